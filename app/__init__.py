@@ -1,0 +1,1 @@
+"""Two ways into Tracejury: a browser and a command."""

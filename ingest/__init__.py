@@ -1,0 +1,1 @@
+"""Trace files in, span table out; knows nothing of judges or screens."""
