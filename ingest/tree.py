@@ -1,0 +1,176 @@
+"""From spans in source order to a trace in reading order: duplicates, orphans, cycles, clamped times."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+
+from ingest.messages import MessageTable
+from ingest.trace import (
+    ExpectedEvent,
+    IngestError,
+    Json,
+    LogRecord,
+    Message,
+    Outcome,
+    Source,
+    Span,
+    SpanDraft,
+    Trace,
+)
+
+_DRAFT_FIELDS = tuple(f.name for f in fields(SpanDraft))
+_COPIED = tuple(
+    name
+    for name in _DRAFT_FIELDS
+    if name not in {"input_messages", "output_messages", "events", "links", "warnings", "end_time"}
+)
+
+
+def assemble(
+    drafts: Iterable[SpanDraft],
+    *,
+    trace_id: str,
+    format: str,
+    source: Source,
+    messages: MessageTable | Sequence[Message] = (),
+    goal: str | None = None,
+    final_answer: str | None = None,
+    attributes: Mapping[str, Json] | None = None,
+    logs: Sequence[LogRecord] = (),
+    expected_events: Sequence[ExpectedEvent] = (),
+    outcome: Outcome | None = None,
+    warnings: Sequence[str] = (),
+) -> Trace:
+    """One trace from the drafts of its spans (in source order).
+
+    Identical duplicates are kept once, different spans of one id are all kept (the later ones renamed
+    `<id>#2`), orphans and the first span of a cycle become roots with their `parent_span_id` kept; each of
+    these leaves a warning. Raises `IngestError` when there is no span at all.
+    """
+    trace_warnings = list(warnings)
+    kept = _without_duplicates(drafts, trace_warnings)
+    if not kept:
+        raise IngestError(
+            f"trace {trace_id!r} holds no span", remedy="check that the export is complete and not only a header"
+        )
+    ordered = _reading_order(kept)
+    spans = tuple(_placed(draft, trace_id=trace_id, seq=seq, depth=depth) for seq, (draft, depth) in enumerate(ordered))
+    said = messages.messages if isinstance(messages, MessageTable) else tuple(messages)
+    return Trace(
+        trace_id=trace_id,
+        format=format,
+        source=source,
+        spans=spans,
+        messages=said,
+        goal=goal,
+        final_answer=final_answer,
+        attributes=dict(attributes or {}),
+        logs=tuple(logs),
+        expected_events=tuple(expected_events),
+        outcome=outcome,
+        warnings=tuple(trace_warnings),
+    )
+
+
+def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
+    by_id: dict[str, list[SpanDraft]] = {}
+    kept = []
+    for draft in drafts:
+        same_id = by_id.setdefault(draft.span_id, [])
+        if any(draft == other for other in same_id):
+            warnings.append(f"duplicate_span: span {draft.span_id} stands twice, identical; kept once")
+            continue
+        same_id.append(draft)
+        kept.append(draft)
+    for span_id, same_id in by_id.items():
+        for number, draft in enumerate(same_id[1:], start=2):
+            draft.attributes["tracejury.span_id"] = span_id
+            draft.span_id = _free_id(f"{span_id}#{number}", by_id)
+            draft.warnings.append(f"span_id_reused: the source gives {span_id} to {len(same_id)} different spans")
+    return kept
+
+
+def _free_id(wanted: str, taken: Mapping[str, object]) -> str:
+    while wanted in taken:
+        wanted += "'"
+    return wanted
+
+
+def _reading_order(drafts: list[SpanDraft]) -> list[tuple[SpanDraft, int]]:
+    """Depth first, parents before children, siblings by start time then source order; no recursion."""
+    present = {draft.span_id for draft in drafts}
+    rank = {id(draft): number for number, draft in enumerate(drafts)}
+    children: dict[str, list[SpanDraft]] = {}
+    roots = []
+    cut = _cycle_heads(drafts)
+    for draft in drafts:
+        parent = draft.parent_span_id
+        if parent is None:
+            roots.append(draft)
+        elif parent not in present:
+            draft.warnings.append(f"orphan: parent {parent} is not in the trace; shown as a root")
+            roots.append(draft)
+        elif draft.span_id in cut:
+            draft.warnings.append(f"cycle: span {draft.span_id} is its own ancestor; shown as a root")
+            roots.append(draft)
+        else:
+            children.setdefault(parent, []).append(draft)
+    ordered: list[tuple[SpanDraft, int]] = []
+    stack = [(root, 0) for root in reversed(_in_time(roots, rank))]
+    while stack:
+        draft, depth = stack.pop()
+        ordered.append((draft, depth))
+        below = children.get(draft.span_id)
+        if below:
+            stack.extend((child, depth + 1) for child in reversed(_in_time(below, rank)))
+    return ordered
+
+
+def _in_time(siblings: list[SpanDraft], rank: Mapping[int, int]) -> list[SpanDraft]:
+    """By start time, undated ones last; siblings on a simulated clock keep the order of the source."""
+    if any(draft.clock != "wall" for draft in siblings):
+        return siblings
+    return sorted(siblings, key=lambda d: (d.start_time is None, d.start_time or 0, rank[id(d)]))
+
+
+def _cycle_heads(drafts: list[SpanDraft]) -> set[str]:
+    """For each cycle of parents, the id of its first span in source order."""
+    parent = {draft.span_id: draft.parent_span_id for draft in drafts}
+    position = {draft.span_id: number for number, draft in enumerate(drafts)}
+    state: dict[str, int] = {}
+    heads = set()
+    for draft in drafts:
+        path = []
+        here: str | None = draft.span_id
+        while here is not None and here in parent and here not in state:
+            state[here] = 1
+            path.append(here)
+            here = parent[here]
+        if here is not None and state.get(here) == 1:
+            heads.add(min(path[path.index(here) :], key=position.__getitem__))
+        for span_id in path:
+            state[span_id] = 2
+    return heads
+
+
+def _placed(draft: SpanDraft, *, trace_id: str, seq: int, depth: int) -> Span:
+    end, warnings = draft.end_time, draft.warnings
+    if draft.start_time is not None and end is not None and end < draft.start_time:
+        warnings.append(f"negative_duration: ends {(draft.start_time - end) / 1e6:g} s before it starts; clamped to 0")
+        draft.attributes["tracejury.end_time_us"] = end
+        end = draft.start_time
+    duration = None if draft.start_time is None or end is None else (end - draft.start_time) / 1e6
+    return Span(
+        trace_id=trace_id,
+        seq=seq,
+        depth=depth,
+        end_time=end,
+        duration_s=duration,
+        input_messages=tuple(draft.input_messages),
+        output_messages=tuple(draft.output_messages),
+        events=tuple(draft.events),
+        links=tuple(draft.links),
+        warnings=tuple(warnings),
+        **{name: getattr(draft, name) for name in _COPIED},
+    )

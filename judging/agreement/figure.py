@@ -1,0 +1,81 @@
+"""One figure: a value or the reason why there is none, with its n and what was left out."""
+
+import math
+from dataclasses import dataclass
+from typing import Final, Literal
+
+Reason = Literal[
+    "no units",
+    "no variation",
+    "fewer than two pairable units",
+    "fewer than two units",
+    "fewer than two runs",
+    "no positive predicted",
+    "no positives",
+    "precision and recall are both 0",
+    "no predictions",
+    "no finding reviewed",
+    "no citations",
+    "no informative judge",
+    "fewer than three raters",
+    "no discordant pairs",
+    "all resamples undefined",
+]
+
+TOO_FEW: Final = 10
+"""Below this n a figure is shown greyed: its interval is wider than any conclusion."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Figure:
+    """A statistic as it is shown: exactly one of `value` and `reason` is present.
+
+    `n` counts the units behind the value; `failed` and `not_applicable` the judgements left out of it.
+    `low` and `high` bound its 95 % interval, None where none was asked for or none exists.
+    `agreement` is the share of agreeing pairs: given beside a chance-corrected figure, above all when that
+    is undefined. `undefined_draws` counts the resamples in which the statistic did not exist.
+    """
+
+    value: float | None
+    n: int
+    low: float | None = None
+    high: float | None = None
+    reason: Reason | None = None
+    failed: int = 0
+    not_applicable: int = 0
+    agreement: float | None = None
+    undefined_draws: int = 0
+
+    def __post_init__(self) -> None:
+        if (self.value is None) == (self.reason is None):
+            raise ValueError(f"a figure has a value or a reason, not {self.value!r} and {self.reason!r}")
+        if any(x is not None and not math.isfinite(x) for x in (self.value, self.low, self.high)):
+            raise ValueError(f"a figure is finite or undefined: {self.value!r} [{self.low!r}, {self.high!r}]")
+
+    @property
+    def too_few(self) -> bool:
+        """True when n is so small that the screen greys the figure."""
+        return self.n < TOO_FEW
+
+    def row(self) -> dict[str, float | int | str | None]:
+        """The figure as columns of a long table; an undefined value is NaN there."""
+        return {
+            "value": _nan(self.value),
+            "low": _nan(self.low),
+            "high": _nan(self.high),
+            "n": self.n,
+            "reason": self.reason,
+            "failed": self.failed,
+            "not_applicable": self.not_applicable,
+            "agreement": _nan(self.agreement),
+            "undefined_draws": self.undefined_draws,
+        }
+
+
+def present(value: float) -> float | None:
+    """`value`, or None where it is NaN: arrays say NaN, figures say None."""
+    return None if math.isnan(value) else float(value)
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value

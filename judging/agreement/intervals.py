@@ -1,0 +1,237 @@
+"""Intervals for every figure: cluster bootstrap by trace, jackknife, Wilson; vectorised over draws and figures.
+
+Every statistic here is a function of sums over clusters (traces): true positives, score pairs by cell,
+value counts. So a resample needs no rows, only how often each cluster was drawn: one matrix of draws times one
+matrix of sums gives all resamples of all figures. Clusters with the same sums are one pattern, drawn together.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Statistic = Callable[[Floats], Floats]
+"""Sums of shape (..., C) to figures of shape (..., K), NaN where undefined."""
+Method = Literal["percentile", "bca"]
+
+DRAWS = 2_000
+SEED = 20_261_127
+LEVEL = 0.95
+_CHUNK = 20_000_000  # cells of the draw matrix held at once: 160 MB
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bootstrap:
+    """Resampled figures: `estimate` (K,), `samples` (K, draws) with NaN where a resample is undefined.
+
+    `left_out` (P, K) are the figures without one cluster of each pattern, `multiplicity` (P,) how many
+    clusters show the pattern; both feed the jackknife and BCa.
+    """
+
+    estimate: Floats
+    samples: Floats
+    left_out: Floats
+    multiplicity: Ints
+
+    @property
+    def undefined(self) -> Ints:
+        """How many resamples of each figure are undefined (K,)."""
+        return np.isnan(self.samples).sum(axis=-1)
+
+    @cached_property
+    def sorted_samples(self) -> Floats:
+        """The samples of each figure in ascending order, NaN last (K, draws)."""
+        return np.sort(self.samples, axis=-1)
+
+    def interval(self, method: Method = "percentile", level: float = LEVEL) -> tuple[Floats, Floats]:
+        """Bounds (K,) and (K,): NaN where the estimate or every resample is undefined.
+
+        Percentile: Efron 1979. BCa: Efron 1987, acceleration from the jackknife over clusters; falls back to
+        the percentile bounds where the acceleration does not exist (no variation, or an undefined leave-out).
+        """
+        tails = np.array([(1 - level) / 2, (1 + level) / 2])
+        shares = np.broadcast_to(tails, (len(self.estimate), 2))
+        if method == "bca":
+            shares = _bca_shares(self, tails)
+        bounds = _quantiles(self.sorted_samples, shares, self.undefined)
+        bounds[np.isnan(self.estimate)] = np.nan
+        return bounds[:, 0], bounds[:, 1]
+
+    def share_below(self, threshold: float) -> Floats:
+        """P(figure < threshold) over the defined resamples (K,); NaN where none is defined."""
+        defined = self.samples.shape[-1] - self.undefined
+        return divide((self.samples < threshold).sum(axis=-1), defined)
+
+    def standard_error(self) -> Floats:
+        """Jackknife standard error over clusters (K,); NaN when a leave-out is undefined or one cluster exists.
+
+        Source: Efron and Stein 1981: se² = (T-1)/T · Σ (θ₍ᵢ₎ - mean)².
+        """
+        clusters = int(self.multiplicity.sum())
+        if clusters < 2:
+            return np.full(len(self.estimate), np.nan)
+        weights = self.multiplicity[:, None] / clusters
+        mean = (weights * self.left_out).sum(axis=0)
+        spread = (weights * (self.left_out - mean) ** 2).sum(axis=0)
+        return np.asarray(np.sqrt((clusters - 1) * spread), dtype=np.float64)
+
+    def jackknife_t(self, level: float = LEVEL) -> tuple[Floats, Floats]:
+        """Estimate plus and minus Student's t (T-1 degrees) times the jackknife standard error; (K,), (K,)."""
+        from scipy.special import stdtrit
+
+        clusters = int(self.multiplicity.sum())
+        if clusters < 2:
+            nothing = np.full(len(self.estimate), np.nan)
+            return nothing, nothing.copy()
+        reach = float(stdtrit(clusters - 1, (1 + level) / 2)) * self.standard_error()
+        return self.estimate - reach, self.estimate + reach
+
+
+def cluster_bootstrap(
+    sums: NDArray[np.generic],
+    statistic: Statistic,
+    *,
+    multiplicity: Ints | None = None,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> Bootstrap:
+    """Resample clusters with replacement and compute every figure of every resample at once.
+
+    `sums` (P, C): the additive cells of each cluster, or of each distinct pattern of clusters when
+    `multiplicity` (P,) says how many clusters show it. Resampling is by cluster, never by row or by rater.
+    The result depends on the seed, not on how far the clusters were collapsed in distribution.
+    """
+    cells = np.ascontiguousarray(sums, dtype=np.float64)
+    counts = np.ones(len(cells), dtype=np.int64) if multiplicity is None else multiplicity
+    total = counts @ cells
+    return Bootstrap(
+        estimate=statistic(total),
+        samples=_samples(cells, statistic, counts, draws, np.random.default_rng(seed)),
+        left_out=statistic(total - cells),
+        multiplicity=counts,
+    )
+
+
+def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], Ints]:
+    """Distinct rows of small counts and how often each occurs: the patterns that bootstrap draws from.
+
+    Rows are packed into one integer each when that fits 62 bits: a thousand times faster than comparing rows.
+    """
+    if len(rows) == 0:
+        return rows.astype(np.int64), np.zeros(0, dtype=np.int64)
+    base = int(rows.max()) + 1
+    if int(rows.min()) < 0 or base ** rows.shape[1] >= 2**62:
+        unique, counts = np.unique(rows, axis=0, return_counts=True)
+        return unique.astype(np.int64), counts.astype(np.int64)
+    powers = base ** np.arange(rows.shape[1], dtype=np.int64)
+    codes = rows.astype(np.int64) @ powers
+    if base ** rows.shape[1] <= 4 * len(rows) + 4096:
+        occurrences = np.bincount(codes)
+        packed = np.flatnonzero(occurrences)
+        counts = occurrences[packed]
+    else:
+        packed, counts = np.unique(codes, return_counts=True)
+    return packed[:, None] // powers % base, counts.astype(np.int64)
+
+
+def wilson(hits: float, n: float, level: float = LEVEL) -> tuple[float, float] | None:
+    """Score interval of one proportion, None without units.
+
+    Source: Wilson 1927. 267 of 281 gives [.918, .970], 129 of 129 [.971, 1], 0 of 2 [0, .66]: it never
+    collapses at 0 or 1, as a bootstrap does.
+    """
+    if n <= 0:
+        return None
+    low, high = wilson_bounds(np.array([hits], dtype=np.float64), np.array([n], dtype=np.float64), level)
+    return float(low[0]), float(high[0])
+
+
+def wilson_bounds(
+    hits: NDArray[np.generic], n: NDArray[np.generic], level: float = LEVEL
+) -> tuple[Floats, Floats]:
+    """`wilson` for arrays of one shape; NaN where n is 0."""
+    from statistics import NormalDist
+
+    z = NormalDist().inv_cdf((1 + level) / 2)
+    units = np.asarray(n, dtype=np.float64)
+    share = divide(hits, units)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre = (share + z * z / (2 * units)) / (1 + z * z / units)
+        reach = z / (1 + z * z / units) * np.sqrt(share * (1 - share) / units + z * z / (4 * units**2))
+    low = np.where(share == 0, 0.0, centre - reach)
+    high = np.where(share == 1, 1.0, centre + reach)
+    return np.where(units > 0, low, np.nan), np.where(units > 0, high, np.nan)
+
+
+def divide(numerator: NDArray[np.generic] | float, denominator: NDArray[np.generic] | float) -> Floats:
+    """Quotient with NaN, not a warning and not a zero, where the denominator is 0."""
+    top, bottom = np.broadcast_arrays(
+        np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
+    )
+    out = np.full(top.shape, np.nan)
+    np.divide(top, bottom, out=out, where=bottom != 0)
+    return out
+
+
+def _samples(
+    cells: Floats, statistic: Statistic, counts: Ints, draws: int, rng: np.random.Generator
+) -> Floats:
+    if len(cells) == 0:
+        nothing = statistic(np.zeros(cells.shape[1]))
+        return np.full((len(nothing), draws), np.nan)
+    step = max(1, _CHUNK // max(len(cells), 1))
+    parts = []
+    for start in range(0, draws, step):
+        weights = _draws(counts, min(step, draws - start), rng)
+        parts.append(np.ascontiguousarray(statistic(weights @ cells).T))
+    return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+
+def _draws(counts: Ints, draws: int, rng: np.random.Generator) -> Floats:
+    """How often each pattern occurs in each resample (draws, P): one multinomial per resample.
+
+    Few clusters per pattern: draw cluster numbers and count them. Many: draw the counts themselves.
+    """
+    clusters, patterns = int(counts.sum()), len(counts)
+    if clusters > 8 * patterns:
+        return rng.multinomial(clusters, counts / clusters, size=draws).astype(np.float64)
+    pattern_of = np.repeat(np.arange(patterns, dtype=np.int32), counts)
+    drawn = pattern_of[rng.integers(0, clusters, size=(draws, clusters), dtype=np.int32)]
+    places = drawn + (np.arange(draws, dtype=np.int64) * patterns)[:, None]
+    return np.bincount(places.ravel(), minlength=draws * patterns).reshape(draws, patterns).astype(np.float64)
+
+
+def _quantiles(ordered: Floats, shares: Floats, undefined: Ints) -> Floats:
+    """Linear-interpolated quantiles of ascending rows that end in `undefined` NaNs; shares is (K, 2)."""
+    defined = ordered.shape[-1] - undefined
+    place = np.clip(shares, 0, 1) * np.maximum(defined - 1, 0)[:, None]
+    below = np.floor(np.nan_to_num(place)).astype(np.int64)
+    above = np.minimum(below + 1, np.maximum(defined - 1, 0)[:, None])
+    at_below = np.take_along_axis(ordered, below, axis=-1)
+    at_above = np.take_along_axis(ordered, above, axis=-1)
+    out = at_below + (place - below) * (at_above - at_below)
+    out[defined == 0] = np.nan
+    return np.asarray(out, dtype=np.float64)
+
+
+def _bca_shares(boot: Bootstrap, tails: Floats) -> Floats:
+    from scipy.special import ndtr, ndtri
+
+    defined = boot.samples.shape[-1] - boot.undefined
+    estimate = boot.estimate[:, None]
+    below = (boot.samples < estimate).sum(axis=-1) + 0.5 * (boot.samples == estimate).sum(axis=-1)
+    bias = ndtri(divide(below, defined))[:, None]
+    weights = boot.multiplicity[:, None] / max(int(boot.multiplicity.sum()), 1)
+    distance = (weights * boot.left_out).sum(axis=0) - boot.left_out
+    clusters = float(boot.multiplicity.sum())
+    cubes = clusters * (weights * distance**3).sum(axis=0)
+    squares = clusters * (weights * distance**2).sum(axis=0)
+    acceleration = divide(cubes, 6 * squares**1.5)[:, None]
+    shifted = bias + ndtri(tails)
+    shares = ndtr(bias + shifted / (1 - acceleration * shifted))
+    return np.where(np.isfinite(shares) & np.isfinite(bias), shares, tails)

@@ -1,0 +1,46 @@
+"""Half-up rounding on exact numbers, so that a printed digit is never an accident of binary fractions."""
+
+import math
+from decimal import Decimal
+from fractions import Fraction
+
+
+def half_up(value: Fraction | float | None, digits: int) -> str:
+    """`value` with `digits` decimals, a tie rounded away from zero; empty text when undefined (None or NaN).
+
+    A float stands for the shortest decimal that reads back as it. For a quotient of two integers computed in
+    one division that is exact: a tie k/n is its own shortest decimal, and any other k/n with n below 1e9 lies
+    further from the tie than a float can err. `f"{13/32:.4f}"` gives 0.4062; this gives 0.4063.
+    """
+    exact = _exact(value)
+    if exact is None:
+        return ""
+    scaled = abs(exact) * 10**digits
+    units = math.floor(scaled + Fraction(1, 2))
+    sign = "-" if exact < 0 and units > 0 else ""
+    whole, part = divmod(units, 10**digits)
+    return f"{sign}{whole}.{part:0{digits}d}" if digits > 0 else f"{sign}{whole}"
+
+
+def percent(value: Fraction | float | None, digits: int = 2) -> str:
+    """`value` as a percentage without its sign, rounded half-up after the shift by a hundred."""
+    exact = _exact(value)
+    return "" if exact is None else half_up(exact * 100, digits)
+
+
+def share_text(hits: int, n: int) -> str:
+    """`267/281 (95.02%)` as Tables 2 and 5 print it; a full share reads `100%`; without units only `0/0`."""
+    if n == 0:
+        return "0/0"
+    share = "100" if hits == n else percent(Fraction(hits, n))
+    return f"{hits}/{n} ({share}%)"
+
+
+def _exact(value: Fraction | float | None) -> Fraction | None:
+    if value is None:
+        return None
+    if isinstance(value, Fraction):
+        return value
+    if math.isinf(value):
+        raise ValueError(f"cannot round {value!r}: a figure is a finite number or undefined (None)")
+    return None if math.isnan(value) else Fraction(Decimal(repr(float(value))))
