@@ -1,0 +1,26 @@
+"""The one database: traces written once, text stored once, source bytes kept."""
+
+from ingest.store.engine import open_engine, reading, writing
+from ingest.store.load import load, load_source, load_span, trace_ids
+from ingest.store.pack import Packed, pack
+from ingest.store.schema import metadata
+from ingest.store.search import Hit, search
+from ingest.store.write import Stored, StoreError, write
+
+__all__ = [
+    "Hit",
+    "Packed",
+    "StoreError",
+    "Stored",
+    "load",
+    "load_source",
+    "load_span",
+    "metadata",
+    "open_engine",
+    "pack",
+    "reading",
+    "search",
+    "trace_ids",
+    "write",
+    "writing",
+]

@@ -1,0 +1,50 @@
+"""Opening the database and its transactions: WAL, and a write lock taken at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from sqlalchemy import Connection, Engine, create_engine, event
+
+
+def open_engine(url: str) -> Engine:
+    """An engine for `url` (SQLite or PostgreSQL). Raises `sqlalchemy.exc.ArgumentError` on a malformed URL."""
+    engine = create_engine(url, pool_pre_ping=not url.startswith("sqlite"))
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _on_sqlite_connect)
+        event.listen(engine, "begin", _on_sqlite_begin)
+    return engine
+
+
+@contextmanager
+def reading(engine: Engine) -> Iterator[Connection]:
+    """A connection that sees one state of the database."""
+    with engine.connect() as connection, connection.begin():
+        yield connection
+
+
+@contextmanager
+def writing(engine: Engine) -> Iterator[Connection]:
+    """One write transaction: all of it or nothing.
+
+    SQLite takes its write lock at the beginning: a transaction that reads first and writes later cannot wait
+    for another writer, it fails at once with "database is locked".
+    """
+    with engine.connect().execution_options(tracejury_writes=True) as connection, connection.begin():
+        yield connection
+
+
+def _on_sqlite_connect(dbapi_connection: Any, _record: object) -> None:
+    dbapi_connection.isolation_level = None  # the driver must not begin transactions by itself
+    cursor = dbapi_connection.cursor()
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=30000", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.execute("PRAGMA cache_size=-32000")
+    cursor.close()
+
+
+def _on_sqlite_begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("tracejury_writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,203 @@
+"""Reading traces back: whole, a span at a time, or the bytes they came from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, Row, select
+
+from ingest.store import schema
+from ingest.store.texts import decompress, reference, restore
+from ingest.store.write import chunks
+from ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
+
+_KEYS_A_QUERY = 5000
+
+
+def trace_ids(connection: Connection) -> list[str]:
+    """Every trace id, in order of ingestion."""
+    return list(connection.scalars(select(schema.trace.c.trace_id).order_by(schema.trace.c.trace_key)))
+
+
+def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Trace:
+    """The trace as it was ingested (`source.data` is left empty: `load_source` gives it).
+
+    Raises `KeyError` when there is no such trace.
+    """
+    row = _trace_row(connection, trace_id)
+    key = row.trace_key
+    span_rows = connection.execute(
+        select(schema.span).where(schema.span.c.trace_key == key).order_by(schema.span.c.seq)
+    ).all()
+    message_rows = connection.execute(
+        select(schema.message, schema.text.c.body)
+        .outerjoin(schema.text, schema.message.c.content_key == schema.text.c.text_key)
+        .where(schema.message.c.trace_key == key)
+        .order_by(schema.message.c.message)
+    ).all()
+    details = [orjson.loads(span.detail) for span in span_rows]
+    calls = [orjson.loads(message.tool_calls) if message.tool_calls else [] for message in message_rows]
+    texts = _texts(connection, {*_references(details), *_call_references(calls)})
+    return Trace(
+        trace_id=row.trace_id,
+        format=row.format,
+        source=Source(file=row.file, place=row.place),
+        spans=tuple(_span(trace_id, s, d, texts) for s, d in zip(span_rows, details, strict=True)),
+        messages=tuple(_message(m, c, texts) for m, c in zip(message_rows, calls, strict=True)),
+        goal=row.goal,
+        final_answer=row.final_answer,
+        attributes=orjson.loads(row.attributes),
+        logs=_logs(connection, key) if with_logs else (),
+        expected_events=_expected(connection, key),
+        outcome=Outcome(**orjson.loads(row.outcome)) if row.outcome else None,
+        warnings=tuple(orjson.loads(row.warnings)),
+    )
+
+
+def load_span(connection: Connection, trace_id: str, seq: int) -> Span:
+    """One span. Raises `KeyError` when there is no such trace or span."""
+    key = _trace_row(connection, trace_id).trace_key
+    row = connection.execute(
+        select(schema.span).where(schema.span.c.trace_key == key, schema.span.c.seq == seq)
+    ).one_or_none()
+    if row is None:
+        raise KeyError(f"trace {trace_id} has no span {seq}")
+    detail = orjson.loads(row.detail)
+    return _span(trace_id, row, detail, _texts(connection, _references([detail])))
+
+
+def load_message(connection: Connection, trace_id: str, position: int) -> Message:
+    """One message. Raises `KeyError` when there is no such trace or message."""
+    key = _trace_row(connection, trace_id).trace_key
+    row = connection.execute(
+        select(schema.message, schema.text.c.body)
+        .outerjoin(schema.text, schema.message.c.content_key == schema.text.c.text_key)
+        .where(schema.message.c.trace_key == key, schema.message.c.message == position)
+    ).one_or_none()
+    if row is None:
+        raise KeyError(f"trace {trace_id} has no message {position}")
+    calls = orjson.loads(row.tool_calls) if row.tool_calls else []
+    return _message(row, calls, _texts(connection, _call_references([calls])))
+
+
+def load_source(connection: Connection, trace_id: str) -> Source:
+    """The very bytes that a trace was read from. Raises `KeyError` when there is no such trace."""
+    row = connection.execute(
+        select(schema.source)
+        .join(schema.trace, schema.trace.c.source_key == schema.source.c.source_key)
+        .where(schema.trace.c.trace_id == trace_id)
+    ).one_or_none()
+    if row is None:
+        raise KeyError(f"no trace {trace_id} in this workspace")
+    return Source(file=row.file, place=row.place, data=decompress(row.body))
+
+
+def _trace_row(connection: Connection, trace_id: str) -> Row[Any]:
+    row = connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).one_or_none()
+    if row is None:
+        raise KeyError(f"no trace {trace_id} in this workspace")
+    return row
+
+
+def _references(details: Iterable[Mapping[str, Json]]) -> set[str]:
+    found = set()
+    for detail in details:
+        attributes = detail.get("attributes")
+        nested = attributes.values() if isinstance(attributes, dict) else ()
+        lists = [v for name in ("events", "links") if isinstance(v := detail.get(name), list)]
+        for value in (*detail.values(), *nested, *(item for items in lists for item in items)):
+            key = reference(value)
+            if key is not None:
+                found.add(key)
+    return found
+
+
+def _call_references(calls: Iterable[Sequence[Sequence[Json]]]) -> set[str]:
+    keys = (reference(value) for message in calls for call in message for value in call)
+    return {key for key in keys if key is not None}
+
+
+def _texts(connection: Connection, hashes: Iterable[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for some in chunks([bytes.fromhex(h) for h in hashes], _KEYS_A_QUERY):
+        query = select(schema.text.c.hash, schema.text.c.body).where(schema.text.c.hash.in_(some))
+        found.update({bytes(row.hash).hex(): decompress(row.body).decode() for row in connection.execute(query)})
+    return found
+
+
+def _span(trace_id: str, row: Row[Any], detail: dict[str, Json], texts: Mapping[str, str]) -> Span:
+    def whole(value: Json) -> Any:
+        return restore(value, texts.__getitem__)
+
+    attributes = detail.get("attributes")
+    start, end = row.start_time, row.end_time
+    return Span(
+        trace_id=trace_id,
+        seq=row.seq,
+        span_id=row.span_id,
+        parent_span_id=row.parent_span_id,
+        depth=row.depth,
+        name=row.name,
+        kind=row.kind,
+        agent=row.agent,
+        start_time=start,
+        end_time=end,
+        duration_s=None if start is None or end is None else (end - start) / 1e6,
+        clock=row.clock,
+        status=row.status,
+        status_message=whole(detail.get("status_message")),
+        input=whole(detail.get("input")),
+        output=whole(detail.get("output")),
+        input_messages=tuple(_positions(detail.get("in"))),
+        output_messages=tuple(_positions(detail.get("out"))),
+        tool_name=row.tool_name,
+        tool_arguments=whole(detail.get("tool_arguments")),
+        tool_call_id=whole(detail.get("tool_call_id")),
+        model=row.model,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        total_tokens=row.total_tokens,
+        reasoning_tokens=row.reasoning_tokens,
+        turn=row.turn,
+        step=row.step,
+        events=tuple(whole(event) for event in _items(detail.get("events"))),
+        links=tuple(whole(link) for link in _items(detail.get("links"))),
+        attributes={key: whole(v) for key, v in attributes.items()} if isinstance(attributes, dict) else {},
+        warnings=tuple(str(warning) for warning in _items(detail.get("warnings"))),
+    )
+
+
+def _items(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _positions(value: Json) -> list[int]:
+    return [position for position in _items(value) if isinstance(position, int)]
+
+
+def _message(row: Row[Any], calls: Sequence[Sequence[Json]], texts: Mapping[str, str]) -> Message:
+    def whole(value: Json) -> Any:
+        return restore(value, texts.__getitem__)
+
+    content = row.content if row.content_key is None else decompress(row.body).decode()
+    tool_calls = tuple(ToolCall(whole(name), whole(arguments), whole(id_)) for name, arguments, id_ in calls)
+    return Message(row.role, content, tool_calls, row.name, row.tool_call_id)
+
+
+def _logs(connection: Connection, trace_key: int) -> tuple[LogRecord, ...]:
+    rows = connection.execute(
+        select(schema.log).where(schema.log.c.trace_key == trace_key).order_by(schema.log.c.log_key)
+    )
+    return tuple(
+        LogRecord(span_id=row.span_id, body=orjson.loads(decompress(row.body)), holds_gold=bool(row.holds_gold))
+        for row in rows
+    )
+
+
+def _expected(connection: Connection, trace_key: int) -> tuple[ExpectedEvent, ...]:
+    events = schema.expected_event
+    rows = connection.execute(select(events).where(events.c.trace_key == trace_key).order_by(events.c.position))
+    bodies = [orjson.loads(row.body) for row in rows]
+    return tuple(ExpectedEvent(**{**body, "depends_on": tuple(body["depends_on"])}) for body in bodies)

@@ -1,0 +1,204 @@
+"""A trace as database rows: pure and heavy (hashing, compressing), so that workers can do it in parallel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+
+from ingest.store.texts import TextRefs, compress
+from ingest.trace import Json, Message, Span, Trace
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Packed:
+    """Rows of one trace, without the keys that the database gives. `texts`: hash -> (length, compressed)."""
+
+    trace_id: str
+    digest: str
+    source: Row
+    trace: Row
+    spans: list[Row]
+    messages: list[Row]
+    logs: list[Row]
+    expected_events: list[Row]
+    texts: dict[str, tuple[int, bytes]]
+    documents: list[str]
+
+
+def pack(trace: Trace, *, known_texts: set[str] | None = None) -> Packed:
+    """All rows of `trace`. Texts whose hash is in `known_texts` are not compressed again."""
+    refs = TextRefs()
+    first_seq = _first_seq(trace)
+    spans = [_span_row(span, refs) for span in trace.spans]
+    messages = [_message_row(p, message, first_seq.get(p), refs) for p, message in enumerate(trace.messages)]
+    logs = [
+        {"span_id": log.span_id, "holds_gold": int(log.holds_gold), "body": compress(dump(log.body), level=3)}
+        for log in trace.logs
+    ]
+    expected = [
+        {"position": n, "body": dump(asdict(e)).decode(), "matched": None if e.matched is None else int(e.matched)}
+        for n, e in enumerate(trace.expected_events)
+    ]
+    known = known_texts or set()
+    texts = {key: (len(value), compress(value.encode())) for key, value in refs.texts.items() if key not in known}
+    return Packed(
+        trace_id=trace.trace_id,
+        digest=_digest(spans, messages, trace),
+        source=_source_row(trace),
+        trace=_trace_row(trace),
+        spans=spans,
+        messages=messages,
+        logs=logs,
+        expected_events=expected,
+        texts=texts,
+        documents=list(_documents(trace, first_seq)),
+    )
+
+
+def dump(value: object) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS)
+
+
+def _first_seq(trace: Trace) -> dict[int, int]:
+    first: dict[int, int] = {}
+    for span in trace.spans:
+        for position in (*span.input_messages, *span.output_messages):
+            first.setdefault(position, span.seq)
+    return first
+
+
+_SPAN_PLAIN = (
+    "seq", "span_id", "parent_span_id", "depth", "name", "kind", "agent", "start_time", "end_time", "clock",
+    "status", "tool_name", "model", "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens",
+    "turn", "step",
+)  # fmt: skip
+
+
+def _span_row(span: Span, refs: TextRefs) -> Row:
+    row: Row = {name: getattr(span, name) for name in _SPAN_PLAIN}
+    detail: dict[str, Json] = {
+        name: refs.text(getattr(span, name))
+        for name in ("input", "output", "status_message", "tool_arguments", "tool_call_id")
+    }
+    detail["in"] = list(span.input_messages)
+    detail["out"] = list(span.output_messages)
+    detail["events"] = [refs.json(event) for event in span.events]
+    detail["links"] = [refs.json(link) for link in span.links]
+    detail["attributes"] = {key: refs.json(value) for key, value in span.attributes.items()}
+    detail["warnings"] = list(span.warnings)
+    row["detail"] = dump({key: value for key, value in detail.items() if value not in (None, [], {})})
+    return row
+
+
+def _message_row(position: int, message: Message, first_seq: int | None, refs: TextRefs) -> Row:
+    stored = refs.text(message.content)
+    calls = [[refs.text(call.name), refs.text(call.arguments), call.id] for call in message.tool_calls]
+    return {
+        "message": position,
+        "role": message.role,
+        "content": stored if isinstance(stored, str) else None,
+        "content_hash": stored.get("$text") if isinstance(stored, dict) else None,
+        "tool_calls": dump(calls).decode() if calls else None,
+        "name": message.name,
+        "tool_call_id": message.tool_call_id,
+        "first_seq": first_seq,
+    }
+
+
+def _digest(spans: Sequence[Row], messages: Sequence[Row], trace: Trace) -> str:
+    content = [spans_without_detail(spans), messages, trace.attributes, trace.goal, trace.final_answer]
+    state = blake2b(dump(content), digest_size=16)
+    for row in spans:
+        state.update(row["detail"])
+    state.update(dump([[log.span_id, log.body] for log in trace.logs]))
+    state.update(dump([asdict(e) for e in trace.expected_events]))
+    state.update(dump(asdict(trace.outcome) if trace.outcome is not None else None))
+    return state.hexdigest()
+
+
+def spans_without_detail(spans: Iterable[Row]) -> list[Row]:
+    return [{key: value for key, value in row.items() if key != "detail"} for row in spans]
+
+
+def _source_row(trace: Trace) -> Row:
+    data = trace.source.data
+    return {
+        "digest": blake2b(data, digest_size=16).hexdigest(),
+        "file": trace.source.file,
+        "place": trace.source.place,
+        "size": len(data),
+        "body": compress(data),
+    }
+
+
+def _trace_row(trace: Trace) -> Row:
+    spans = trace.spans
+    root = spans[0]
+    clock = "wall" if any(s.clock == "wall" and s.start_time is not None for s in spans) else "sim"
+    starts = [s.start_time for s in spans if s.clock == clock and s.start_time is not None]
+    ends = [s.end_time for s in spans if s.clock == clock and s.end_time is not None]
+    leaves = trace.leaf_llm_spans()
+    return {
+        "trace_id": trace.trace_id,
+        "file": trace.source.file,
+        "place": trace.source.place,
+        "format": trace.format,
+        "name": root.name,
+        "goal": trace.goal,
+        "final_answer": trace.final_answer,
+        "attributes": dump(dict(trace.attributes)).decode(),
+        "warnings": dump(list(trace.warnings)).decode(),
+        "status": root.status,
+        "spans": len(spans),
+        "messages": len(trace.messages),
+        "llm_spans": sum(s.kind == "LLM" for s in spans),
+        "tool_spans": sum(s.kind == "TOOL" for s in spans),
+        "error_spans": sum(s.status == "ERROR" for s in spans),
+        "warning_count": len(trace.all_warnings),
+        "depth": max(s.depth for s in spans),
+        "agents": _names(s.agent for s in spans),
+        "models": _names(s.model for s in spans),
+        "tools": _names(s.tool_name for s in spans if s.kind == "TOOL"),
+        "start_time": min(starts, default=None),
+        "end_time": max(ends, default=None),
+        "duration_s": (max(ends) - min(starts)) / 1e6 if starts and ends else None,
+        "prompt_tokens": _total(s.prompt_tokens for s in leaves),
+        "completion_tokens": _total(s.completion_tokens for s in leaves),
+        "total_tokens": _total(s.total_tokens for s in leaves),
+        "outcome": dump(asdict(trace.outcome)).decode() if trace.outcome is not None else None,
+    }
+
+
+def _names(values: Iterable[str | None]) -> str:
+    return dump(list(dict.fromkeys(value for value in values if value))).decode()
+
+
+def _total(counts: Iterable[int | None]) -> int | None:
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _documents(trace: Trace, first_seq: dict[int, int]) -> Iterable[str]:
+    """What full-text search finds a span by: its names, its own texts, and the messages first said in it."""
+    new: dict[int, list[str]] = {}
+    for position, seq in first_seq.items():
+        message = trace.messages[position]
+        said = [message.content or "", *(f"{call.name} {call.arguments}" for call in message.tool_calls)]
+        new.setdefault(seq, []).extend(said)
+    for span in trace.spans:
+        own = (
+            span.name,
+            span.span_id,
+            span.tool_name,
+            span.tool_arguments,
+            span.input,
+            span.output,
+            span.status_message,
+        )
+        yield "\n".join([*(piece for piece in own if piece), *new.get(span.seq, ())])

@@ -1,0 +1,139 @@
+"""The tables of traces. The ledger of opinions adds its own to the same `metadata`."""
+
+from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+        "ck": "ck_%(table_name)s_%(constraint_name)s",
+    }
+)
+
+# Times are UTC microseconds since 1970. Blobs are zstd; JSON is text.
+source = Table(
+    "source",
+    metadata,
+    Column("source_key", Integer, primary_key=True),
+    Column("digest", Text, nullable=False, unique=True, comment="blake2b of the bytes, 32 hex digits"),
+    Column("file", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("size", BigInteger, nullable=False, comment="bytes before compression"),
+    Column("body", LargeBinary, nullable=False, comment="the very bytes, zstd"),
+    Column("ingested_at", BigInteger, nullable=False),
+)
+
+trace = Table(
+    "trace",
+    metadata,
+    Column("trace_key", Integer, primary_key=True),
+    Column("trace_id", Text, nullable=False, unique=True),
+    Column("digest", Text, nullable=False, comment="blake2b of the content, whatever the file looked like"),
+    Column("source_key", ForeignKey("source.source_key"), nullable=False, index=True),
+    Column("file", Text, nullable=False),
+    Column("place", Text, nullable=False),
+    Column("format", Text, nullable=False),
+    Column("name", Text, nullable=False, comment="name of the first root"),
+    Column("goal", Text, comment="what the user asked"),
+    Column("final_answer", Text),
+    Column("attributes", Text, nullable=False, comment="JSON: what belongs to the run and to no span"),
+    Column("warnings", Text, nullable=False, comment="JSON: list of 'code: detail'"),
+    Column("status", Text, nullable=False, comment="ERROR when the first root failed, else its status"),
+    Column("spans", Integer, nullable=False),
+    Column("messages", Integer, nullable=False),
+    Column("llm_spans", Integer, nullable=False),
+    Column("tool_spans", Integer, nullable=False),
+    Column("error_spans", Integer, nullable=False),
+    Column("warning_count", Integer, nullable=False),
+    Column("depth", Integer, nullable=False),
+    Column("agents", Text, nullable=False, comment="JSON list"),
+    Column("models", Text, nullable=False, comment="JSON list"),
+    Column("tools", Text, nullable=False, comment="JSON list"),
+    Column("start_time", BigInteger),
+    Column("end_time", BigInteger),
+    Column("duration_s", Float, comment="first start to last end on the wall clock, else on the simulated one"),
+    Column("prompt_tokens", BigInteger, comment="sum over leaf LLM spans; empty where none can count"),
+    Column("completion_tokens", BigInteger),
+    Column("total_tokens", BigInteger),
+    Column("outcome", Text, comment="JSON: the benchmark's own verdict"),
+    Column("ingested_at", BigInteger, nullable=False),
+)
+
+span = Table(
+    "span",
+    metadata,
+    Column("span_key", Integer, primary_key=True),
+    Column("trace_key", ForeignKey("trace.trace_key"), nullable=False),
+    Column("seq", Integer, nullable=False),
+    Column("span_id", Text, nullable=False),
+    Column("parent_span_id", Text),
+    Column("depth", Integer, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("agent", Text),
+    Column("start_time", BigInteger),
+    Column("end_time", BigInteger),
+    Column("clock", Text, nullable=False),
+    Column("status", Text, nullable=False),
+    Column("tool_name", Text),
+    Column("model", Text),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("total_tokens", BigInteger),
+    Column("reasoning_tokens", BigInteger),
+    Column("turn", Integer),
+    Column("step", Integer),
+    Column("detail", LargeBinary, nullable=False, comment="JSON: the remaining columns; long texts by reference"),
+    Index("ix_span_trace_key_seq", "trace_key", "seq", unique=True),
+    Index("ix_span_span_id", "span_id"),
+)
+
+text = Table(
+    "text",
+    metadata,
+    Column("text_key", Integer, primary_key=True),
+    Column("hash", LargeBinary(16), nullable=False, unique=True),
+    Column("length", Integer, nullable=False, comment="code points"),
+    Column("body", LargeBinary, nullable=False, comment="UTF-8, zstd"),
+)
+
+message = Table(
+    "message",
+    metadata,
+    Column("trace_key", ForeignKey("trace.trace_key"), primary_key=True),
+    Column("message", Integer, primary_key=True, comment="position in the trace's message table"),
+    Column("role", Text),
+    Column("content", Text, comment="the text when shorter than 256 characters"),
+    Column("content_key", ForeignKey("text.text_key"), comment="the text otherwise"),
+    Column("tool_calls", Text, comment="JSON list of [name, arguments, id]; a long text by reference"),
+    Column("name", Text),
+    Column("tool_call_id", Text),
+    Column("first_seq", Integer, comment="the first span in reading order that holds it"),
+)
+
+log = Table(
+    "log",
+    metadata,
+    Column("log_key", Integer, primary_key=True),
+    Column("trace_key", ForeignKey("trace.trace_key"), nullable=False, index=True),
+    Column("span_id", Text),
+    Column("holds_gold", Integer, nullable=False, comment="1: may hold the right answer, never shown to a judge"),
+    Column("body", LargeBinary, nullable=False, comment="JSON, zstd"),
+)
+
+expected_event = Table(
+    "expected_event",
+    metadata,
+    Column("trace_key", ForeignKey("trace.trace_key"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("body", Text, nullable=False, comment="JSON of an oracle event"),
+    Column("matched", Integer, comment="1 matched, empty unknown"),
+)
+
+FTS_CREATE = """
+CREATE VIRTUAL TABLE span_fts USING fts5(
+    body, content='', detail='none', tokenize='unicode61 remove_diacritics 2'
+)
+"""

@@ -1,0 +1,118 @@
+"""Writing traces: once each, a batch in a transaction; what is there already stays untouched."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from typing import Literal, NamedTuple
+
+from sqlalchemy import Connection, func, insert, select
+
+from ingest.store import schema
+from ingest.store.pack import Packed, Row
+
+StoredAs = Literal["new", "duplicate"]
+_KEYS_A_QUERY = 5000
+
+
+class StoreError(Exception):
+    """A trace that cannot be stored beside what is there; the message says why and what to do."""
+
+
+class Stored(NamedTuple):
+    """What became of one trace."""
+
+    trace_id: str
+    state: StoredAs
+    spans: int
+
+
+def write(connection: Connection, packed: Packed) -> Stored:
+    """Store one trace unless it is there. Run it inside `writing(engine)`.
+
+    Raises `StoreError` when another trace of the same id but other content is stored.
+    """
+    there = connection.execute(
+        select(schema.trace.c.digest, schema.trace.c.file).where(schema.trace.c.trace_id == packed.trace_id)
+    ).one_or_none()
+    if there is not None:
+        if there.digest != packed.digest:
+            raise StoreError(
+                f"trace {packed.trace_id} is in the workspace already (from {there.file}) with other content"
+            )
+        return Stored(packed.trace_id, "duplicate", len(packed.spans))
+    now = time.time_ns() // 1000
+    source_key = _source_key(connection, packed.source, now)
+    trace_key = _insert_one(
+        connection,
+        schema.trace,
+        {**packed.trace, "digest": packed.digest, "source_key": source_key, "ingested_at": now},
+    )
+    _insert_spans(connection, packed, trace_key)
+    _insert_messages(connection, packed, trace_key)
+    for table, rows in ((schema.log, packed.logs), (schema.expected_event, packed.expected_events)):
+        if rows:
+            connection.execute(insert(table), [{**row, "trace_key": trace_key} for row in rows])
+    return Stored(packed.trace_id, "new", len(packed.spans))
+
+
+def _insert_one(connection: Connection, table: object, row: Row) -> int:
+    result = connection.execute(insert(table), row)  # type: ignore[arg-type]
+    key = result.inserted_primary_key
+    assert key is not None
+    return int(key[0])
+
+
+def _source_key(connection: Connection, row: Row, now: int) -> int:
+    known = connection.scalar(select(schema.source.c.source_key).where(schema.source.c.digest == row["digest"]))
+    return int(known) if known is not None else _insert_one(connection, schema.source, {**row, "ingested_at": now})
+
+
+def _insert_spans(connection: Connection, packed: Packed, trace_key: int) -> None:
+    first = int(connection.scalar(select(func.coalesce(func.max(schema.span.c.span_key), 0))) or 0) + 1
+    rows = [{**row, "trace_key": trace_key, "span_key": first + number} for number, row in enumerate(packed.spans)]
+    connection.execute(insert(schema.span), rows)
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql(
+            "INSERT INTO span_fts(rowid, body) VALUES (?, ?)",
+            [(first + number, document) for number, document in enumerate(packed.documents)],
+        )
+
+
+def _insert_messages(connection: Connection, packed: Packed, trace_key: int) -> None:
+    keys = _text_keys(connection, packed)
+    if not packed.messages:
+        return
+    rows = []
+    for row in packed.messages:
+        plain = {key: value for key, value in row.items() if key != "content_hash"}
+        content_hash = row["content_hash"]
+        rows.append({**plain, "trace_key": trace_key, "content_key": keys[content_hash] if content_hash else None})
+    connection.execute(insert(schema.message), rows)
+
+
+def _text_keys(connection: Connection, packed: Packed) -> dict[str, int]:
+    """Key of every text of the trace; new texts are inserted."""
+    wanted = {row["content_hash"] for row in packed.messages if row["content_hash"]} | packed.texts.keys()
+    known = known_text_keys(connection, wanted)
+    new = [key for key in packed.texts if key not in known]
+    if new:
+        rows = [
+            {"hash": bytes.fromhex(key), "length": packed.texts[key][0], "body": packed.texts[key][1]} for key in new
+        ]
+        connection.execute(insert(schema.text), rows)
+        known |= known_text_keys(connection, new)
+    return known
+
+
+def known_text_keys(connection: Connection, hashes: Iterable[str]) -> dict[str, int]:
+    """Text keys by hash (hex), of those that are stored."""
+    found: dict[str, int] = {}
+    for some in chunks([bytes.fromhex(h) for h in hashes], _KEYS_A_QUERY):
+        query = select(schema.text.c.hash, schema.text.c.text_key).where(schema.text.c.hash.in_(some))
+        found.update({bytes(row.hash).hex(): row.text_key for row in connection.execute(query)})
+    return found
+
+
+def chunks(items: Sequence[bytes], size: int) -> Iterable[Sequence[bytes]]:
+    return (items[at : at + size] for at in range(0, len(items), size))
