@@ -1,0 +1,1 @@
+"""Dialects of attribute names, each mapped to the columns of the span table."""

@@ -1,0 +1,1 @@
+"""One module a trace format, each with the same three parts: NAME, sniff, read."""

@@ -1,0 +1,296 @@
+"""Bytes in, JSON values out: whatever the encoding, with line and column where it fails, nothing unreadable kept."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import cast
+
+import orjson
+
+from ingest.trace import IngestError, Json
+
+MAX_DEPTH = 128
+"""Levels of nesting a kept attribute may have; beyond them it is kept as JSON text (orjson writes 254 at most)."""
+
+_NUL_ESCAPE = b"\\u0000"
+_UNREADABLE = re.compile("[\x00\ud800-\udfff]")
+_NUMBER_WORDS = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
+_BOMS: tuple[tuple[bytes, str], ...] = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """One JSON document of a file: its value or why it could not be read, and what had to be mended."""
+
+    place: str
+    value: Json = None
+    error: IngestError | None = None
+    warnings: tuple[str, ...] = ()
+
+
+def parse_json(data: bytes) -> Json:
+    """The value of one JSON document, text cleaned as `clean_text` does, NaN and infinities as words.
+
+    Accepts UTF-8, UTF-16 and UTF-32, with or without byte order mark. Raises `IngestError` with line and column.
+    """
+    return parse_document(data).value
+
+
+def parse_document(data: bytes, place: str = "") -> Document:
+    """As `parse_json`, with a warning for everything that had to be mended to read it."""
+    text, warnings = to_utf8(data)
+    try:
+        value = cast("Json", orjson.loads(text))
+    except orjson.JSONDecodeError as error:
+        return _parse_leniently(text, error, place, warnings)
+    if _NUL_ESCAPE in text:
+        value, cleaned = clean(value)
+        warnings += _cleaning_warning(cleaned)
+    return Document(place=place, value=value, warnings=warnings)
+
+
+def parse_documents(data: bytes) -> Iterator[Document]:
+    """Every JSON document of a file: one, or one a line, or several written one after another.
+
+    A document that cannot be read is yielded with its `error`, and the rest goes on.
+    """
+    text, warnings = to_utf8(data)
+    try:
+        whole = parse_document(text)
+    except IngestError as error:
+        parts = _lines(text) if _first_line_is_json(text) else list(_concatenated(text))
+        if len(parts) < 2 and not (parts and parts[0].error is None):
+            parts = [Document(place=error.place, error=error)]
+    else:
+        parts = [whole]
+    for part in parts:
+        yield replace(part, warnings=warnings + part.warnings) if warnings else part
+
+
+def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
+    """The object or list that a text attribute holds as JSON; None when it is plain text."""
+    if not text or text[0] not in "{[ \n\t\r":
+        return None
+    try:
+        value = orjson.loads(text)
+        if "\\u0000" in text:
+            value, _ = clean(value)
+    except orjson.JSONDecodeError:
+        try:
+            value, _ = clean(json.loads(text, strict=False, parse_constant=_NUMBER_WORDS.__getitem__))
+        except (ValueError, RecursionError):
+            return None
+    return value if isinstance(value, (dict, list)) else None
+
+
+def json_text(value: Json) -> str:
+    """Compact JSON text of a value, of any depth that `parse_json` reads."""
+    try:
+        return orjson.dumps(value).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        try:
+            return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        except RecursionError as error:
+            raise IngestError("a value is nested too deeply", remedy="flatten it before export") from error
+
+
+def clean_text(text: str) -> str:
+    """NUL and lone surrogates, which no database takes, as their six-character escapes; undecodable bytes as \\xNN."""
+    return _UNREADABLE.sub(_escaped, text)
+
+
+def clean(value: Json) -> tuple[Json, int]:
+    """The value with every string (keys too) cleaned, and how many strings that touched; no recursion."""
+    holder: list[Json] = [value]
+    stack: list[list[Json] | dict[str, Json]] = [holder]
+    cleaned = 0
+    while stack:
+        node = stack.pop()
+        for key, item in list(node.items()) if isinstance(node, dict) else list(enumerate(node)):
+            if isinstance(item, str):
+                if _UNREADABLE.search(item):
+                    node[key] = clean_text(item)  # type: ignore[index]
+                    cleaned += 1
+            elif isinstance(item, (dict, list)):
+                stack.append(item)
+        if isinstance(node, dict) and any(_UNREADABLE.search(key) for key in node):
+            renamed = {clean_text(key): item for key, item in node.items()}
+            node.clear()
+            node.update(renamed)
+            cleaned += 1
+    return holder[0], cleaned
+
+
+def is_deep(value: Json, limit: int = MAX_DEPTH) -> bool:
+    """Whether lists and objects stand in one another more than `limit` levels deep; no recursion."""
+    level: list[Json] = [value]
+    for _ in range(limit):
+        level = [
+            child
+            for node in level
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
+
+
+def to_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
+    """The same text in UTF-8 without byte order mark, and a warning where the encoding was another."""
+    for bom, encoding in _BOMS:
+        if data.startswith(bom):
+            if encoding == "utf-8":
+                return data[len(bom) :], ()
+            return _decoded(data[len(bom) :], encoding)
+    if len(data) >= 4 and data[0] and not data[1]:
+        return _decoded(data, "utf-32-le" if not data[2] else "utf-16-le")
+    if len(data) >= 4 and not data[0] and (data[1] or data[3]):
+        return _decoded(data, "utf-32-be" if not data[1] else "utf-16-be")
+    return data, ()
+
+
+def _decoded(data: bytes, encoding: str) -> tuple[bytes, tuple[str, ...]]:
+    try:
+        text = data.decode(encoding, "surrogatepass")
+    except UnicodeDecodeError:
+        return data, ()
+    return text.encode("utf-8", "surrogatepass"), (f"encoding: read as {encoding}",)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\x{code - 0xDC00:02x}" if 0xDC80 <= code <= 0xDCFF else f"\\u{code:04x}"
+
+
+def _parse_leniently(text: bytes, error: orjson.JSONDecodeError, place: str, warnings: tuple[str, ...]) -> Document:
+    words: list[str] = []
+
+    def word(name: str) -> str:
+        words.append(name)
+        return _NUMBER_WORDS[name]
+
+    try:
+        loose = json.loads(_text(text), strict=False, parse_constant=word)
+    except RecursionError:
+        raise IngestError(
+            "JSON nested deeper than this reader follows (about 1,000 levels)",
+            place=place,
+            remedy="flatten the file or leave it out",
+        ) from None
+    except ValueError:
+        raise _decode_error(text, error, place) from error
+    value, cleaned = clean(loose)
+    if words:
+        warnings += (f"not_a_json_number: {len(words)} value(s) such as {words[0]} kept as text",)
+    return Document(place=place, value=value, warnings=warnings + _cleaning_warning(cleaned))
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8", "surrogatepass")
+    except UnicodeDecodeError:
+        return data.decode("utf-8", "surrogateescape")
+
+
+def _cleaning_warning(cleaned: int) -> tuple[str, ...]:
+    return (f"escaped_text: NUL or lone surrogates in {cleaned} text(s), kept as escapes",) if cleaned else ()
+
+
+def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> IngestError:
+    where = f"line {error.lineno} column {error.colno}"
+    at_end = error.pos >= len(_text(text).rstrip()) or "end of data" in error.msg
+    if not text.strip():
+        return IngestError("the file is empty", place=place, remedy="export it again")
+    if at_end:
+        reason, remedy = "JSON ends too early: the file is cut off", "export or download it again"
+    else:
+        reason, remedy = f"not JSON: {error.msg}", "mend the file at this place or export it again"
+    return IngestError(reason, place=f"{place}, {where}" if place else where, remedy=remedy)
+
+
+def _first_line_is_json(text: bytes) -> bool:
+    start = text.lstrip()
+    line = start.split(b"\n", 1)[0]
+    if line[:1] not in (b"{", b"[") or len(line) == len(start):
+        return False
+    try:
+        parse_document(line)
+    except IngestError:
+        # A first line that is cut off still belongs to JSON lines when the second is whole.
+        second = start[len(line) + 1 :].split(b"\n", 1)[0]
+        return len(line) > 1 and second[:1] == b"{" and second.rstrip()[-1:] == b"}" and len(second.rstrip()) > 1
+    return True
+
+
+def _lines(text: bytes) -> list[Document]:
+    documents = []
+    for number, line in enumerate(text.split(b"\n"), start=1):
+        if not line.strip():
+            continue
+        place = f"line {number}"
+        try:
+            documents.append(parse_document(line, place))
+        except IngestError as error:
+            documents.append(Document(place=place, error=error))
+    return documents
+
+
+def _concatenated(data: bytes) -> Iterator[Document]:
+    """Objects written one after another, as console exporters do; other text between them is named."""
+    text = _text(data)
+    decoder = json.JSONDecoder(strict=False, parse_constant=_NUMBER_WORDS.__getitem__)
+    position = 0
+    while True:
+        start = _next_start(text, position)
+        if between := text[position : len(text) if start < 0 else start].strip(" \t\r\n,"):
+            line = text.count("\n", 0, position) + 1
+            yield Document(
+                place=f"line {line}",
+                error=IngestError(
+                    f"text that is no JSON: {clean_text(between[:80])!r}",
+                    place=f"line {line}",
+                    remedy="leave other output out of the file",
+                ),
+            )
+        if start < 0:
+            return
+        place = f"line {text.count(chr(10), 0, start) + 1}"
+        try:
+            loose, position = decoder.raw_decode(text, start)
+            value, cleaned = clean(loose)
+            yield Document(place=place, value=value, warnings=_cleaning_warning(cleaned))
+        except RecursionError:
+            yield Document(place=place, error=IngestError("JSON nested too deeply", place=place, remedy="flatten it"))
+            position = _after_line(text, start)
+        except ValueError as error:
+            reason = f"not JSON: {error}"
+            yield Document(place=place, error=IngestError(reason, place=place, remedy="export it again"))
+            position = _next_start(text, _after_line(text, start))
+            if position < 0:
+                return
+
+
+def _next_start(text: str, position: int) -> int:
+    """The next `{` or `[` that begins a line; an object may follow another on the same line too."""
+    match = re.compile(r"[ \t\r,]*([{\[])").match(text, position)
+    if match:
+        return match.start(1)
+    found = re.compile(r"^[ \t]*([{\[])", re.MULTILINE).search(text, position)
+    return found.start(1) if found else -1
+
+
+def _after_line(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end + 1

@@ -1,0 +1,369 @@
+"""From a path to traces: opens files, folders, archives and standard input, and finds the reader by content."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import io
+import logging
+import os
+import re
+import sys
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import IO, Protocol, cast
+
+import zstandard
+
+from ingest.parse import to_utf8
+from ingest.trace import IngestError, Rejected, Source, Trace
+
+HEAD_BYTES = 65_536
+MAX_BYTES = 2 * 1024**3
+"""A single input larger than this, unpacked, is refused: no trace is, and a zip bomb is."""
+MAX_RATIO = 400
+"""Unpacked to packed size; traces reach about 30, and repetitive ones 100."""
+RATIO_FREE_BYTES = 64 * 1024**2
+"""Below this unpacked size the ratio does not matter."""
+MAX_NESTING = 3
+"""Archives in archives: so many levels are opened."""
+
+_KEY = re.compile(rb'(?<!\\)"([^"\\]{1,80})"\s*:')
+_SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a reader sees to recognise its own: the name, and the first bytes as UTF-8 (all of them when `whole`)."""
+
+    file: str
+    data: bytes
+    whole: bool
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """Every JSON key in the head, of whatever level."""
+        return frozenset(key.decode("utf-8", "replace") for key in _KEY.findall(self.data))
+
+    @cached_property
+    def start(self) -> bytes:
+        """The first bytes that are no white space."""
+        return self.data[:4096].lstrip()
+
+
+class Format(Protocol):
+    """What a module of `ingest/formats` offers.
+
+    It may add `bundles(names) -> Sequence[tuple[str, ...]]` (which files of a folder or archive are one input)
+    with `read_bundle(sources) -> Iterator[Trace | Rejected]`, and `READS_ARCHIVES = True` where a zip or
+    the like is itself one input of this format.
+    """
+
+    NAME: str
+
+    def sniff(self, head: Head) -> bool: ...
+
+    def read(self, source: Source) -> Iterator[Trace | Rejected]: ...
+
+
+class BundleFormat(Format, Protocol):
+    """A format whose traces may stand in several files."""
+
+    def bundles(self, names: Sequence[str]) -> Sequence[tuple[str, ...]]: ...
+
+    def read_bundle(self, sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]: ...
+
+
+READERS: tuple[Format, ...] = ()
+"""Every format, the more particular first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One input not yet read: its name as a person would write it, and how to get its bytes."""
+
+    name: str
+    load: Callable[[], bytes]
+    depth: int = field(default=0, compare=False)
+
+
+def read_traces(path: Path | str, *, format: str | None = None) -> Iterator[Trace | Rejected]:
+    """Every trace under `path`: a file, a folder, a glob pattern, an archive, or `-` for standard input.
+
+    Files are recognised by content unless `format` names a reader. What cannot be read is yielded as
+    `Rejected` and the rest goes on. Memory holds one input file at a time. Raises `IngestError` for an
+    unknown `format` and for a path where nothing is.
+    """
+    readers = READERS if format is None else (reader_named(format),)
+    yield from _read_entries(_entries(path), readers, forced=format is not None)
+
+
+def read_bytes(data: bytes, *, file: str, format: str | None = None) -> Iterator[Trace | Rejected]:
+    """Every trace of bytes at hand (an upload, a request), named `file` in messages; archives are opened too."""
+    readers = READERS if format is None else (reader_named(format),)
+    yield from _read_entries(iter([Entry(file, lambda: data)]), readers, forced=format is not None)
+
+
+def reader_named(name: str) -> Format:
+    """The reader called `name`. Raises `IngestError` naming those there are."""
+    for reader in READERS:
+        if name == reader.NAME:
+            return reader
+    known = ", ".join(reader.NAME for reader in READERS)
+    raise IngestError(f"no trace format is called {name!r}", remedy=f"choose one of: {known}")
+
+
+def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = None) -> Format | None:
+    """The first reader that knows these bytes: by the first 64 KiB, or else by all of them."""
+    candidates = READERS if readers is None else readers
+    for size in (HEAD_BYTES, len(data)):
+        text, _ = to_utf8(data[:size])
+        head = Head(file, text, size >= len(data))
+        for reader in candidates:
+            if reader.sniff(head):
+                return reader
+        if head.whole:
+            return None
+    return None
+
+
+def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
+    listed = list(entries)
+    taken: set[str] = set()
+    by_name = {entry.name: entry for entry in listed}
+    for reader in readers:
+        if hasattr(reader, "bundles"):
+            yield from _read_bundles(cast("BundleFormat", reader), by_name, taken)
+    for entry in listed:
+        if entry.name not in taken:
+            yield from _read_entry(entry, readers, forced=forced)
+
+
+def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[str]) -> Iterator[Trace | Rejected]:
+    for names in reader.bundles([name for name in by_name if name not in taken]):
+        taken.update(names)
+        sources = []
+        for name in names:
+            try:
+                sources.append(Source(file=name, data=by_name[name].load()))
+            except IngestError as error:
+                yield rejected(name, error)
+        if sources:
+            yield from _guarded(names[0], lambda held=tuple(sources): reader.read_bundle(held))  # type: ignore[misc]
+
+
+def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
+    readers = all_readers
+    try:
+        data = entry.load()
+    except IngestError as error:
+        yield rejected(entry.name, error)
+        return
+    packed = _opener(data)
+    if packed is not None:
+        readers = [reader for reader in readers if getattr(reader, "READS_ARCHIVES", False)]
+    reader = readers[0] if forced and readers else recognise(data, entry.name, readers)
+    if packed is not None and reader is None:
+        inner = _unpack(entry, data, packed)
+        yield from _guarded(entry.name, lambda: _read_entries(inner, all_readers, forced=forced))
+        return
+    if reader is None:
+        yield rejected(entry.name, _unrecognised(data))
+        return
+    yield from _guarded(entry.name, lambda: reader.read(Source(file=entry.name, data=data)))
+
+
+def _guarded(file: str, read: Callable[[], Iterator[Trace | Rejected]]) -> Iterator[Trace | Rejected]:
+    """The traces of a reader; what it raises becomes a `Rejected`, so that a batch never stops at one file."""
+    try:
+        yield from read()
+    except IngestError as error:
+        yield rejected(file, error)
+    except Exception as error:
+        _log.debug("reading %s failed", file, exc_info=True)
+        reason = f"the reader failed: {type(error).__name__}: {error}"
+        yield Rejected(file=file, place="", reason=reason, remedy="report it with this file; the file is left out")
+
+
+def rejected(file: str, error: IngestError) -> Rejected:
+    """The error as a named rejection of `file`."""
+    return Rejected(file=file, place=error.place, reason=error.reason, remedy=error.remedy)
+
+
+def _unrecognised(data: bytes) -> IngestError:
+    if not data.strip():
+        return IngestError("the file is empty", remedy="export it again or leave it out")
+    known = ", ".join(reader.NAME for reader in READERS)
+    return IngestError(
+        "no known trace format", place="the whole file", remedy=f"name its format (--format) if it is one of: {known}"
+    )
+
+
+def _entries(path: Path | str) -> Iterator[Entry]:
+    text = str(path)
+    if text == "-":
+        yield Entry("-", sys.stdin.buffer.read)
+    elif os.path.isdir(text):
+        yield from _folder(text)
+    elif os.path.exists(text):
+        yield _file(text)
+    elif glob.has_magic(text):
+        found = sorted(glob.glob(text, recursive=True))
+        if not found:
+            raise IngestError(f"nothing matches {text!r}", remedy="check the pattern and the folder you are in")
+        for name in found:
+            if os.path.isdir(name):
+                yield from _folder(name)
+            else:
+                yield _file(name)
+    else:
+        raise IngestError(f"there is no file or folder {text!r}", remedy="check the path and the folder you are in")
+
+
+def _folder(folder: str) -> Iterator[Entry]:
+    for where, folders, files in os.walk(folder):
+        folders[:] = sorted(name for name in folders if not name.startswith(".") and name != "__MACOSX")
+        for name in sorted(files):
+            if not _is_system_file(name):
+                yield _file(os.path.join(where, name))
+
+
+def _is_system_file(name: str) -> bool:
+    return name in _SYSTEM_FILES or name.startswith("._")
+
+
+def _file(name: str) -> Entry:
+    def load() -> bytes:
+        try:
+            if not os.path.isfile(name):
+                raise IngestError("not a regular file", remedy="leave it out")
+            size = os.path.getsize(name)
+            if size > MAX_BYTES:
+                raise _too_large(size)
+            with open(name, "rb") as file:
+                return file.read()
+        except OSError as error:
+            raise IngestError(f"cannot be opened: {error.strerror}", remedy="check the file and its rights") from error
+
+    return Entry(name, load)
+
+
+def _too_large(size: int) -> IngestError:
+    return IngestError(
+        f"larger than {MAX_BYTES / 1024**3:g} GiB unpacked ({size:,} bytes seen)", remedy="split it into smaller files"
+    )
+
+
+def _opener(data: bytes) -> Callable[[Entry, bytes], Iterator[Entry]] | None:
+    if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return _zip
+    if data[:2] == b"\x1f\x8b":
+        return _gzip
+    if data[:4] == b"\x28\xb5\x2f\xfd":
+        return _zstd
+    if data[257:262] == b"ustar":
+        return _tar
+    return None
+
+
+def _unpack(entry: Entry, data: bytes, opener: Callable[[Entry, bytes], Iterator[Entry]]) -> Iterator[Entry]:
+    if entry.depth >= MAX_NESTING:
+        raise IngestError(f"archives in archives more than {MAX_NESTING} deep", remedy="unpack it yourself")
+    try:
+        yield from opener(entry, data)
+    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError) as error:
+        raise IngestError(f"damaged archive: {error}", remedy="pack or download it again") from error
+
+
+def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for member in archive.infolist():
+            if not member.is_dir():
+                yield from _member(entry, member.filename, lambda m=member: _from_zip(data, m))  # type: ignore[misc]
+
+
+def _from_zip(data: bytes, member: zipfile.ZipInfo) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(member) as stream:
+            return _bounded(stream, member.compress_size)
+    except RuntimeError as error:
+        raise IngestError(f"cannot be unpacked: {error}", remedy="pack it without a password") from error
+
+
+def _tar(entry: Entry, data: bytes) -> Iterator[Entry]:
+    with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+        for member in archive:
+            if member.isfile():
+                load = lambda m=member: data[m.offset_data : m.offset_data + m.size]  # noqa: E731
+                yield from _member(entry, member.name, load)
+
+
+def _member(entry: Entry, name: str, load: Callable[[], bytes]) -> Iterator[Entry]:
+    parts = name.replace("\\", "/").split("/")
+    if _is_system_file(parts[-1]) or "__MACOSX" in parts:
+        return
+    full = f"{entry.name}/{name}"
+    if ".." in parts or name.startswith(("/", "\\")) or ":" in parts[0]:
+        yield Entry(full, _raises(IngestError("its name leads out of the archive", remedy="pack it again")))
+        return
+    yield Entry(full, _guarded_load(load), entry.depth + 1)
+
+
+def _raises(error: IngestError) -> Callable[[], bytes]:
+    def load() -> bytes:
+        raise error
+
+    return load
+
+
+def _guarded_load(load: Callable[[], bytes]) -> Callable[[], bytes]:
+    def guarded() -> bytes:
+        try:
+            return load()
+        except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError) as error:
+            raise IngestError(f"damaged: {error}", remedy="pack or download it again") from error
+
+    return guarded
+
+
+def _gzip(entry: Entry, data: bytes) -> Iterator[Entry]:
+    name = entry.name.removesuffix(".gz")
+    yield Entry(name, _guarded_load(lambda: _from_gzip(data)), entry.depth + 1)
+
+
+def _from_gzip(data: bytes) -> bytes:
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
+        return _bounded(cast("IO[bytes]", stream), len(data))
+
+
+def _zstd(entry: Entry, data: bytes) -> Iterator[Entry]:
+    name = entry.name.removesuffix(".zst")
+    yield Entry(name, _guarded_load(lambda: _from_zstd(data)), entry.depth + 1)
+
+
+def _from_zstd(data: bytes) -> bytes:
+    decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
+    with decompressor.stream_reader(io.BytesIO(data), read_across_frames=True) as stream:
+        return _bounded(cast("IO[bytes]", stream), len(data))
+
+
+def _bounded(stream: IO[bytes], packed: int) -> bytes:
+    """All bytes of a stream, refusing what grows beyond all reason whatever size the archive declares."""
+    parts, size = [], 0
+    while chunk := stream.read(1024**2):
+        parts.append(chunk)
+        size += len(chunk)
+        if size > MAX_BYTES:
+            raise _too_large(size)
+        if size > RATIO_FREE_BYTES and size > MAX_RATIO * max(packed, 1):
+            raise IngestError(
+                f"unpacks to more than {MAX_RATIO} times its size: looks like a zip bomb",
+                remedy="unpack it yourself if you trust it",
+            )
+    return b"".join(parts)
