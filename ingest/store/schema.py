@@ -132,8 +132,3 @@ expected_event = Table(
     Column("matched", Integer, comment="1 matched, empty unknown"),
 )
 
-FTS_CREATE = """
-CREATE VIRTUAL TABLE span_fts USING fts5(
-    body, content='', detail='none', tokenize='unicode61 remove_diacritics 2'
-)
-"""

@@ -1,0 +1,593 @@
+"""The first schema: traces and opinions"""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "0001"
+down_revision = None
+branch_labels = None
+depends_on = None
+
+
+def upgrade() -> None:
+    op.create_table(
+        "acknowledgement",
+        sa.Column("acknowledgement_key", sa.Integer(), nullable=False),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("acknowledgement_key", name=op.f("pk_acknowledgement")),
+    )
+    op.create_table(
+        "adjudication",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False, comment="of the gold of this trace, from 1"),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False, comment="error, score or done"),
+        sa.Column("action", sa.Text(), nullable=False, comment="keep, merge, edit, reject, score, close"),
+        sa.Column("payload", sa.Text(), nullable=False, comment="JSON: labels taken, the result"),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_adjudication")),
+    )
+    with op.batch_alter_table("adjudication", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_adjudication_trace_id"), ["trace_id"], unique=False)
+
+    op.create_table(
+        "annotator",
+        sa.Column("annotator", sa.Text(), nullable=False, comment="the name that stands at every label"),
+        sa.Column("display_name", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False, comment="person, imported or adjudicated"),
+        sa.Column("role", sa.Text(), nullable=False, comment="annotator, adjudicator, researcher or admin"),
+        sa.Column("email", sa.Text(), nullable=True),
+        sa.Column("password_hash", sa.Text(), nullable=True),
+        sa.Column("settings", sa.Text(), nullable=False, comment="JSON: key map and the like"),
+        sa.Column("active", sa.Boolean(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("annotator", name=op.f("pk_annotator")),
+        sa.UniqueConstraint("email", name=op.f("uq_annotator_email")),
+    )
+    op.create_table(
+        "audit",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("who", sa.Text(), nullable=False),
+        sa.Column("what", sa.Text(), nullable=False),
+        sa.Column("subject", sa.Text(), nullable=False),
+        sa.Column("detail", sa.Text(), nullable=False, comment="JSON"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_audit")),
+    )
+    op.create_table(
+        "error_label",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("label_id", sa.Text(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("trace_digest", sa.Text(), nullable=True, comment="empty while the trace is not in the workspace"),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("occasion", sa.Integer(), nullable=False),
+        sa.Column("span_ids", sa.Text(), nullable=False, comment="JSON list"),
+        sa.Column("dimensions", sa.Text(), nullable=False, comment="JSON list"),
+        sa.Column("impact", sa.Text(), nullable=True, comment="low, medium, high; empty while unfinished"),
+        sa.Column("category", sa.Text(), nullable=True, comment="TRAIL category"),
+        sa.Column("description", sa.Text(), nullable=False),
+        sa.Column("evidence", sa.Text(), nullable=False, comment="JSON list"),
+        sa.Column("phase", sa.Text(), nullable=False, comment="blind or revealed"),
+        sa.Column("attributes", sa.Text(), nullable=False, comment="JSON: what an import brought besides"),
+        sa.Column("deleted", sa.Boolean(), nullable=False),
+        sa.Column("author", sa.Text(), nullable=False, comment="who wrote this revision"),
+        sa.Column("guideline_version", sa.Integer(), nullable=True),
+        sa.Column("op_id", sa.Text(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_error_label")),
+    )
+    with op.batch_alter_table("error_label", schema=None) as batch_op:
+        batch_op.create_index("ix_error_label_annotator_trace_id", ["annotator", "trace_id"], unique=False)
+        batch_op.create_index("ix_error_label_label_id_row_key", ["label_id", "row_key"], unique=False)
+        batch_op.create_index(batch_op.f("ix_error_label_trace_id"), ["trace_id"], unique=False)
+
+    op.create_table(
+        "guideline",
+        sa.Column("guideline_key", sa.Integer(), nullable=False),
+        sa.Column("version", sa.Integer(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False, comment="JSON: Markdown by dimension"),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("note", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("guideline_key", name=op.f("pk_guideline")),
+        sa.UniqueConstraint("version", name=op.f("uq_guideline_version")),
+    )
+    op.create_table(
+        "judge_version",
+        sa.Column(
+            "judge_version", sa.Text(), nullable=False, comment="hash of rubric, prompt order, model, parameters, mode"
+        ),
+        sa.Column("judge", sa.Text(), nullable=False, comment="key of the rubric (LC ...), or of an imported judge"),
+        sa.Column("model", sa.Text(), nullable=False),
+        sa.Column("rubric_version", sa.Text(), nullable=False),
+        sa.Column("rubric", sa.Text(), nullable=False, comment="JSON: the rubric as it was"),
+        sa.Column("prompt_order", sa.Text(), nullable=False),
+        sa.Column("agent_text", sa.Text(), nullable=False, comment="the agent description given to the judge"),
+        sa.Column("parameters", sa.Text(), nullable=False, comment="JSON: what was sent to the provider"),
+        sa.Column("mode", sa.Text(), nullable=False, comment="trace, span, jury, checks or imported"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("judge_version", name=op.f("pk_judge_version")),
+    )
+    op.create_table(
+        "op",
+        sa.Column("op_id", sa.Text(), nullable=False),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("occasion", sa.Integer(), nullable=False),
+        sa.Column("revision", sa.Integer(), nullable=False, comment="of this person's work on this trace, from 1"),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("payload", sa.Text(), nullable=False, comment="JSON as it came"),
+        sa.Column("client_time", sa.Text(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("op_id", name=op.f("pk_op")),
+        sa.UniqueConstraint(
+            "annotator", "trace_id", "occasion", "revision", name=op.f("uq_op_annotator_trace_id_occasion_revision")
+        ),
+    )
+    op.create_table(
+        "queue",
+        sa.Column("queue_key", sa.Integer(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("k", sa.Integer(), nullable=False, comment="people an overlap item wants"),
+        sa.Column("overlap_share", sa.Float(), nullable=False, comment="share of items that want k people, 0..1"),
+        sa.Column(
+            "repeat_share", sa.Float(), nullable=False, comment="share of items shown to a person twice, hidden, 0..1"
+        ),
+        sa.Column("blind", sa.Boolean(), nullable=False),
+        sa.Column("seed", sa.Integer(), nullable=False),
+        sa.Column("lease_s", sa.Integer(), nullable=False),
+        sa.Column("hide", sa.Text(), nullable=False, comment="JSON list: agent, model"),
+        sa.Column("filter", sa.Text(), nullable=False, comment="JSON: how the traces were chosen"),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("queue_key", name=op.f("pk_queue")),
+        sa.UniqueConstraint("name", name=op.f("uq_queue_name")),
+    )
+    op.create_table(
+        "review",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("trace_digest", sa.Text(), nullable=True),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("occasion", sa.Integer(), nullable=False),
+        sa.Column("status", sa.Text(), nullable=False, comment="open, submitted, skipped"),
+        sa.Column("no_error", sa.Boolean(), nullable=False),
+        sa.Column("reason", sa.Text(), nullable=False),
+        sa.Column("active_ms", sa.BigInteger(), nullable=True, comment="time at work, pauses left out"),
+        sa.Column(
+            "revealed", sa.Boolean(), nullable=False, comment="the judges' errors have been shown to this person"
+        ),
+        sa.Column("item_key", sa.Integer(), nullable=True),
+        sa.Column("guideline_version", sa.Integer(), nullable=True),
+        sa.Column("op_id", sa.Text(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_review")),
+    )
+    with op.batch_alter_table("review", schema=None) as batch_op:
+        batch_op.create_index("ix_review_annotator_trace_id", ["annotator", "trace_id"], unique=False)
+        batch_op.create_index(batch_op.f("ix_review_trace_id"), ["trace_id"], unique=False)
+
+    op.create_table(
+        "run",
+        sa.Column("run_key", sa.Integer(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("status", sa.Text(), nullable=False, comment="queued, running, paused, cancelled, done; moves"),
+        sa.Column("spec", sa.Text(), nullable=False, comment="JSON: judges, model, repeats, mode, limits"),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("budget_usd", sa.Float(), nullable=True),
+        sa.Column("worker", sa.Text(), nullable=True, comment="who works on it"),
+        sa.Column("heartbeat_at", sa.BigInteger(), nullable=True),
+        sa.Column("message", sa.Text(), nullable=False, comment="why it stopped"),
+        sa.Column("ended_at", sa.BigInteger(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("run_key", name=op.f("pk_run")),
+    )
+    op.create_table(
+        "score_label",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("trace_digest", sa.Text(), nullable=True),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("occasion", sa.Integer(), nullable=False),
+        sa.Column("dimension", sa.Text(), nullable=False),
+        sa.Column("value", sa.Float(), nullable=True, comment="empty when taken back or not applicable"),
+        sa.Column("not_applicable", sa.Boolean(), nullable=False),
+        sa.Column("note", sa.Text(), nullable=False),
+        sa.Column("confidence", sa.Integer(), nullable=True),
+        sa.Column("phase", sa.Text(), nullable=False),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("guideline_version", sa.Integer(), nullable=True),
+        sa.Column("op_id", sa.Text(), nullable=True),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_score_label")),
+    )
+    with op.batch_alter_table("score_label", schema=None) as batch_op:
+        batch_op.create_index("ix_score_label_annotator_trace_id", ["annotator", "trace_id"], unique=False)
+        batch_op.create_index(batch_op.f("ix_score_label_trace_id"), ["trace_id"], unique=False)
+
+    op.create_table(
+        "setting",
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("value", sa.Text(), nullable=False),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("name", name=op.f("pk_setting")),
+    )
+    op.create_table(
+        "source",
+        sa.Column("source_key", sa.Integer(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False, comment="blake2b of the bytes, 32 hex digits"),
+        sa.Column("file", sa.Text(), nullable=False),
+        sa.Column("place", sa.Text(), nullable=False),
+        sa.Column("size", sa.BigInteger(), nullable=False, comment="bytes before compression"),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="the very bytes, zstd"),
+        sa.Column("ingested_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("source_key", name=op.f("pk_source")),
+        sa.UniqueConstraint("digest", name=op.f("uq_source_digest")),
+    )
+    op.create_table(
+        "text",
+        sa.Column("text_key", sa.Integer(), nullable=False),
+        sa.Column("hash", sa.LargeBinary(length=16), nullable=False),
+        sa.Column("length", sa.Integer(), nullable=False, comment="code points"),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="UTF-8, zstd"),
+        sa.PrimaryKeyConstraint("text_key", name=op.f("pk_text")),
+        sa.UniqueConstraint("hash", name=op.f("uq_text_hash")),
+    )
+    op.create_table(
+        "cell",
+        sa.Column("cell_key", sa.Integer(), nullable=False),
+        sa.Column("run_key", sa.Integer(), nullable=False),
+        sa.Column("judge_version", sa.Text(), nullable=False),
+        sa.Column("judge", sa.Text(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("trace_digest", sa.Text(), nullable=True),
+        sa.Column("repeat", sa.Integer(), nullable=False),
+        sa.Column(
+            "state",
+            sa.Text(),
+            nullable=False,
+            comment="pending, running, replied, then one of records.CELL_STATES; moves",
+        ),
+        sa.Column("worker", sa.Text(), nullable=True),
+        sa.Column("claimed_at", sa.BigInteger(), nullable=True),
+        sa.Column("score", sa.Integer(), nullable=True),
+        sa.Column("criteria", sa.Text(), nullable=True),
+        sa.Column("rationale", sa.Text(), nullable=True),
+        sa.Column("reason", sa.Text(), nullable=True, comment="why there is no score"),
+        sa.Column("notes", sa.Text(), nullable=True, comment="JSON list"),
+        sa.Column("model", sa.Text(), nullable=True),
+        sa.Column("parameters", sa.Text(), nullable=True, comment="JSON"),
+        sa.Column("prompt_hash", sa.Text(), nullable=True),
+        sa.Column("raw_reply", sa.LargeBinary(), nullable=True, comment="UTF-8, zstd"),
+        sa.Column("repair_reply", sa.LargeBinary(), nullable=True),
+        sa.Column("finish_reason", sa.Text(), nullable=True),
+        sa.Column("prompt_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("completion_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("cached_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("cost_usd", sa.Float(), nullable=True),
+        sa.Column("latency_s", sa.Float(), nullable=True),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("finished_at", sa.BigInteger(), nullable=True),
+        sa.ForeignKeyConstraint(["judge_version"], ["judge_version.judge_version"], name=op.f("fk_cell_judge_version")),
+        sa.ForeignKeyConstraint(["run_key"], ["run.run_key"], name=op.f("fk_cell_run_key")),
+        sa.PrimaryKeyConstraint("cell_key", name=op.f("pk_cell")),
+        sa.UniqueConstraint(
+            "run_key", "judge_version", "trace_id", "repeat", name=op.f("uq_cell_run_key_judge_version_trace_id_repeat")
+        ),
+    )
+    with op.batch_alter_table("cell", schema=None) as batch_op:
+        batch_op.create_index("ix_cell_run_key_state", ["run_key", "state"], unique=False)
+        batch_op.create_index("ix_cell_trace_id_judge", ["trace_id", "judge"], unique=False)
+
+    op.create_table(
+        "queue_item",
+        sa.Column("item_key", sa.Integer(), nullable=False),
+        sa.Column("queue_key", sa.Integer(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("wanted", sa.Integer(), nullable=False, comment="people this item wants"),
+        sa.Column("is_practice", sa.Boolean(), nullable=False),
+        sa.ForeignKeyConstraint(["queue_key"], ["queue.queue_key"], name=op.f("fk_queue_item_queue_key")),
+        sa.PrimaryKeyConstraint("item_key", name=op.f("pk_queue_item")),
+        sa.UniqueConstraint("queue_key", "trace_id", name=op.f("uq_queue_item_queue_key_trace_id")),
+    )
+    with op.batch_alter_table("queue_item", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_queue_item_queue_key"), ["queue_key"], unique=False)
+
+    op.create_table(
+        "trace",
+        sa.Column("trace_key", sa.Integer(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("digest", sa.Text(), nullable=False, comment="blake2b of the content, whatever the file looked like"),
+        sa.Column("source_key", sa.Integer(), nullable=False),
+        sa.Column("file", sa.Text(), nullable=False),
+        sa.Column("place", sa.Text(), nullable=False),
+        sa.Column("format", sa.Text(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False, comment="name of the first root"),
+        sa.Column("goal", sa.Text(), nullable=True, comment="what the user asked"),
+        sa.Column("final_answer", sa.Text(), nullable=True),
+        sa.Column("attributes", sa.Text(), nullable=False, comment="JSON: what belongs to the run and to no span"),
+        sa.Column("warnings", sa.Text(), nullable=False, comment="JSON: list of 'code: detail'"),
+        sa.Column("status", sa.Text(), nullable=False, comment="ERROR when the first root failed, else its status"),
+        sa.Column("spans", sa.Integer(), nullable=False),
+        sa.Column("messages", sa.Integer(), nullable=False),
+        sa.Column("llm_spans", sa.Integer(), nullable=False),
+        sa.Column("tool_spans", sa.Integer(), nullable=False),
+        sa.Column("error_spans", sa.Integer(), nullable=False),
+        sa.Column("warning_count", sa.Integer(), nullable=False),
+        sa.Column("depth", sa.Integer(), nullable=False),
+        sa.Column("agents", sa.Text(), nullable=False, comment="JSON list"),
+        sa.Column("models", sa.Text(), nullable=False, comment="JSON list"),
+        sa.Column("tools", sa.Text(), nullable=False, comment="JSON list"),
+        sa.Column("start_time", sa.BigInteger(), nullable=True),
+        sa.Column("end_time", sa.BigInteger(), nullable=True),
+        sa.Column(
+            "duration_s",
+            sa.Float(),
+            nullable=True,
+            comment="first start to last end on the wall clock, else on the simulated one",
+        ),
+        sa.Column(
+            "prompt_tokens",
+            sa.BigInteger(),
+            nullable=True,
+            comment="sum over leaf LLM spans; empty where none can count",
+        ),
+        sa.Column("completion_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("total_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("outcome", sa.Text(), nullable=True, comment="JSON: the benchmark's own verdict"),
+        sa.Column("ingested_at", sa.BigInteger(), nullable=False),
+        sa.ForeignKeyConstraint(["source_key"], ["source.source_key"], name=op.f("fk_trace_source_key")),
+        sa.PrimaryKeyConstraint("trace_key", name=op.f("pk_trace")),
+        sa.UniqueConstraint("trace_id", name=op.f("uq_trace_trace_id")),
+    )
+    with op.batch_alter_table("trace", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_trace_source_key"), ["source_key"], unique=False)
+
+    op.create_table(
+        "expected_event",
+        sa.Column("trace_key", sa.Integer(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("body", sa.Text(), nullable=False, comment="JSON of an oracle event"),
+        sa.Column("matched", sa.Integer(), nullable=True, comment="1 matched, empty unknown"),
+        sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_expected_event_trace_key")),
+        sa.PrimaryKeyConstraint("trace_key", "position", name=op.f("pk_expected_event")),
+    )
+    op.create_table(
+        "finding",
+        sa.Column("finding_key", sa.Integer(), nullable=False),
+        sa.Column("cell_key", sa.Integer(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("description", sa.Text(), nullable=False),
+        sa.Column("evidence", sa.Text(), nullable=False),
+        sa.Column("dimension", sa.Text(), nullable=True),
+        sa.Column("impact", sa.Text(), nullable=True),
+        sa.Column("category", sa.Text(), nullable=True),
+        sa.Column("check_name", sa.Text(), nullable=True, comment="the offline check that found it"),
+        sa.Column("evidence_place", sa.Text(), nullable=True, comment="verbatim, found elsewhere, not found"),
+        sa.Column("evidence_span_id", sa.Text(), nullable=True),
+        sa.ForeignKeyConstraint(["cell_key"], ["cell.cell_key"], name=op.f("fk_finding_cell_key")),
+        sa.PrimaryKeyConstraint("finding_key", name=op.f("pk_finding")),
+        sa.UniqueConstraint("cell_key", "position", name=op.f("uq_finding_cell_key_position")),
+    )
+    op.create_table(
+        "lease",
+        sa.Column("lease_key", sa.Integer(), nullable=False),
+        sa.Column("item_key", sa.Integer(), nullable=False),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("occasion", sa.Integer(), nullable=False, comment="0, or 1 for the hidden repeat"),
+        sa.Column("taken_at", sa.BigInteger(), nullable=False),
+        sa.Column("expires_at", sa.BigInteger(), nullable=False),
+        sa.Column("ended_at", sa.BigInteger(), nullable=True),
+        sa.Column("outcome", sa.Text(), nullable=True, comment="counted, extra, skipped, expired; empty while open"),
+        sa.Column("late", sa.Boolean(), nullable=False),
+        sa.ForeignKeyConstraint(["item_key"], ["queue_item.item_key"], name=op.f("fk_lease_item_key")),
+        sa.PrimaryKeyConstraint("lease_key", name=op.f("pk_lease")),
+        sa.UniqueConstraint("item_key", "annotator", "occasion", name=op.f("uq_lease_item_key_annotator_occasion")),
+    )
+    with op.batch_alter_table("lease", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_lease_item_key"), ["item_key"], unique=False)
+
+    op.create_table(
+        "log",
+        sa.Column("log_key", sa.Integer(), nullable=False),
+        sa.Column("trace_key", sa.Integer(), nullable=False),
+        sa.Column("span_id", sa.Text(), nullable=True),
+        sa.Column(
+            "holds_gold", sa.Integer(), nullable=False, comment="1: may hold the right answer, never shown to a judge"
+        ),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="JSON, zstd"),
+        sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_log_trace_key")),
+        sa.PrimaryKeyConstraint("log_key", name=op.f("pk_log")),
+    )
+    with op.batch_alter_table("log", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_log_trace_key"), ["trace_key"], unique=False)
+
+    op.create_table(
+        "message",
+        sa.Column("trace_key", sa.Integer(), nullable=False),
+        sa.Column("message", sa.Integer(), nullable=False, comment="position in the trace's message table"),
+        sa.Column("role", sa.Text(), nullable=True),
+        sa.Column("content", sa.Text(), nullable=True, comment="the text when shorter than 256 characters"),
+        sa.Column("content_key", sa.Integer(), nullable=True, comment="the text otherwise"),
+        sa.Column(
+            "tool_calls",
+            sa.Text(),
+            nullable=True,
+            comment="JSON list of [name, arguments, id]; a long text by reference",
+        ),
+        sa.Column("name", sa.Text(), nullable=True),
+        sa.Column("tool_call_id", sa.Text(), nullable=True),
+        sa.Column("first_seq", sa.Integer(), nullable=True, comment="the first span in reading order that holds it"),
+        sa.ForeignKeyConstraint(["content_key"], ["text.text_key"], name=op.f("fk_message_content_key")),
+        sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_message_trace_key")),
+        sa.PrimaryKeyConstraint("trace_key", "message", name=op.f("pk_message")),
+    )
+    op.create_table(
+        "span",
+        sa.Column("span_key", sa.Integer(), nullable=False),
+        sa.Column("trace_key", sa.Integer(), nullable=False),
+        sa.Column("seq", sa.Integer(), nullable=False),
+        sa.Column("span_id", sa.Text(), nullable=False),
+        sa.Column("parent_span_id", sa.Text(), nullable=True),
+        sa.Column("depth", sa.Integer(), nullable=False),
+        sa.Column("name", sa.Text(), nullable=False),
+        sa.Column("kind", sa.Text(), nullable=False),
+        sa.Column("agent", sa.Text(), nullable=True),
+        sa.Column("start_time", sa.BigInteger(), nullable=True),
+        sa.Column("end_time", sa.BigInteger(), nullable=True),
+        sa.Column("clock", sa.Text(), nullable=False),
+        sa.Column("status", sa.Text(), nullable=False),
+        sa.Column("tool_name", sa.Text(), nullable=True),
+        sa.Column("model", sa.Text(), nullable=True),
+        sa.Column("prompt_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("completion_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("total_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("reasoning_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("turn", sa.Integer(), nullable=True),
+        sa.Column("step", sa.Integer(), nullable=True),
+        sa.Column(
+            "detail", sa.LargeBinary(), nullable=False, comment="JSON: the remaining columns; long texts by reference"
+        ),
+        sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_span_trace_key")),
+        sa.PrimaryKeyConstraint("span_key", name=op.f("pk_span")),
+    )
+    with op.batch_alter_table("span", schema=None) as batch_op:
+        batch_op.create_index("ix_span_span_id", ["span_id"], unique=False)
+        batch_op.create_index("ix_span_trace_key_seq", ["trace_key", "seq"], unique=True)
+
+    op.create_table(
+        "citation",
+        sa.Column("citation_key", sa.Integer(), nullable=False),
+        sa.Column("finding_key", sa.Integer(), nullable=False),
+        sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("cite", sa.Text(), nullable=False, comment="as the judge wrote it"),
+        sa.Column("span_id", sa.Text(), nullable=True, comment="empty: resolves to no span of the trace"),
+        sa.ForeignKeyConstraint(["finding_key"], ["finding.finding_key"], name=op.f("fk_citation_finding_key")),
+        sa.PrimaryKeyConstraint("citation_key", name=op.f("pk_citation")),
+        sa.UniqueConstraint("finding_key", "position", name=op.f("uq_citation_finding_key_position")),
+    )
+    op.create_table(
+        "finding_review",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("finding_key", sa.Integer(), nullable=False),
+        sa.Column(
+            "verdict",
+            sa.Text(),
+            nullable=True,
+            comment="valid new error, false alarm, duplicate; empty when taken back",
+        ),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("label_id", sa.Text(), nullable=True, comment="the candidate label that came of it"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.ForeignKeyConstraint(["finding_key"], ["finding.finding_key"], name=op.f("fk_finding_review_finding_key")),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_finding_review")),
+    )
+    with op.batch_alter_table("finding_review", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_finding_review_finding_key"), ["finding_key"], unique=False)
+
+    op.create_table(
+        "match",
+        sa.Column("row_key", sa.Integer(), nullable=False),
+        sa.Column("label_id", sa.Text(), nullable=False),
+        sa.Column("finding_key", sa.Integer(), nullable=False),
+        sa.Column("status", sa.Text(), nullable=False, comment="proposed, confirmed, rejected"),
+        sa.Column("author", sa.Text(), nullable=False, comment="who says so; 'auto' for proposals"),
+        sa.Column("confidence", sa.Float(), nullable=False),
+        sa.Column("reasons", sa.Text(), nullable=False, comment="JSON list"),
+        sa.Column("localized", sa.Boolean(), nullable=False, comment="a citation resolves to a span of the error"),
+        sa.Column(
+            "withdrawn", sa.Boolean(), nullable=False, comment="a proposal that a later proposal run no longer makes"
+        ),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.ForeignKeyConstraint(["finding_key"], ["finding.finding_key"], name=op.f("fk_match_finding_key")),
+        sa.PrimaryKeyConstraint("row_key", name=op.f("pk_match")),
+    )
+    with op.batch_alter_table("match", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_match_finding_key"), ["finding_key"], unique=False)
+        batch_op.create_index("ix_match_label_id_finding_key", ["label_id", "finding_key"], unique=False)
+    if op.get_bind().dialect.name == "sqlite":
+        op.execute(
+            "CREATE VIRTUAL TABLE span_fts USING fts5("
+            "body, content='', detail='none', tokenize='unicode61 remove_diacritics 2')"
+        )
+
+
+def downgrade() -> None:
+    if op.get_bind().dialect.name == "sqlite":
+        op.execute("DROP TABLE span_fts")
+    with op.batch_alter_table("match", schema=None) as batch_op:
+        batch_op.drop_index("ix_match_label_id_finding_key")
+        batch_op.drop_index(batch_op.f("ix_match_finding_key"))
+
+    op.drop_table("match")
+    with op.batch_alter_table("finding_review", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_finding_review_finding_key"))
+
+    op.drop_table("finding_review")
+    op.drop_table("citation")
+    with op.batch_alter_table("span", schema=None) as batch_op:
+        batch_op.drop_index("ix_span_trace_key_seq")
+        batch_op.drop_index("ix_span_span_id")
+
+    op.drop_table("span")
+    op.drop_table("message")
+    with op.batch_alter_table("log", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_log_trace_key"))
+
+    op.drop_table("log")
+    with op.batch_alter_table("lease", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_lease_item_key"))
+
+    op.drop_table("lease")
+    op.drop_table("finding")
+    op.drop_table("expected_event")
+    with op.batch_alter_table("trace", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_trace_source_key"))
+
+    op.drop_table("trace")
+    with op.batch_alter_table("queue_item", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_queue_item_queue_key"))
+
+    op.drop_table("queue_item")
+    with op.batch_alter_table("cell", schema=None) as batch_op:
+        batch_op.drop_index("ix_cell_trace_id_judge")
+        batch_op.drop_index("ix_cell_run_key_state")
+
+    op.drop_table("cell")
+    op.drop_table("text")
+    op.drop_table("source")
+    op.drop_table("setting")
+    with op.batch_alter_table("score_label", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_score_label_trace_id"))
+        batch_op.drop_index("ix_score_label_annotator_trace_id")
+
+    op.drop_table("score_label")
+    op.drop_table("run")
+    with op.batch_alter_table("review", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_review_trace_id"))
+        batch_op.drop_index("ix_review_annotator_trace_id")
+
+    op.drop_table("review")
+    op.drop_table("queue")
+    op.drop_table("op")
+    op.drop_table("judge_version")
+    op.drop_table("guideline")
+    with op.batch_alter_table("error_label", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_error_label_trace_id"))
+        batch_op.drop_index("ix_error_label_label_id_row_key")
+        batch_op.drop_index("ix_error_label_annotator_trace_id")
+
+    op.drop_table("error_label")
+    op.drop_table("audit")
+    op.drop_table("annotator")
+    with op.batch_alter_table("adjudication", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_adjudication_trace_id"))
+
+    op.drop_table("adjudication")
+    op.drop_table("acknowledgement")

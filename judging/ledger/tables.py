@@ -1,0 +1,345 @@
+"""The tables of opinions, beside the store's tables of traces. Rows are appended, never changed or deleted.
+
+The exceptions are marked: `annotator`, `lease`, `run` and `cell` hold a state that moves forward.
+"""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    Table,
+    Text,
+    UniqueConstraint,
+)
+
+from ingest.store.schema import metadata as metadata
+
+
+def _key(name: str) -> Column[int]:
+    return Column(name, Integer, primary_key=True)
+
+
+def _when(name: str = "created_at", *, nullable: bool = False) -> Column[int]:
+    return Column(name, BigInteger, nullable=nullable, comment="UTC microseconds since 1970")
+
+
+setting = Table(
+    "setting", metadata, Column("name", Text, primary_key=True), Column("value", Text, nullable=False), _when()
+)
+
+annotator = Table(
+    "annotator",
+    metadata,
+    Column("annotator", Text, primary_key=True, comment="the name that stands at every label"),
+    Column("display_name", Text, nullable=False),
+    Column("kind", Text, nullable=False, comment="person, imported or adjudicated"),
+    Column("role", Text, nullable=False, comment="annotator, adjudicator, researcher or admin"),
+    Column("email", Text, unique=True),
+    Column("password_hash", Text),
+    Column("settings", Text, nullable=False, comment="JSON: key map and the like"),
+    Column("active", Boolean, nullable=False),
+    _when(),
+)
+
+guideline = Table(
+    "guideline",
+    metadata,
+    _key("guideline_key"),
+    Column("version", Integer, nullable=False, unique=True),
+    Column("body", Text, nullable=False, comment="JSON: Markdown by dimension"),
+    Column("author", Text, nullable=False),
+    Column("note", Text, nullable=False),
+    _when(),
+)
+
+acknowledgement = Table(
+    "acknowledgement",
+    metadata,
+    _key("acknowledgement_key"),
+    Column("annotator", Text, nullable=False),
+    Column("version", Integer, nullable=False),
+    _when(),
+)
+
+queue = Table(
+    "queue",
+    metadata,
+    _key("queue_key"),
+    Column("name", Text, nullable=False, unique=True),
+    Column("k", Integer, nullable=False, comment="people an overlap item wants"),
+    Column("overlap_share", Float, nullable=False, comment="share of items that want k people, 0..1"),
+    Column("repeat_share", Float, nullable=False, comment="share of items shown to a person twice, hidden, 0..1"),
+    Column("blind", Boolean, nullable=False),
+    Column("seed", Integer, nullable=False),
+    Column("lease_s", Integer, nullable=False),
+    Column("hide", Text, nullable=False, comment="JSON list: agent, model"),
+    Column("filter", Text, nullable=False, comment="JSON: how the traces were chosen"),
+    Column("author", Text, nullable=False),
+    _when(),
+)
+
+queue_item = Table(
+    "queue_item",
+    metadata,
+    _key("item_key"),
+    Column("queue_key", ForeignKey("queue.queue_key"), nullable=False, index=True),
+    Column("trace_id", Text, nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("wanted", Integer, nullable=False, comment="people this item wants"),
+    Column("is_practice", Boolean, nullable=False),
+    UniqueConstraint("queue_key", "trace_id"),
+)
+
+lease = Table(
+    "lease",
+    metadata,
+    _key("lease_key"),
+    Column("item_key", ForeignKey("queue_item.item_key"), nullable=False, index=True),
+    Column("annotator", Text, nullable=False),
+    Column("occasion", Integer, nullable=False, comment="0, or 1 for the hidden repeat"),
+    Column("taken_at", BigInteger, nullable=False),
+    Column("expires_at", BigInteger, nullable=False),
+    Column("ended_at", BigInteger),
+    Column("outcome", Text, comment="counted, extra, skipped, expired; empty while open"),
+    Column("late", Boolean, nullable=False),
+    UniqueConstraint("item_key", "annotator", "occasion"),
+)
+
+op = Table(
+    "op",
+    metadata,
+    Column("op_id", Text, primary_key=True),
+    Column("annotator", Text, nullable=False),
+    Column("trace_id", Text, nullable=False),
+    Column("occasion", Integer, nullable=False),
+    Column("revision", Integer, nullable=False, comment="of this person's work on this trace, from 1"),
+    Column("kind", Text, nullable=False),
+    Column("payload", Text, nullable=False, comment="JSON as it came"),
+    Column("client_time", Text),
+    _when(),
+    UniqueConstraint("annotator", "trace_id", "occasion", "revision"),
+)
+
+error_label = Table(
+    "error_label",
+    metadata,
+    _key("row_key"),
+    Column("label_id", Text, nullable=False),
+    Column("trace_id", Text, nullable=False, index=True),
+    Column("trace_digest", Text, comment="empty while the trace is not in the workspace"),
+    Column("annotator", Text, nullable=False),
+    Column("occasion", Integer, nullable=False),
+    Column("span_ids", Text, nullable=False, comment="JSON list"),
+    Column("dimensions", Text, nullable=False, comment="JSON list"),
+    Column("impact", Text, comment="low, medium, high; empty while unfinished"),
+    Column("category", Text, comment="TRAIL category"),
+    Column("description", Text, nullable=False),
+    Column("evidence", Text, nullable=False, comment="JSON list"),
+    Column("phase", Text, nullable=False, comment="blind or revealed"),
+    Column("attributes", Text, nullable=False, comment="JSON: what an import brought besides"),
+    Column("deleted", Boolean, nullable=False),
+    Column("author", Text, nullable=False, comment="who wrote this revision"),
+    Column("guideline_version", Integer),
+    Column("op_id", Text),
+    _when(),
+    Index("ix_error_label_label_id_row_key", "label_id", "row_key"),
+    Index("ix_error_label_annotator_trace_id", "annotator", "trace_id"),
+)
+
+score_label = Table(
+    "score_label",
+    metadata,
+    _key("row_key"),
+    Column("trace_id", Text, nullable=False, index=True),
+    Column("trace_digest", Text),
+    Column("annotator", Text, nullable=False),
+    Column("occasion", Integer, nullable=False),
+    Column("dimension", Text, nullable=False),
+    Column("value", Float, comment="empty when taken back or not applicable"),
+    Column("not_applicable", Boolean, nullable=False),
+    Column("note", Text, nullable=False),
+    Column("confidence", Integer),
+    Column("phase", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("guideline_version", Integer),
+    Column("op_id", Text),
+    _when(),
+    Index("ix_score_label_annotator_trace_id", "annotator", "trace_id"),
+)
+
+review = Table(
+    "review",
+    metadata,
+    _key("row_key"),
+    Column("trace_id", Text, nullable=False, index=True),
+    Column("trace_digest", Text),
+    Column("annotator", Text, nullable=False),
+    Column("occasion", Integer, nullable=False),
+    Column("status", Text, nullable=False, comment="open, submitted, skipped"),
+    Column("no_error", Boolean, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("active_ms", BigInteger, comment="time at work, pauses left out"),
+    Column("revealed", Boolean, nullable=False, comment="the judges' errors have been shown to this person"),
+    Column("item_key", Integer),
+    Column("guideline_version", Integer),
+    Column("op_id", Text),
+    _when(),
+    Index("ix_review_annotator_trace_id", "annotator", "trace_id"),
+)
+
+judge_version = Table(
+    "judge_version",
+    metadata,
+    Column("judge_version", Text, primary_key=True, comment="hash of rubric, prompt order, model, parameters, mode"),
+    Column("judge", Text, nullable=False, comment="key of the rubric (LC ...), or of an imported judge"),
+    Column("model", Text, nullable=False),
+    Column("rubric_version", Text, nullable=False),
+    Column("rubric", Text, nullable=False, comment="JSON: the rubric as it was"),
+    Column("prompt_order", Text, nullable=False),
+    Column("agent_text", Text, nullable=False, comment="the agent description given to the judge"),
+    Column("parameters", Text, nullable=False, comment="JSON: what was sent to the provider"),
+    Column("mode", Text, nullable=False, comment="trace, span, jury, checks or imported"),
+    _when(),
+)
+
+run = Table(
+    "run",
+    metadata,
+    _key("run_key"),
+    Column("name", Text, nullable=False),
+    Column("status", Text, nullable=False, comment="queued, running, paused, cancelled, done; moves"),
+    Column("spec", Text, nullable=False, comment="JSON: judges, model, repeats, mode, limits"),
+    Column("author", Text, nullable=False),
+    Column("budget_usd", Float),
+    Column("worker", Text, comment="who works on it"),
+    Column("heartbeat_at", BigInteger),
+    Column("message", Text, nullable=False, comment="why it stopped"),
+    Column("ended_at", BigInteger),
+    _when(),
+)
+
+cell = Table(
+    "cell",
+    metadata,
+    _key("cell_key"),
+    Column("run_key", ForeignKey("run.run_key"), nullable=False),
+    Column("judge_version", ForeignKey("judge_version.judge_version"), nullable=False),
+    Column("judge", Text, nullable=False),
+    Column("trace_id", Text, nullable=False),
+    Column("trace_digest", Text),
+    Column("repeat", Integer, nullable=False),
+    Column(
+        "state",
+        Text,
+        nullable=False,
+        comment="pending, running, replied, then one of records.CELL_STATES; moves",
+    ),
+    Column("worker", Text),
+    Column("claimed_at", BigInteger),
+    Column("score", Integer),
+    Column("criteria", Text),
+    Column("rationale", Text),
+    Column("reason", Text, comment="why there is no score"),
+    Column("notes", Text, comment="JSON list"),
+    Column("model", Text),
+    Column("parameters", Text, comment="JSON"),
+    Column("prompt_hash", Text),
+    Column("raw_reply", LargeBinary, comment="UTF-8, zstd"),
+    Column("repair_reply", LargeBinary),
+    Column("finish_reason", Text),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cached_tokens", BigInteger),
+    Column("cost_usd", Float),
+    Column("latency_s", Float),
+    Column("attempts", Integer, nullable=False),
+    Column("finished_at", BigInteger),
+    UniqueConstraint("run_key", "judge_version", "trace_id", "repeat"),
+    Index("ix_cell_trace_id_judge", "trace_id", "judge"),
+    Index("ix_cell_run_key_state", "run_key", "state"),
+)
+
+finding = Table(
+    "finding",
+    metadata,
+    _key("finding_key"),
+    Column("cell_key", ForeignKey("cell.cell_key"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("description", Text, nullable=False),
+    Column("evidence", Text, nullable=False),
+    Column("dimension", Text),
+    Column("impact", Text),
+    Column("category", Text),
+    Column("check_name", Text, comment="the offline check that found it"),
+    Column("evidence_place", Text, comment="verbatim, found elsewhere, not found"),
+    Column("evidence_span_id", Text),
+    UniqueConstraint("cell_key", "position"),
+)
+
+citation = Table(
+    "citation",
+    metadata,
+    _key("citation_key"),
+    Column("finding_key", ForeignKey("finding.finding_key"), nullable=False),
+    Column("position", Integer, nullable=False),
+    Column("cite", Text, nullable=False, comment="as the judge wrote it"),
+    Column("span_id", Text, comment="empty: resolves to no span of the trace"),
+    UniqueConstraint("finding_key", "position"),
+)
+
+match = Table(
+    "match",
+    metadata,
+    _key("row_key"),
+    Column("label_id", Text, nullable=False),
+    Column("finding_key", ForeignKey("finding.finding_key"), nullable=False, index=True),
+    Column("status", Text, nullable=False, comment="proposed, confirmed, rejected"),
+    Column("author", Text, nullable=False, comment="who says so; 'auto' for proposals"),
+    Column("confidence", Float, nullable=False),
+    Column("reasons", Text, nullable=False, comment="JSON list"),
+    Column("localized", Boolean, nullable=False, comment="a citation resolves to a span of the error"),
+    Column("withdrawn", Boolean, nullable=False, comment="a proposal that a later proposal run no longer makes"),
+    _when(),
+    Index("ix_match_label_id_finding_key", "label_id", "finding_key"),
+)
+
+finding_review = Table(
+    "finding_review",
+    metadata,
+    _key("row_key"),
+    Column("finding_key", ForeignKey("finding.finding_key"), nullable=False, index=True),
+    Column("verdict", Text, comment="valid new error, false alarm, duplicate; empty when taken back"),
+    Column("author", Text, nullable=False),
+    Column("label_id", Text, comment="the candidate label that came of it"),
+    _when(),
+)
+
+adjudication = Table(
+    "adjudication",
+    metadata,
+    _key("row_key"),
+    Column("trace_id", Text, nullable=False, index=True),
+    Column("version", Integer, nullable=False, comment="of the gold of this trace, from 1"),
+    Column("author", Text, nullable=False),
+    Column("subject", Text, nullable=False, comment="error, score or done"),
+    Column("action", Text, nullable=False, comment="keep, merge, edit, reject, score, close"),
+    Column("payload", Text, nullable=False, comment="JSON: labels taken, the result"),
+    Column("reason", Text, nullable=False),
+    _when(),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    _key("row_key"),
+    Column("who", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("subject", Text, nullable=False),
+    Column("detail", Text, nullable=False, comment="JSON"),
+    _when(),
+)
