@@ -41,7 +41,7 @@ class Bootstrap:
     @property
     def undefined(self) -> Ints:
         """How many resamples of each figure are undefined (K,)."""
-        return np.isnan(self.samples).sum(axis=-1)
+        return np.asarray(np.isnan(self.samples).sum(axis=-1), dtype=np.int64)
 
     @cached_property
     def sorted_samples(self) -> Floats:
@@ -151,9 +151,7 @@ def wilson(hits: float, n: float, level: float = LEVEL) -> tuple[float, float] |
     return float(low[0]), float(high[0])
 
 
-def wilson_bounds(
-    hits: NDArray[np.generic], n: NDArray[np.generic], level: float = LEVEL
-) -> tuple[Floats, Floats]:
+def wilson_bounds(hits: NDArray[np.generic], n: NDArray[np.generic], level: float = LEVEL) -> tuple[Floats, Floats]:
     """`wilson` for arrays of one shape; NaN where n is 0."""
     from statistics import NormalDist
 
@@ -178,9 +176,7 @@ def divide(numerator: NDArray[np.generic] | float, denominator: NDArray[np.gener
     return out
 
 
-def _samples(
-    cells: Floats, statistic: Statistic, counts: Ints, draws: int, rng: np.random.Generator
-) -> Floats:
+def _samples(cells: Floats, statistic: Statistic, counts: Ints, draws: int, rng: np.random.Generator) -> Floats:
     if len(cells) == 0:
         nothing = statistic(np.zeros(cells.shape[1]))
         return np.full((len(nothing), draws), np.nan)

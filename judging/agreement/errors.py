@@ -1,0 +1,498 @@
+"""Errors that judges caught and localized: confusion counts, precision to accuracy, coverage, findings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judging.agreement import frames
+from judging.agreement.figure import Reason
+from judging.agreement.frames import IMPACTS, KINDS, Kind, Missing
+from judging.agreement.intervals import (
+    DRAWS,
+    SEED,
+    Bootstrap,
+    Floats,
+    Method,
+    cluster_bootstrap,
+    divide,
+    wilson_bounds,
+)
+
+Rate = Literal["precision", "recall", "f1", "f2", "accuracy"]
+RATES: Final[tuple[Rate, ...]] = ("precision", "recall", "f1", "f2", "accuracy")
+COUNTS: Final = ("tp", "fp", "fn", "tn")
+
+KEYS: Final = {"system": "object", "judge": "object", "impact": "object", "split": "object", "kind": "object"}
+COUNT_COLUMNS: Final = dict.fromkeys(("n", "positives", *COUNTS, "traces", "failed", "not_applicable"), "int64")
+
+
+def precision(cells: NDArray[np.generic]) -> Floats:
+    """Share of the caught errors that are the judge's to catch: TP / (TP + FP).
+
+    Source: Agent GPA, section 4. Shapes: cells (..., 4) as tp, fp, fn, tn; returns (...).
+    Edge: NaN when nothing was predicted (TP + FP = 0), where the paper leaves a blank.
+    It never sees a finding that matches no human error: `finding_table` does.
+    """
+    tp, fp, _, _ = _split(cells)
+    return divide(tp, tp + fp)
+
+
+def recall(cells: NDArray[np.generic]) -> Floats:
+    """Share of the judge's errors that it caught, the paper's coverage: TP / (TP + FN).
+
+    Source: Agent GPA, section 4. Shapes: cells (..., 4); returns (...). Edge: NaN without positives.
+    """
+    tp, _, fn, _ = _split(cells)
+    return divide(tp, tp + fn)
+
+
+def f1(cells: NDArray[np.generic]) -> Floats:
+    """Harmonic mean of precision and recall: 2 TP / (2 TP + FP + FN), one division so that it prints exactly.
+
+    Source: van Rijsbergen 1979; Agent GPA, appendix A. Shapes: cells (..., 4); returns (...).
+    Edge: NaN when precision is undefined or precision and recall are both 0, as the paper's blanks
+    (scikit-learn says 0).
+    """
+    return _f_beta(cells, 1)
+
+
+def f2(cells: NDArray[np.generic]) -> Floats:
+    """F with recall weighted twice: 5PR / (4P + R) = 5 TP / (5 TP + 4 FN + FP).
+
+    Source: van Rijsbergen 1979; Agent GPA, appendix A. Shapes: cells (..., 4); returns (...).
+    Edge: NaN as for F1.
+    """
+    return _f_beta(cells, 2)
+
+
+def accuracy(cells: NDArray[np.generic]) -> Floats:
+    """Share of errors told apart rightly, relevant or not: (TP + TN) / n.
+
+    Source: Agent GPA, section 4. Shapes: cells (..., 4); returns (...). Edge: NaN without errors.
+    """
+    tp, fp, fn, tn = _split(cells)
+    return divide(tp + tn, tp + fp + fn + tn)
+
+
+RATE_FUNCTIONS: Final[dict[Rate, Callable[[NDArray[np.generic]], Floats]]] = {
+    "precision": precision,
+    "recall": recall,
+    "f1": f1,
+    "f2": f2,
+    "accuracy": accuracy,
+}
+
+
+def rates(cells: NDArray[np.generic]) -> Floats:
+    """All five rates of cells (..., 4) as (..., 5) in the order of `RATES`; NaN where undefined."""
+    return np.stack([RATE_FUNCTIONS[rate](cells) for rate in RATES], axis=-1)
+
+
+def rate_reason(rate: Rate, tp: int, fp: int, fn: int, tn: int) -> Reason | None:
+    """Why a rate of these counts is undefined, None when it is defined."""
+    match rate:
+        case "precision":
+            return "no positive predicted" if tp + fp == 0 else None
+        case "recall":
+            return "no positives" if tp + fn == 0 else None
+        case "f1" | "f2":
+            if tp > 0:
+                return None
+            return "no positive predicted" if fp == 0 else "precision and recall are both 0"
+        case "accuracy":
+            return "no units" if tp + fp + fn + tn == 0 else None
+
+
+def rate_n(rate: Rate, tp: int, fp: int, fn: int, tn: int) -> int:
+    """Units behind a rate: predicted for precision, relevant for recall, either for F, all for accuracy."""
+    match rate:
+        case "precision":
+            return tp + fp
+        case "recall":
+            return tp + fn
+        case "f1" | "f2":
+            return tp + fp + fn
+        case "accuracy":
+            return tp + fp + fn + tn
+
+
+def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
+    """The frame with `system`, `split`, `state` filled in and its logic checked.
+
+    One row per (human error, judge): trace_id, error_id, impact (low, medium, high, or missing: counts under
+    `all` only), judge, relevant, caught, localized (booleans). Optional: split (default `all`), system
+    (default empty: whose judge it is, such as a model or a baseline), state (scored, failed, not_applicable).
+    Raises ValueError for absent columns, doubled rows, unknown states or impacts, a localized error that is
+    not caught, a scored row without caught or localized.
+    """
+    frames.require(error_pairs, "error_pairs", frames.ERROR_PAIRS)
+    pairs = frames.with_defaults(
+        error_pairs,
+        {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT, "state": "scored", "impact": "unknown"},
+    )
+    pairs["impact"] = pairs["impact"].str.lower().replace({"med": "medium"})
+    for column in ("trace_id", "error_id", "judge"):
+        pairs[column] = pairs[column].astype(str)
+    unknown = sorted(set(pairs["impact"]) - {*IMPACTS[:3], "unknown"})
+    if unknown:
+        raise ValueError(f"error_pairs has the impacts {unknown!r}; expected low, medium, high or missing")
+    frames.check_states(pairs, "error_pairs")
+    frames.require_unique(pairs, "error_pairs", ["system", "judge", "trace_id", "error_id"])
+    scored = (pairs["state"] == "scored").to_numpy()
+    for column in ("relevant", "caught", "localized"):
+        true, known = frames.flags(pairs[column], f"error_pairs.{column}")
+        needed = np.ones(len(pairs), dtype=bool) if column == "relevant" else scored
+        if (needed & ~known).any():
+            row = pairs.loc[needed & ~known, ["trace_id", "error_id", "judge"]].iloc[0].to_dict()
+            raise ValueError(f"error_pairs.{column} is missing for {row!r}; give the row a state or a value")
+        pairs[column] = true & (needed | known)
+    loose = (pairs["localized"] & ~pairs["caught"]).to_numpy() & scored
+    if loose.any():
+        row = pairs.loc[loose, ["trace_id", "error_id", "judge"]].iloc[0].to_dict()
+        raise ValueError(f"error_pairs calls {row!r} localized but not caught; a localized error is caught")
+    return pairs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Cells:
+    """Confusion counts of one system and one split by trace.
+
+    `counts` is (traces, judges, impacts, kinds, 4) over `IMPACTS`, `KINDS` and tp, fp, fn, tn; `failed` and
+    `not_applicable` are (judges, impacts): rows left out, or in the case of `disagree` counted as not caught.
+    """
+
+    traces: tuple[str, ...]
+    judges: tuple[str, ...]
+    counts: NDArray[np.int64]
+    failed: NDArray[np.int64]
+    not_applicable: NDArray[np.int64]
+
+
+def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
+    """Confusion counts by trace of checked pairs of one system and split.
+
+    `missing="disagree"` keeps the rows of failed judgements: the judge caught nothing there, so a relevant
+    error is missed. Not-applicable rows are always left out.
+    """
+    judges = frames.in_order(pairs["judge"], frames.JUDGES)
+    traces = tuple(sorted(set(pairs["trace_id"])))
+    shape = (len(traces), len(judges), len(IMPACTS), len(KINDS), 4)
+    failed = (pairs["state"] == "failed").to_numpy()
+    skipped = (pairs["state"] == "not_applicable").to_numpy()
+    kept = ~skipped if missing == "disagree" else ~skipped & ~failed
+    counts = np.zeros(shape, dtype=np.int64)
+    for k, kind in enumerate(KINDS):
+        counts[:, :, :, k, :] = _kind_counts(pairs[kept], kind, traces, judges)
+    return Cells(
+        traces=traces,
+        judges=judges,
+        counts=counts,
+        failed=_tally(pairs[failed], judges),
+        not_applicable=_tally(pairs[skipped], judges),
+    )
+
+
+def error_table(
+    error_pairs: pd.DataFrame,
+    *,
+    missing: Missing = "drop",
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method = "percentile",
+) -> pd.DataFrame:
+    """The core table of caught and localized: one row per system, judge, impact, split and kind.
+
+    Columns: system, judge, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
+    tp, fp, fn, tn, traces, failed, not_applicable, then precision, recall, f1, f2, accuracy, each followed by
+    its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
+    Source: Agent GPA Tables 3, 6, 9 to 16.
+    """
+    parts = [
+        _rate_rows(system, split, trace_cells(part, missing), draws, seed, method)
+        for (system, split), part in _groups(error_pairs)
+    ]
+    rows = [row for part in parts for row in part]
+    return pd.DataFrame(rows, columns=list(error_columns())).astype(error_columns()) if rows else _no_errors()
+
+
+def error_figures(table: pd.DataFrame) -> pd.DataFrame:
+    """`error_table` with one row per rate: its value, bounds, own n and the reason when it is undefined.
+
+    Columns: system, judge, impact, split, kind, metric, value, low, high, n (units behind this rate), tp, fp,
+    fn, tn, failed, not_applicable, reason.
+    """
+    carried = [*KEYS, *COUNTS, "failed", "not_applicable"]
+    counts = table[list(COUNTS)].to_numpy(dtype=np.int64)
+    parts = []
+    for rate in RATES:
+        part = table[carried].assign(metric=rate, value=table[rate])
+        part = part.assign(low=table[f"{rate}_low"], high=table[f"{rate}_high"])
+        part["n"] = pd.Series([rate_n(rate, *map(int, row)) for row in counts], part.index, dtype="int64")
+        part["reason"] = pd.Series([rate_reason(rate, *map(int, row)) for row in counts], part.index, dtype=object)
+        parts.append(part)
+    order = [*KEYS, "metric", "value", "low", "high", "n", *COUNTS, "failed", "not_applicable", "reason"]
+    return pd.concat(parts, ignore_index=True)[order]
+
+
+def error_columns() -> dict[str, str]:
+    """Columns and types of `error_table`."""
+    bounds = {f"{rate}{end}": "float64" for rate in RATES for end in ("", "_low", "_high")}
+    return {**KEYS, **COUNT_COLUMNS, **bounds}
+
+
+def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bootstrap:
+    """Resample traces; figures are flattened from (judges, impacts, kinds, rates)."""
+    traces = len(cells.traces)
+
+    def statistic(sums: Floats) -> Floats:
+        found = rates(sums.reshape(*sums.shape[:-1], -1, 4))
+        return found.reshape(*sums.shape[:-1], -1)
+
+    return cluster_bootstrap(cells.counts.reshape(traces, -1), statistic, draws=draws, seed=seed)
+
+
+def coverage_table(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
+    """Coverage of each judge by impact: the recall of Tables 9 and 10 with Wilson's interval.
+
+    Columns: system, judge, impact, split, kind, hits (tp), n (positives), failed, not_applicable, coverage,
+    coverage_low, coverage_high, printed (`124/128 (96.88%)`). NaN without positives.
+    """
+    table = error_table(error_pairs, missing=missing, draws=0)
+    kept = table[[*KEYS, "tp", "positives", "failed", "not_applicable"]]
+    return _proportions(kept.rename(columns={"tp": "hits", "positives": "n"}), "coverage")
+
+
+def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
+    """Share of all human errors that any judge of a system caught or localized (Tables 2 and 5).
+
+    One row per system, impact, split and kind: hits, n, failed, not_applicable, coverage with Wilson's
+    interval, printed. An error counts as long as one judge of the system answered (`missing="drop"`) or always
+    (`disagree`); `failed` counts the errors for which some judge failed and none caught it.
+    A baseline is a system with one judge, so it stands in the same table.
+    """
+    rows: list[dict[str, object]] = []
+    for (system, split), part in _groups(error_pairs):
+        errors = _suite_errors(part, missing)
+        for impact in IMPACTS:
+            at = errors if impact == "all" else errors[errors["impact"] == impact]
+            counted = at[at["counted"]]
+            for kind in KINDS:
+                lost = at["failed"] & ~at[kind]
+                rows.append(
+                    {
+                        "system": system,
+                        "impact": impact,
+                        "split": split,
+                        "kind": kind,
+                        "hits": int(counted[kind].sum()),
+                        "n": len(counted),
+                        "failed": int(lost.sum()),
+                        "not_applicable": int((~at["applicable"]).sum()),
+                    }
+                )
+    keys = {name: kind for name, kind in KEYS.items() if name != "judge"}
+    columns = {**keys, **dict.fromkeys(("hits", "n", "failed", "not_applicable"), "int64")}
+    table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    return _proportions(table, "coverage")
+
+
+def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
+    """Errors mapped to each judge (Table 1): system-free counts of relevant errors by judge, impact, split.
+
+    Columns: judge, impact, split, mapped, errors, share. An error may be mapped to several judges or to none.
+    """
+    pairs = checked_pairs(error_pairs)
+    rows: list[dict[str, object]] = []
+    for split in frames.in_order(pairs["split"], ("dev", "test")):
+        part = pairs[pairs["split"] == split]
+        for judge in frames.in_order(part["judge"], frames.JUDGES):
+            mine = part[part["judge"] == judge].drop_duplicates(["trace_id", "error_id"])
+            for impact in IMPACTS:
+                at = mine if impact == "all" else mine[mine["impact"] == impact]
+                rows.append(
+                    {
+                        "judge": judge,
+                        "impact": impact,
+                        "split": split,
+                        "mapped": int(at["relevant"].sum()),
+                        "errors": len(at),
+                    }
+                )
+    columns = {"judge": "object", "impact": "object", "split": "object", "mapped": "int64", "errors": "int64"}
+    table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    return table.assign(share=divide(table["mapped"].to_numpy(), table["errors"].to_numpy()))
+
+
+def coverage_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
+    """Errors by judges (Figures 3 and 4): 0 missed, 1 caught, 2 localized, missing where not judged.
+
+    Columns: system, split, trace_id, error_id, impact, then one Int8 column per judge.
+    """
+    pairs = checked_pairs(error_pairs)
+    level = pairs["caught"].astype("Int8") + pairs["localized"].astype("Int8")
+    pairs = pairs.assign(level=level.where(pairs["state"] == "scored"))
+    keys = ["system", "split", "trace_id", "error_id", "impact"]
+    judges = frames.in_order(pairs["judge"], frames.JUDGES)
+    if pairs.empty:
+        return frames.empty(dict.fromkeys(keys, "object"))
+    grid = pairs.set_index([*keys, "judge"])["level"].unstack("judge")
+    return grid[list(judges)].astype("Int8").reset_index().rename_axis(columns=None)
+
+
+def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
+    """Which judge caught the errors of which dimension: dimensions by judges, with counts.
+
+    One row per system, split, dimension and judge: errors (mapped to the dimension and judged), caught,
+    localized, share (caught / errors). The diagonal is each judge's recall.
+    """
+    parts = [_dimension_counts(part, system, split) for (system, split), part in _groups(error_pairs)]
+    columns = dict.fromkeys(("system", "split", "dimension", "judge"), "object")
+    columns |= dict.fromkeys(("errors", "caught", "localized"), "int64")
+    table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
+    table = table[list(columns)].astype(columns)
+    return table.assign(share=divide(table["caught"].to_numpy(), table["errors"].to_numpy()))
+
+
+def _dimension_counts(part: pd.DataFrame, system: str, split: str) -> pd.DataFrame:
+    judged = part.loc[part["state"] == "scored", ["trace_id", "error_id", "judge", "caught", "localized"]]
+    relevant = part.loc[part["relevant"], ["trace_id", "error_id", "judge"]]
+    joined = relevant.rename(columns={"judge": "dimension"}).merge(judged, on=["trace_id", "error_id"])
+    joined = joined.astype({"caught": "int64", "localized": "int64"}).assign(errors=1)
+    sums = joined.groupby(["dimension", "judge"])[["errors", "caught", "localized"]].sum()
+    order = frames.in_order(part["judge"], frames.JUDGES)
+    every = pd.MultiIndex.from_product([order, order], names=["dimension", "judge"])
+    return sums.reindex(every, fill_value=0).reset_index().assign(system=system, split=split)
+
+
+def _split(cells: NDArray[np.generic]) -> tuple[Floats, Floats, Floats, Floats]:
+    numbers = np.asarray(cells, dtype=np.float64)
+    return numbers[..., 0], numbers[..., 1], numbers[..., 2], numbers[..., 3]
+
+
+def _f_beta(cells: NDArray[np.generic], beta: int) -> Floats:
+    tp, fp, fn, _ = _split(cells)
+    weight = beta * beta
+    top = (1 + weight) * tp
+    return divide(top, np.where(tp > 0, top + weight * fn + fp, 0.0))
+
+
+def _groups(error_pairs: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
+    pairs = checked_pairs(error_pairs)
+    order = [
+        (system, split)
+        for system in frames.in_order(pairs["system"], ())
+        for split in frames.in_order(pairs["split"], ("dev", "test"))
+    ]
+    places = pairs.groupby(["system", "split"], sort=False).indices
+    return [(key, pairs.iloc[places[key]]) for key in order if key in places]
+
+
+def _kind_counts(
+    pairs: pd.DataFrame, kind: Kind, traces: tuple[str, ...], judges: tuple[str, ...]
+) -> NDArray[np.int64]:
+    truth, predicted = pairs["relevant"].to_numpy(), pairs[kind].to_numpy()
+    cell = np.where(truth, np.where(predicted, 0, 2), np.where(predicted, 1, 3))
+    shape = (len(traces), len(judges), len(IMPACTS) + 1, 4)
+    impact = frames.codes(pairs["impact"], (*IMPACTS, "unknown"))
+    place = np.ravel_multi_index(
+        (frames.codes(pairs["trace_id"], traces), frames.codes(pairs["judge"], judges), impact, cell), shape
+    )
+    counted = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
+    every = counted.sum(axis=2, keepdims=True)
+    return np.concatenate([counted[:, :, :3], every], axis=2)
+
+
+def _tally(pairs: pd.DataFrame, judges: tuple[str, ...]) -> NDArray[np.int64]:
+    """Rows by judge and impact, `all` last."""
+    tally = np.zeros((len(judges), len(IMPACTS)), dtype=np.int64)
+    judge = frames.codes(pairs["judge"], judges)
+    for i, impact in enumerate(IMPACTS):
+        at = np.ones(len(pairs), dtype=bool) if impact == "all" else (pairs["impact"] == impact).to_numpy()
+        tally[:, i] = np.bincount(judge[at], minlength=len(judges))
+    return tally
+
+
+def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, method: Method) -> list[dict[str, object]]:
+    totals = cells.counts.sum(axis=0)
+    found = rates(totals)
+    low = np.full(found.shape, np.nan)
+    high = np.full(found.shape, np.nan)
+    if draws > 0:
+        bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
+        low, high = bounds[0].reshape(found.shape), bounds[1].reshape(found.shape)
+    seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
+    rows: list[dict[str, object]] = []
+    for k, kind in enumerate(KINDS):
+        for j, judge in enumerate(cells.judges):
+            for i, impact in enumerate(IMPACTS):
+                tp, fp, fn, tn = (int(count) for count in totals[j, i, k])
+                row: dict[str, object] = {
+                    "system": system,
+                    "judge": judge,
+                    "impact": impact,
+                    "split": split,
+                    "kind": kind,
+                    "n": tp + fp + fn + tn,
+                    "positives": tp + fn,
+                    "tp": tp,
+                    "fp": fp,
+                    "fn": fn,
+                    "tn": tn,
+                    "traces": int(seen[j, i]),
+                    "failed": int(cells.failed[j, i]),
+                    "not_applicable": int(cells.not_applicable[j, i]),
+                }
+                for r, rate in enumerate(RATES):
+                    row[rate] = found[j, i, k, r]
+                    row[f"{rate}_low"] = low[j, i, k, r]
+                    row[f"{rate}_high"] = high[j, i, k, r]
+                rows.append(row)
+    return rows
+
+
+def _no_errors() -> pd.DataFrame:
+    return frames.empty(error_columns())
+
+
+def _proportions(table: pd.DataFrame, name: str) -> pd.DataFrame:
+    """Add the share hits / n, Wilson's bounds and the share as the paper prints it."""
+    from judging.agreement.rounding import share_text
+
+    hits, n = table["hits"].to_numpy(), table["n"].to_numpy()
+    low, high = wilson_bounds(hits, n)
+    printed = [share_text(int(h), int(m)) for h, m in zip(hits, n, strict=True)]
+    table = table.copy()
+    table[name] = divide(hits, n)
+    table[f"{name}_low"] = low
+    table[f"{name}_high"] = high
+    table["printed"] = pd.Series(printed, index=table.index, dtype="object")
+    return table
+
+
+def _suite_errors(part: pd.DataFrame, missing: Missing) -> pd.DataFrame:
+    """One row per error: whether any judge caught or localized it, failed on it, and whether it counts."""
+    state = part["state"]
+    marks = pd.DataFrame(
+        {
+            "trace_id": part["trace_id"],
+            "error_id": part["error_id"],
+            "impact": part["impact"],
+            "caught": part["caught"] & (state == "scored"),
+            "localized": part["localized"] & (state == "scored"),
+            "scored": state == "scored",
+            "failed": state == "failed",
+        }
+    )
+    errors = marks.groupby(["trace_id", "error_id"], as_index=False).agg(
+        {
+            "impact": "first",
+            **dict.fromkeys(("caught", "localized", "scored", "failed"), "any"),
+        }
+    )
+    applicable = errors["scored"] | errors["failed"]
+    counted = applicable if missing == "disagree" else errors["scored"]
+    return errors.assign(applicable=applicable, counted=counted)

@@ -1,0 +1,101 @@
+"""The input frames: their columns, orders and checks, shared by every module of agreement."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+Impact = Literal["low", "medium", "high", "all"]
+Kind = Literal["caught", "localized"]
+State = Literal["scored", "failed", "not_applicable"]
+Missing = Literal["drop", "disagree"]
+"""What a failed judgement counts as: left out and counted beside the figure, or a disagreement."""
+
+JUDGES: Final = ("LC", "EE", "PA", "PQ", "GF", "TS", "TC")
+"""Order of rows: the paper's tables, GF where it stands in the paper's text; other judges follow by name."""
+IMPACTS: Final[tuple[Impact, ...]] = ("low", "medium", "high", "all")
+KINDS: Final[tuple[Kind, ...]] = ("caught", "localized")
+STATES: Final[tuple[State, ...]] = ("scored", "failed", "not_applicable")
+NO_SPLIT: Final = "all"
+NO_SYSTEM: Final = ""
+
+ERROR_PAIRS: Final = ("trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized")
+SCORE_PAIRS: Final = ("trace_id", "judge", "human", "model")
+RATINGS: Final = ("unit", "rater", "value")
+FINDINGS: Final = ("trace_id", "judge", "finding_id", "matched", "verdict", "citations", "invalid_citations")
+RATIONALES: Final = ("judge", "trace_id", "run", "text")
+
+
+def require(frame: pd.DataFrame, name: str, columns: Iterable[str]) -> None:
+    """Raise ValueError naming the frame and the columns that it lacks."""
+    absent = [column for column in columns if column not in frame.columns]
+    if absent:
+        raise ValueError(f"{name} lacks the columns {absent!r}; it has {list(map(str, frame.columns))!r}")
+
+
+def require_unique(frame: pd.DataFrame, name: str, key: Sequence[str]) -> None:
+    """Raise ValueError naming the first row that occurs twice under `key`."""
+    doubled = frame.duplicated(list(key))
+    if doubled.any():
+        first = frame.loc[doubled, list(key)].iloc[0].to_dict()
+        raise ValueError(f"{name} holds {int(doubled.sum())} doubled rows, the first is {first!r}")
+
+
+def with_defaults(frame: pd.DataFrame, defaults: Mapping[str, str]) -> pd.DataFrame:
+    """A copy in which every optional column exists and its missing values are the default."""
+    filled = {
+        column: frame[column].astype(object).where(frame[column].notna(), value).astype(str)
+        if column in frame.columns
+        else pd.Series(value, index=frame.index, dtype="object")
+        for column, value in defaults.items()
+    }
+    return frame.assign(**filled)
+
+
+def check_states(frame: pd.DataFrame, name: str) -> None:
+    """Raise ValueError for a state outside `STATES`."""
+    unknown = sorted(set(frame["state"]) - set(STATES))
+    if unknown:
+        raise ValueError(f"{name} has the states {unknown!r}; expected one of {list(STATES)!r}")
+
+
+def in_order(values: Iterable[object], known: Sequence[str]) -> tuple[str, ...]:
+    """Distinct values as text: those of `known` in its order, then the others by name."""
+    present = {str(value) for value in values}
+    return tuple(k for k in known if k in present) + tuple(sorted(present - set(known)))
+
+
+def codes(values: pd.Series, order: Sequence[str]) -> NDArray[np.int64]:
+    """Position of each value in `order`, -1 for a value that is not in it."""
+    return pd.Index(order).get_indexer(pd.Index(values.astype(object).astype(str))).astype(np.int64)
+
+
+def empty(columns: Mapping[str, str]) -> pd.DataFrame:
+    """A frame without rows that has the given columns and types."""
+    return pd.DataFrame({name: pd.Series(dtype=kind) for name, kind in columns.items()})
+
+
+def numbers(values: pd.Series, name: str) -> NDArray[np.float64]:
+    """Values as floats, None and NA as NaN; raises ValueError for text that is no number and for infinities."""
+    try:
+        parsed = pd.to_numeric(values, errors="raise").to_numpy(dtype=np.float64, na_value=np.nan)
+    except (ValueError, TypeError) as err:
+        raise ValueError(f"{name}: expected numbers or missing values: {err}") from err
+    if np.isinf(parsed).any():
+        raise ValueError(f"{name}: infinite ratings are not ratings; leave the value missing instead")
+    return parsed
+
+
+def flags(values: pd.Series, name: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """(true, known): booleans of the column and where it holds one; raises ValueError for other values."""
+    known = values.notna().to_numpy()
+    true = np.zeros(len(values), dtype=bool)
+    present = values[known]
+    words = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+    read = present.astype(object).map(lambda value: words.get(str(value).strip().lower()))
+    if read.isna().any():
+        raise ValueError(f"{name}: expected true or false, found {present[read.isna()].iloc[0]!r}")
+    true[known] = read.astype(bool).to_numpy()
+    return true, known

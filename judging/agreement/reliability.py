@@ -1,0 +1,542 @@
+"""How far raters, or the repeated runs of one judge, agree with themselves: Krippendorff's alpha and spread.
+
+The only module that imports `krippendorff` (GPL-3.0-or-later). Matrices are raters x units, NaN where missing.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, assert_never
+
+import krippendorff
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judging.agreement import frames
+from judging.agreement.figure import Figure, Reason, present
+from judging.agreement.intervals import (
+    DRAWS,
+    SEED,
+    Bootstrap,
+    Floats,
+    Ints,
+    Method,
+    cluster_bootstrap,
+    distinct_rows,
+    divide,
+    wilson,
+)
+from judging.agreement.scores import POINTS, Weights, agreement_weights
+
+Level = Literal["nominal", "ordinal", "interval", "ratio"]
+LEVELS: Final[tuple[Level, ...]] = ("nominal", "ordinal", "interval", "ratio")
+TENTATIVE: Final = 0.667
+RELIABLE: Final = 0.8
+"""Krippendorff's customary limits: below the first nothing is concluded, from the second on it is relied upon."""
+
+_LIBRARY_CELLS = 8_000_000  # the library holds units x values x values floats; beyond this our own sums are used
+_MOST_VALUES = 200  # distinct values of a discrete scale; interval alpha has no such limit
+
+
+@dataclass(frozen=True, kw_only=True)
+class Matrix:
+    """Ratings as raters x units: `values` (R, N) with NaN where missing, names of both, clusters of units.
+
+    `failed` and `not_applicable` count the judgements that gave no rating, `cells` all that were asked for.
+    """
+
+    values: Floats
+    raters: tuple[str, ...]
+    units: tuple[str, ...]
+    clusters: NDArray[np.int64]
+    failed: int
+    not_applicable: int
+    cells: int
+
+
+def rating_matrix(ratings: pd.DataFrame) -> Matrix:
+    """Long ratings of one judge (or one dimension) as a matrix.
+
+    One row per (unit, rater): unit, rater, value (None and NaN are missing). Optional: state (scored, failed,
+    not_applicable), trace_id (the cluster of the unit; default: the unit itself). Raises ValueError for absent
+    columns, a (unit, rater) twice, infinite values, a failed row that has a value.
+    """
+    frames.require(ratings, "ratings", frames.RATINGS)
+    long = frames.with_defaults(ratings, {"state": "scored"})
+    frames.check_states(long, "ratings")
+    long["unit"], long["rater"] = long["unit"].astype(str), long["rater"].astype(str)
+    frames.require_unique(long, "ratings", ["unit", "rater"])
+    values = frames.numbers(long["value"], "ratings.value")
+    unscored = (long["state"] != "scored").to_numpy()
+    if (unscored & ~np.isnan(values)).any():
+        row = long.loc[unscored & ~np.isnan(values), ["unit", "rater", "state", "value"]].iloc[0].to_dict()
+        raise ValueError(f"ratings: {row!r} did not score and yet has a value; leave the value missing")
+    unit, units = pd.factorize(long["unit"], sort=True)
+    rater, raters = pd.factorize(long["rater"], sort=True)
+    matrix = np.full((len(raters), len(units)), np.nan)
+    matrix[rater, unit] = values
+    return Matrix(
+        values=matrix,
+        raters=tuple(map(str, raters)),
+        units=tuple(map(str, units)),
+        clusters=_clusters(long, unit, len(units)),
+        failed=int((long["state"] == "failed").sum()),
+        not_applicable=int((long["state"] == "not_applicable").sum()),
+        cells=len(long),
+    )
+
+
+def wide_matrix(wide: pd.DataFrame) -> Floats:
+    """A frame of units in rows and raters in columns as a matrix (raters, units); None and NaN are missing."""
+    return np.stack([frames.numbers(wide[column], f"ratings.{column}") for column in wide.columns])
+
+
+def value_counts(matrix: Floats) -> tuple[Ints, Floats]:
+    """How often each value occurs in each unit (units, V), and the distinct values in ascending order (V,)."""
+    known = ~np.isnan(matrix)
+    values = np.unique(matrix[known])
+    if len(values) > _MOST_VALUES:
+        raise ValueError(
+            f"{len(values)} distinct ratings: a nominal, ordinal or ratio figure takes at most {_MOST_VALUES}; "
+            "use the interval level, which has no limit, or bin the ratings"
+        )
+    counts = [(matrix == value).sum(axis=0) for value in values]
+    return np.stack(counts, axis=1).astype(np.int64) if counts else _no_counts(matrix), values
+
+
+def alpha(matrix: Floats, level: Level = "interval") -> Figure:
+    """Krippendorff's alpha of ratings (raters, units) by the `krippendorff` library.
+
+    Source: Krippendorff 2011, 2018: 1 - D_observed / D_expected over all pairable values. Units with one rating
+    do not count. Edge: constant ratings give `no variation`, fewer than two units with two ratings their own
+    reason; both with n and percent agreement. Raises ValueError for infinite ratings. Continuous interval
+    scores are computed from sums of squares, since the library's array of units x values x values explodes.
+    """
+    pairable = pairable_units(matrix)
+    n = pairable.shape[1]
+    agreement = present(pair_agreement(pairable))
+    reason = alpha_reason(pairable)
+    if reason is not None:
+        return Figure(value=None, n=n, reason=reason, agreement=agreement)
+    distinct = len(np.unique(pairable[~np.isnan(pairable)]))
+    if n * distinct * distinct <= _LIBRARY_CELLS:
+        found = float(krippendorff.alpha(reliability_data=pairable, level_of_measurement=level))
+    else:
+        sums, _ = _alpha_sums(pairable, level)
+        found = float(_alpha_of(level, pairable)(sums.sum(axis=0)))
+    value = present(found)
+    if value is None:
+        return Figure(value=None, n=n, reason="no variation", agreement=agreement)
+    return Figure(value=value, n=n, agreement=agreement)
+
+
+def alpha_bootstrap(
+    matrix: Floats,
+    level: Level = "interval",
+    *,
+    clusters: NDArray[np.int64] | None = None,
+    draws: int = DRAWS,
+    seed: int = SEED,
+) -> Bootstrap:
+    """Resample units (or their clusters, one number per unit) and compute alpha of every resample at once.
+
+    Units with the same counts of values are one pattern, so 1e5 units of five runs cost 126 rows. The ordinal
+    metric is recomputed in each resample from its own marginals. Undefined resamples are NaN. Raters are never
+    resampled. Source: METRICS.md, measured there.
+    """
+    keep = (~np.isnan(matrix)).sum(axis=0) >= 2
+    pairable = matrix[:, keep]
+    sums, multiplicity = _alpha_sums(pairable, level, collapse=clusters is None)
+    if clusters is not None:
+        _, cluster = np.unique(clusters[keep], return_inverse=True)
+        together = np.zeros((int(cluster.max()) + 1 if len(cluster) else 0, sums.shape[1]))
+        np.add.at(together, cluster, sums)
+        sums, multiplicity = together, np.ones(len(together), dtype=np.int64)
+    statistic = _alpha_of(level, pairable)
+    return cluster_bootstrap(
+        sums, lambda cells: statistic(cells)[..., None], multiplicity=multiplicity, draws=draws, seed=seed
+    )
+
+
+def alpha_with_interval(
+    matrix: Floats,
+    level: Level = "interval",
+    *,
+    clusters: NDArray[np.int64] | None = None,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method | Literal["jackknife-t"] = "percentile",
+) -> Figure:
+    """`alpha` with its 95 % interval: bootstrap by unit or cluster, or jackknife with Student's t."""
+    point = alpha(matrix, level)
+    if point.value is None or draws == 0:
+        return point
+    boot = alpha_bootstrap(matrix, level, clusters=clusters, draws=draws, seed=seed)
+    low, high = _jackknife(boot) if method == "jackknife-t" else boot.interval(method)
+    return Figure(
+        value=point.value,
+        n=point.n,
+        agreement=point.agreement,
+        low=present(float(low[0])),
+        high=present(float(high[0])),
+        undefined_draws=int(boot.undefined[0]),
+    )
+
+
+def continuous_alpha(matrix: Floats) -> float:
+    """Interval alpha of ratings (raters, units) from sums of squares; NaN when undefined.
+
+    Σ over pairs of (x - y)² is 2(nΣx² - (Σx)²): no table of values is needed, so 5 x 200 distinct scores take
+    half a millisecond where the general form takes six seconds and 4.6 GB. Source: Krippendorff 2018.
+    """
+    pairable = pairable_units(matrix)
+    if alpha_reason(pairable) is not None:
+        return float("nan")
+    sums, _ = _alpha_sums(pairable, "interval")
+    return float(_alpha_of("interval", pairable)(sums.sum(axis=0)))
+
+
+def alpha_reason(pairable: Floats) -> Reason | None:
+    """Why alpha of pairable units (raters, units) is undefined, None when it is defined."""
+    if pairable.shape[1] < 2:
+        return "fewer than two pairable units"
+    known = pairable[~np.isnan(pairable)]
+    return "no variation" if known.min() == known.max() else None
+
+
+def pairable_units(matrix: Floats) -> Floats:
+    """The units (columns) that have two ratings or more; raises ValueError for infinite ratings."""
+    if np.isinf(matrix).any():
+        raise ValueError("infinite ratings are not ratings; leave the value missing (NaN) instead")
+    return matrix[:, (~np.isnan(matrix)).sum(axis=0) >= 2]
+
+
+def pair_agreement(matrix: Floats) -> float:
+    """Mean over units of the share of rating pairs that are equal; NaN without a unit of two ratings.
+
+    Source: Fleiss 1971 (his P), Gwet 2014 for missing ratings. Shapes: (raters, units).
+    """
+    pairable = pairable_units(matrix)
+    if pairable.shape[1] == 0:
+        return float("nan")
+    ordered = np.sort(pairable, axis=0)
+    same = np.zeros(pairable.shape[1])
+    for gap in range(1, len(ordered)):
+        same += (ordered[gap:] == ordered[:-gap]).sum(axis=0)
+    rated = (~np.isnan(pairable)).sum(axis=0)
+    return float((same / (rated * (rated - 1) / 2)).mean())
+
+
+def gwet_raters(counts: NDArray[np.generic], weights: Weights = "identity") -> Figure:
+    """Gwet's AC of any number of raters with missing ratings: AC1 by identity weights, else AC2.
+
+    `counts` (units, K): ratings of each point of the full scale per unit. Source: Gwet 2014 (chapters 4, 5).
+    Observed agreement uses units with two ratings, prevalence all rated units. Edge: no pairable unit.
+    """
+    table = np.asarray(counts, dtype=np.float64)
+    rated = table.sum(axis=1)
+    table, rated = table[rated > 0], rated[rated > 0]
+    paired = rated >= 2
+    if not paired.any():
+        return Figure(value=None, n=0, reason="fewer than two pairable units")
+    w = agreement_weights(weights, table.shape[1])
+    near = (table * (table @ w - 1)).sum(axis=1)[paired]
+    observed = float((near / (rated * (rated - 1))[paired]).mean())
+    shares = (table / rated[:, None]).mean(axis=0)
+    size = table.shape[1]
+    chance = float(w.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum())
+    same = float(((table * (table - 1)).sum(axis=1)[paired] / (rated * (rated - 1))[paired]).mean())
+    return Figure(value=(observed - chance) / (1 - chance), n=int(paired.sum()), agreement=same)
+
+
+def run_spread(matrix: Floats, top: float = POINTS - 1) -> Floats:
+    """Sample standard deviation over runs of the scores scaled to [0, 1], per unit; NaN with one score or none.
+
+    Source: Agent GPA Table 7. Shapes: (runs, units) to (units,); `top` is the best score of the scale.
+    """
+    known = ~np.isnan(matrix)
+    rated = known.sum(axis=0)
+    scaled = np.where(known, matrix, 0.0) / top
+    mean = divide(scaled.sum(axis=0), rated)
+    squares = (np.where(known, scaled - mean, 0.0) ** 2).sum(axis=0)
+    return np.sqrt(divide(squares, np.where(rated >= 2, rated - 1, 0)))
+
+
+def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
+    """Mean over units of `run_spread` with Student's t interval of the mean; n counts units with two scores.
+
+    Source: Agent GPA Table 7 (`avg std` and the half-width of its 95 % interval, here (high - low) / 2).
+    """
+    from scipy.special import stdtrit
+
+    spread = run_spread(matrix, top)
+    spread = spread[~np.isnan(spread)]
+    if len(spread) == 0:
+        return Figure(value=None, n=0, reason="fewer than two runs")
+    mean = float(spread.mean())
+    if len(spread) == 1:
+        return Figure(value=mean, n=1)
+    reach = float(stdtrit(len(spread) - 1, 0.975)) * float(spread.std(ddof=1)) / len(spread) ** 0.5
+    return Figure(value=mean, n=len(spread), low=mean - reach, high=mean + reach)
+
+
+def share_identical(matrix: Floats) -> Figure:
+    """Share of units whose runs all gave the same score, over units with two scores or more; Wilson's interval.
+
+    Source: METRICS.md, reliability. A failed run neither agrees nor disagrees here; `share_unscored` counts it.
+    """
+    pairable = pairable_units(matrix)
+    n = pairable.shape[1]
+    if n == 0:
+        return Figure(value=None, n=0, reason="fewer than two runs")
+    same = int((np.nanmin(pairable, axis=0) == np.nanmax(pairable, axis=0)).sum())
+    low, high = wilson(same, n) or (0.0, 1.0)
+    return Figure(value=same / n, n=n, low=low, high=high)
+
+
+def share_unscored(matrix: Matrix) -> Figure:
+    """Share of replies without a score because the judge failed, over the replies that could have one.
+
+    Source: METRICS.md, reliability. Not-applicable replies are neither. Wilson's interval.
+    """
+    n = matrix.cells - matrix.not_applicable
+    if n == 0:
+        return Figure(value=None, n=0, reason="no units", not_applicable=matrix.not_applicable)
+    low, high = wilson(matrix.failed, n) or (0.0, 1.0)
+    return Figure(
+        value=matrix.failed / n, n=n, low=low, high=high, failed=matrix.failed, not_applicable=matrix.not_applicable
+    )
+
+
+KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+
+
+def reliability_columns() -> dict[str, str]:
+    """Columns and types of `reliability_table`."""
+    counts = dict.fromkeys(("runs", "units", "n", "failed", "not_applicable", "undefined_draws"), "int64")
+    floats = [
+        *("alpha_interval", "alpha_low", "alpha_high", "alpha_jackknife_low", "alpha_jackknife_high"),
+        *("p_below_667", "p_below_800", "alpha_ordinal", "alpha_nominal", "ac2", "agreement"),
+        *("mean_sd", "mean_sd_low", "mean_sd_high", "mean_sd_ci95"),
+        *("identical", "identical_low", "identical_high", "unscored", "unscored_low", "unscored_high"),
+    ]
+    return {**KEYS, **counts, **dict.fromkeys(floats, "float64"), "reason": "object"}
+
+
+def reliability_table(
+    ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
+    """Consistency of each judge over its runs (Table 7), or of people over a dimension.
+
+    `ratings`: unit, rater, value, and optionally judge, system, split, state, trace_id. One row per system,
+    judge and split: runs, units, n (units with two ratings), failed, not_applicable, interval alpha with its
+    bootstrap and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
+    nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of identical units,
+    share of unscored replies. `reason` says why alpha is undefined.
+    """
+    rows = [
+        {"system": system, "judge": judge, "split": split, **_judge_row(part, draws, seed, method)}
+        for (system, judge, split), part in rating_groups(ratings)
+    ]
+    columns = reliability_columns()
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def rating_groups(ratings: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
+    """Ratings by (system, judge, split) in the order of the paper; absent columns count as one group."""
+    frames.require(ratings, "ratings", frames.RATINGS)
+    long = frames.with_defaults(
+        ratings, {"system": frames.NO_SYSTEM, "judge": "", "split": frames.NO_SPLIT, "state": "scored"}
+    )
+    places = long.groupby(["system", "judge", "split"], sort=False).indices
+    order = [
+        (system, judge, split)
+        for system in frames.in_order(long["system"], ())
+        for judge in frames.in_order(long["judge"], frames.JUDGES)
+        for split in frames.in_order(long["split"], ("dev", "test"))
+    ]
+    return [(key, long.iloc[places[key]]) for key in order if key in places]
+
+
+def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, object]:
+    matrix = rating_matrix(part)
+    values = matrix.values
+    point = alpha(values, "interval")
+    spread, same, unscored = mean_spread(values), share_identical(values), share_unscored(matrix)
+    row: dict[str, object] = {
+        "runs": len(matrix.raters),
+        "units": len(matrix.units),
+        "n": point.n,
+        "failed": matrix.failed,
+        "not_applicable": matrix.not_applicable,
+        "undefined_draws": 0,
+        "alpha_interval": point.value,
+        "alpha_ordinal": _discrete(values, "ordinal"),
+        "alpha_nominal": _discrete(values, "nominal"),
+        "ac2": _scale_ac2(values),
+        "agreement": point.agreement,
+        "mean_sd": spread.value,
+        "mean_sd_low": spread.low,
+        "mean_sd_high": spread.high,
+        "mean_sd_ci95": None if spread.low is None or spread.high is None else (spread.high - spread.low) / 2,
+        "identical": same.value,
+        "identical_low": same.low,
+        "identical_high": same.high,
+        "unscored": unscored.value,
+        "unscored_low": unscored.low,
+        "unscored_high": unscored.high,
+        "reason": point.reason,
+    }
+    if point.value is not None and draws > 0:
+        clustered = len(np.unique(matrix.clusters)) < len(matrix.clusters)
+        boot = alpha_bootstrap(
+            values, "interval", clusters=matrix.clusters if clustered else None, draws=draws, seed=seed
+        )
+        low, high = boot.interval(method)
+        jack_low, jack_high = _jackknife(boot)
+        row |= {
+            "alpha_low": low[0],
+            "alpha_high": high[0],
+            "alpha_jackknife_low": jack_low[0],
+            "alpha_jackknife_high": jack_high[0],
+            "p_below_667": boot.share_below(TENTATIVE)[0],
+            "p_below_800": boot.share_below(RELIABLE)[0],
+            "undefined_draws": int(boot.undefined[0]),
+        }
+    return row
+
+
+def _jackknife(boot: Bootstrap) -> tuple[Floats, Floats]:
+    """Jackknife-t bounds, the upper one cut at alpha's largest value."""
+    low, high = boot.jackknife_t()
+    return low, np.minimum(high, 1.0)
+
+
+def _discrete(values: Floats, level: Level) -> float | None:
+    """Alpha at a level that needs a table of values; absent for continuous ratings with too many of them."""
+    if len(np.unique(values[~np.isnan(values)])) > _MOST_VALUES:
+        return None
+    return alpha(values, level).value
+
+
+def _scale_ac2(values: Floats) -> float | None:
+    """AC2 over the full scale 0..3, absent when a rating is not on it."""
+    known = values[~np.isnan(values)]
+    if not np.isin(known, np.arange(POINTS)).all():
+        return None
+    counts = np.stack([(values == point).sum(axis=0) for point in range(POINTS)], axis=1)
+    return gwet_raters(counts, "quadratic").value
+
+
+def _clusters(long: pd.DataFrame, unit: NDArray[np.int64], units: int) -> NDArray[np.int64]:
+    if "trace_id" not in long.columns:
+        return np.arange(units, dtype=np.int64)
+    named = long["trace_id"].notna().to_numpy()
+    trace = long["trace_id"].astype(str)
+    pairs = pd.DataFrame({"unit": unit[named], "trace": trace[named].to_numpy()}).drop_duplicates()
+    if pairs["unit"].duplicated().any() or len(pairs) < units:
+        raise ValueError("ratings: each unit belongs to one trace; a unit has no trace_id or several")
+    return pd.factorize(pairs.sort_values("unit")["trace"])[0].astype(np.int64)
+
+
+def _no_counts(matrix: Floats) -> Ints:
+    return np.zeros((matrix.shape[1], 0), dtype=np.int64)
+
+
+def _alpha_sums(pairable: Floats, level: Level, collapse: bool = True) -> tuple[Floats, Ints]:
+    """Additive cells of alpha per unit, or per distinct pattern of value counts (P, C), with multiplicities."""
+    distinct = len(np.unique(pairable[~np.isnan(pairable)])) if collapse else _MOST_VALUES + 1
+    if level == "interval" and (not collapse or distinct > _MOST_VALUES):
+        return _square_sums(pairable), np.ones(pairable.shape[1], dtype=np.int64)
+    counts, values = value_counts(pairable)
+    multiplicity = np.ones(len(counts), dtype=np.int64)
+    if collapse:
+        counts, multiplicity = distinct_rows(counts)
+    return _count_sums(counts.astype(np.float64), values, level), multiplicity
+
+
+def _square_sums(pairable: Floats) -> Floats:
+    """Per unit: ratings, Σx, Σx² and its sum of squared differences over pairs, per rating less one (units, 4)."""
+    known = ~np.isnan(pairable)
+    centred = np.where(known, pairable - _middle(pairable), 0.0)
+    rated = known.sum(axis=0).astype(np.float64)
+    first, second = centred.sum(axis=0), (centred**2).sum(axis=0)
+    own_mean = first / np.maximum(rated, 1)
+    within = (np.where(known, centred - own_mean, 0.0) ** 2).sum(axis=0)
+    return np.stack([rated, first, second, 2 * rated * within / np.maximum(rated - 1, 1)], axis=1)
+
+
+def _count_sums(counts: Floats, values: Floats, level: Level) -> Floats:
+    """The additive cells of units with these value counts (P, V), by level.
+
+    Interval: ratings, Σx, Σx², disagreement. Nominal and ratio: the counts and the disagreement. Ordinal: the
+    counts and the coincidences of each pair of values, since its distances are known per resample only.
+    """
+    rated = counts.sum(axis=1)
+    scale = np.maximum(rated - 1, 1)
+    match level:
+        case "interval":
+            x = values - (values.min() + values.max()) / 2 if len(values) else values
+            first, second = counts @ x, counts @ x**2
+            return np.stack([rated, first, second, 2 * (rated * second - first**2) / scale], axis=1)
+        case "nominal" | "ratio":
+            loss = _distances(values, level)
+            observed = ((counts @ loss) * counts).sum(axis=1) / scale
+            return np.concatenate([counts, observed[:, None]], axis=1)
+        case "ordinal":
+            a, b = np.triu_indices(len(values), 1)
+            return np.concatenate([counts, counts[:, a] * counts[:, b] / scale[:, None]], axis=1)
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _alpha_of(level: Level, pairable: Floats) -> Callable[[Floats], Floats]:
+    """The function from summed cells (..., C) to alpha (...), NaN where chance disagreement is 0."""
+    match level:
+        case "interval":
+            return _interval_alpha
+        case "nominal" | "ratio":
+            loss = _distances(np.unique(pairable[~np.isnan(pairable)]), level)
+            return lambda cells: _fixed_alpha(cells, loss)
+        case "ordinal":
+            return _ordinal_alpha
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def _interval_alpha(cells: Floats) -> Floats:
+    n, first, second, observed = (cells[..., i] for i in range(4))
+    chance = 2 * (n * second - first**2)
+    chance = np.where(chance > 1e-12 * n * second, chance, 0.0)  # rounding of a constant resample
+    return np.asarray(1 - (n - 1) * divide(observed, chance), dtype=np.float64)
+
+
+def _fixed_alpha(cells: Floats, loss: Floats) -> Floats:
+    values, observed = cells[..., :-1], cells[..., -1]
+    chance = ((values @ loss) * values).sum(axis=-1)
+    return np.asarray(1 - (values.sum(axis=-1) - 1) * divide(observed, chance), dtype=np.float64)
+
+
+def _ordinal_alpha(cells: Floats) -> Floats:
+    """The distance of two values is that of their mid-ranks in this resample's own marginals."""
+    size = int(((8 * cells.shape[-1] + 1) ** 0.5 - 1) / 2)  # V + V(V-1)/2 cells
+    values, pairs = cells[..., :size], cells[..., size:]
+    rank = np.cumsum(values, axis=-1) - values / 2
+    a, b = np.triu_indices(size, 1)
+    observed = 2 * (pairs * (rank[..., a] - rank[..., b]) ** 2).sum(axis=-1)
+    n = values.sum(axis=-1)
+    chance = 2 * (n * (values * rank**2).sum(axis=-1) - (values * rank).sum(axis=-1) ** 2)
+    varied = (values > 0).sum(axis=-1) > 1
+    return np.asarray(1 - (n - 1) * divide(observed, np.where(varied, chance, 0.0)), dtype=np.float64)
+
+
+def _distances(values: Floats, level: Literal["nominal", "ratio"]) -> Floats:
+    difference = values[:, None] - values[None, :]
+    if level == "nominal":
+        return np.asarray(difference != 0, dtype=np.float64)
+    return np.square(np.nan_to_num(divide(difference, values[:, None] + values[None, :])))
+
+
+def _middle(pairable: Floats) -> float:
+    known = pairable[~np.isnan(pairable)]
+    return float((known.min() + known.max()) / 2) if len(known) else 0.0

@@ -1,0 +1,594 @@
+"""How far a judge's scores agree with a person's: accuracies, correlations, chance-corrected agreement.
+
+Every metric is a function of the table of scores, human in rows and judge in columns over the full scale 0..3,
+so that one table, or ten thousand resampled ones, cost one call.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, Literal, assert_never
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judging.agreement import frames
+from judging.agreement.figure import Reason
+from judging.agreement.frames import Missing
+from judging.agreement.intervals import (
+    DRAWS,
+    SEED,
+    Floats,
+    Method,
+    cluster_bootstrap,
+    distinct_rows,
+    divide,
+    wilson_bounds,
+)
+
+POINTS: Final = 4
+"""Scores are 0, 1, 2, 3; every weighted statistic is given this whole scale, used or not."""
+
+Weights = Literal["identity", "linear", "quadratic", "ordinal"]
+Flag = Literal["constant", "lenient", "harsh", "two-peaked"]
+
+CONSTANT_SHARE: Final = 0.95
+BIAS_POINTS: Final = 0.5
+PEAK_SHARE: Final = 0.2
+PEAKS_SHARE: Final = 0.8
+
+KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+LEFT_OUT: Final = {"n": "int64", "traces": "int64", "failed": "int64", "not_applicable": "int64", "missing": "int64"}
+
+
+def exact(table: NDArray[np.generic]) -> Floats:
+    """Share of traces with the same score.
+
+    Source: Agent GPA, appendix A (four-point accuracy). Shapes: table (..., 4, 4), human by judge; returns
+    (...). Edge: NaN without pairs.
+    """
+    return _share(table, _gap() == 0)
+
+
+def off_by_one(table: NDArray[np.generic]) -> Floats:
+    """Share of traces whose scores differ by at most one point.
+
+    Source: Agent GPA Table 4 (Acc OB1). Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs.
+    """
+    return _share(table, _gap() <= 1)
+
+
+def bucketed(table: NDArray[np.generic]) -> Floats:
+    """Share of traces in the same of three buckets {0}, {1, 2}, {3}.
+
+    Source: Agent GPA Table 4 (Acc 3pt). Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs.
+    """
+    return _share(table, _bucket_gap() == 0)
+
+
+def two_point(table: NDArray[np.generic]) -> Floats:
+    """Share of traces on the same side of 0 against the rest.
+
+    Source: Agent GPA Table 17 (Acc 2pt). Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs.
+    """
+    side = np.arange(POINTS) > 0
+    return _share(table, side[:, None] == side[None, :])
+
+
+def pearson(table: NDArray[np.generic]) -> Floats:
+    """Pearson correlation of the scores.
+
+    Source: Pearson 1895; the paper's `correl` does not say which correlation it is, so both are named.
+    Shapes: table (..., 4, 4); returns (...). Edge: NaN when either side is constant.
+    """
+    points = np.arange(POINTS, dtype=np.float64)
+    rows = np.broadcast_to(points, (*np.shape(table)[:-2], POINTS))
+    return _correlation(np.asarray(table, dtype=np.float64), rows, rows)
+
+
+def spearman(table: NDArray[np.generic]) -> Floats:
+    """Spearman correlation: Pearson of the mid-ranks, ties shared.
+
+    Source: Spearman 1904. Shapes: table (..., 4, 4); returns (...). Edge: NaN when either side is constant.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    return _correlation(counts, _mid_ranks(counts.sum(axis=-1)), _mid_ranks(counts.sum(axis=-2)))
+
+
+def nmae(table: NDArray[np.generic]) -> Floats:
+    """Mean absolute difference of the three buckets, divided by its largest value 2; 0 is best.
+
+    Source: Agent GPA Tables 8 and 17 (checked: 4/34 = .118). Shapes: table (..., 4, 4); returns (...).
+    Edge: NaN without pairs.
+    """
+    return divide(_weighted_sum(table, _bucket_gap()), 2 * _total(table))
+
+
+def bias(table: NDArray[np.generic]) -> Floats:
+    """Mean of judge minus human, in points: above 0 the judge is lenient.
+
+    Source: Bland and Altman 1986. Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs.
+    """
+    points = np.arange(POINTS)
+    return divide(_weighted_sum(table, points[None, :] - points[:, None]), _total(table))
+
+
+def kappa(table: NDArray[np.generic], weights: Weights = "quadratic") -> Floats:
+    """Cohen's weighted kappa over the full scale.
+
+    Source: Cohen 1968. Shapes: table (..., K, K) of any K; returns (...). Edge: NaN when chance disagreement
+    is 0 (both constant on one score). Trap: scikit-learn drops unused scores from the scale.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    loss = 1 - agreement_weights(weights, counts.shape[-1])
+    observed = (counts * loss).sum(axis=(-2, -1))
+    chance = np.einsum("...i,ij,...j->...", counts.sum(axis=-1), loss, counts.sum(axis=-2))
+    return 1 - divide(observed * _total(counts), chance)
+
+
+def quadratic_kappa(table: NDArray[np.generic]) -> Floats:
+    """Cohen's kappa with quadratic weights.
+
+    Source: Cohen 1968. Shapes: table (..., 4, 4); returns (...). Edge: NaN when both sides are one constant;
+    near 0 or below at high agreement when one score prevails, so AC1 and AC2 stand beside it.
+    """
+    return kappa(table, "quadratic")
+
+
+def kappa_standard_error(table: NDArray[np.generic], weights: Weights = "identity") -> float:
+    """Large-sample standard error of kappa for one table (K, K); NaN when kappa is undefined.
+
+    Source: Fleiss, Cohen and Everitt 1969.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    w = agreement_weights(weights, counts.shape[-1])
+    total = counts.sum()
+    value = float(kappa(counts, weights))
+    if np.isnan(value):
+        return float("nan")
+    p = counts / total
+    rows, columns = p.sum(axis=1), p.sum(axis=0)
+    chance = float(rows @ w @ columns)
+    means = (w @ columns)[:, None] + (rows @ w)[None, :]
+    spread = float((p * (w - means * (1 - value)) ** 2).sum())
+    return float(np.sqrt(spread - (value - chance * (1 - value)) ** 2) / ((1 - chance) * np.sqrt(total)))
+
+
+def gwet(table: NDArray[np.generic], weights: Weights = "quadratic") -> Floats:
+    """Gwet's agreement coefficient of two raters over the full scale: AC1 by identity weights, else AC2.
+
+    Source: Gwet 2008, 2014. Shapes: table (..., K, K); returns (...). Edge: NaN without pairs; 1, not
+    undefined, when both sides are one constant, since chance agreement goes to 0 there.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    size = counts.shape[-1]
+    w = agreement_weights(weights, size)
+    total = _total(counts)
+    observed = divide((counts * w).sum(axis=(-2, -1)), total)
+    shares = divide(counts.sum(axis=-1) + counts.sum(axis=-2), 2 * total[..., None])
+    chance = w.sum() / (size * (size - 1)) * (shares * (1 - shares)).sum(axis=-1)
+    return divide(observed - chance, 1 - chance)
+
+
+def ac1(table: NDArray[np.generic]) -> Floats:
+    """Gwet's AC1: chance-corrected exact agreement that survives a prevailing score.
+
+    Source: Gwet 2008. Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs; 1 when both sides
+    are one constant.
+    """
+    return gwet(table, "identity")
+
+
+def ac2(table: NDArray[np.generic]) -> Floats:
+    """Gwet's AC2 with quadratic weights.
+
+    Source: Gwet 2014. Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs; 1 when both sides
+    are one constant.
+    """
+    return gwet(table, "quadratic")
+
+
+def pair_alpha(table: NDArray[np.generic]) -> Floats:
+    """Krippendorff's interval alpha of human and judge as two raters.
+
+    Source: Krippendorff 2011; equal to the `krippendorff` library on the same two rows.
+    Shapes: table (..., 4, 4); returns (...). Edge: NaN without variation or with fewer than two pairs.
+    """
+    counts = np.asarray(table, dtype=np.float64)
+    pairs = _total(counts)
+    observed = 2 * _weighted_sum(counts, _gap() ** 2)
+    values = counts.sum(axis=-1) + counts.sum(axis=-2)
+    chance = np.einsum("...i,ij,...j->...", values, (_gap() ** 2).astype(np.float64), values)
+    return np.where(pairs >= 2, 1 - (2 * pairs - 1) * divide(observed, chance), np.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScoreMetric:
+    """One figure of a judge's scores: how it is computed and what makes it undefined."""
+
+    name: str
+    title: str
+    function: Callable[[NDArray[np.generic]], Floats]
+    hits: bool = False
+    """A share of traces: a failed judgement can count as a miss, and Wilson gives its interval."""
+
+
+SCORE_METRICS: Final = (
+    ScoreMetric(name="exact", title="Exact accuracy", function=exact, hits=True),
+    ScoreMetric(name="off_by_one", title="Off-by-one accuracy", function=off_by_one, hits=True),
+    ScoreMetric(name="bucketed", title="Bucketed 3-point accuracy", function=bucketed, hits=True),
+    ScoreMetric(name="two_point", title="2-point accuracy", function=two_point, hits=True),
+    ScoreMetric(name="pearson", title="Pearson r", function=pearson),
+    ScoreMetric(name="spearman", title="Spearman rho", function=spearman),
+    ScoreMetric(name="nmae", title="NMAE of buckets", function=nmae),
+    ScoreMetric(name="bias", title="Mean bias, judge minus human", function=bias),
+    ScoreMetric(name="quadratic_kappa", title="Quadratic weighted kappa", function=quadratic_kappa),
+    ScoreMetric(name="ac1", title="Gwet's AC1", function=ac1),
+    ScoreMetric(name="ac2", title="Gwet's AC2, quadratic", function=ac2),
+    ScoreMetric(name="pair_alpha", title="Krippendorff's alpha with the human, interval", function=pair_alpha),
+)
+
+
+def agreement_weights(name: Weights, size: int) -> Floats:
+    """Weights of agreement between points of a scale of `size` points (size, size), 1 on the diagonal.
+
+    Source: Cohen 1968 (linear, quadratic); Gwet 2014 (ordinal: 1 minus the share of pairs of ranks between).
+    """
+    gap = np.abs(np.subtract.outer(np.arange(size), np.arange(size))).astype(np.float64)
+    widest = max(size - 1, 1)
+    match name:
+        case "identity":
+            return np.eye(size)
+        case "linear":
+            return np.asarray(1 - gap / widest, dtype=np.float64)
+        case "quadratic":
+            return np.asarray(1 - (gap / widest) ** 2, dtype=np.float64)
+        case "ordinal":
+            pairs = gap * (gap + 1) / 2
+            return np.asarray(1 - pairs / max(pairs.max(), 1), dtype=np.float64)
+        case _ as unreachable:
+            assert_never(unreachable)
+
+
+def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
+    """The frame with `system`, `split`, `state` filled in; human and model as floats, NaN where missing.
+
+    One row per (trace, judge): trace_id, judge, human 0..3, model 0..3. Optional: split, system, state
+    (scored, failed, not_applicable), `run` and `human_rater` when a trace is judged or rated several times:
+    intervals stay by trace. Raises ValueError for absent columns, doubled rows, scores off the scale.
+    """
+    frames.require(score_pairs, "score_pairs", frames.SCORE_PAIRS)
+    pairs = frames.with_defaults(score_pairs, {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT, "state": "scored"})
+    frames.check_states(pairs, "score_pairs")
+    repeats = [column for column in ("run", "human_rater") if column in pairs.columns]
+    frames.require_unique(pairs, "score_pairs", ["system", "judge", "trace_id", *repeats])
+    for side in ("human", "model"):
+        values = frames.numbers(pairs[side], f"score_pairs.{side}")
+        bad = ~np.isnan(values) & ~np.isin(values, np.arange(POINTS))
+        if bad.any():
+            raise ValueError(
+                f"score_pairs.{side} holds {values[bad][0]!r}: expected 0, 1, 2, 3 or missing; "
+                "adjudicate or round a mean of several people first"
+            )
+        pairs[side] = values
+    for column in ("trace_id", "judge"):
+        pairs[column] = pairs[column].astype(str)
+    return pairs
+
+
+def tabulate(human: NDArray[np.float64], model: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Counts of score pairs (4, 4), human in rows; both arrays (n,) without missing values."""
+    place = human.astype(np.int64) * POINTS + model.astype(np.int64)
+    return np.bincount(place, minlength=POINTS * POINTS).reshape(POINTS, POINTS)
+
+
+def score_figures(
+    score_pairs: pd.DataFrame,
+    *,
+    missing: Missing = "drop",
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method = "percentile",
+) -> pd.DataFrame:
+    """Every score metric of every judge: one row per system, judge, split and metric.
+
+    Columns: system, judge, split, metric, value, low, high, n, hits (of accuracies), reason, traces, failed,
+    not_applicable, missing, undefined_draws, interval (how the bounds were made). `missing="disagree"`
+    counts failed judgements as misses of the four accuracies; the other metrics have no such reading.
+    Intervals: Wilson for accuracies with one pair a trace, else the cluster bootstrap by trace.
+    """
+    parts = [
+        _judge_figures(part, missing, draws, seed, method).assign(system=system, judge=judge, split=split)
+        for (system, judge, split), part in _groups(score_pairs)
+    ]
+    columns = figure_columns()
+    table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
+    return table[list(columns)].astype(columns)
+
+
+def figure_columns() -> dict[str, str]:
+    """Columns and types of `score_figures`."""
+    return {
+        **KEYS,
+        "metric": "object",
+        **dict.fromkeys(("value", "low", "high"), "float64"),
+        "hits": "Int64",
+        **LEFT_OUT,
+        "undefined_draws": "int64",
+        "reason": "object",
+        "interval": "object",
+    }
+
+
+def score_table(
+    score_pairs: pd.DataFrame,
+    *,
+    missing: Missing = "drop",
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method = "percentile",
+) -> pd.DataFrame:
+    """`score_figures` as one row per system, judge and split (Tables 4, 8 and 17).
+
+    Columns: system, judge, split, n, traces, failed, not_applicable, missing, then each metric with its
+    `_low` and `_high`. `n` counts the scored pairs. NaN where undefined.
+    """
+    figures = score_figures(score_pairs, missing=missing, draws=draws, seed=seed, method=method)
+    columns = {**KEYS, **LEFT_OUT}
+    columns |= {f"{m.name}{end}": "float64" for m in SCORE_METRICS for end in ("", "_low", "_high")}
+    if figures.empty:
+        return frames.empty(columns)
+    plain = figures[figures["metric"] == "pearson"].set_index(list(KEYS))[list(LEFT_OUT)]
+    parts = [plain]
+    for metric in SCORE_METRICS:
+        mine = figures[figures["metric"] == metric.name].set_index(list(KEYS))[["value", "low", "high"]]
+        parts.append(mine.set_axis([metric.name, f"{metric.name}_low", f"{metric.name}_high"], axis=1))
+    return pd.concat(parts, axis=1).reset_index()[list(columns)].astype(columns)
+
+
+def confusion(score_pairs: pd.DataFrame) -> pd.DataFrame:
+    """Score pairs counted: one row per system, judge, split, human and model score, with its count and share.
+
+    `share` is of the row (the human score); NaN where no trace has that human score.
+    """
+    rows: list[dict[str, object]] = []
+    for (system, judge, split), part in _groups(score_pairs):
+        table = _scored_table(part)
+        for human in range(POINTS):
+            for model in range(POINTS):
+                rows.append(
+                    {
+                        "system": system,
+                        "judge": judge,
+                        "split": split,
+                        "human": human,
+                        "model": model,
+                        "count": int(table[human, model]),
+                        "of": int(table[human].sum()),
+                    }
+                )
+    columns = {**KEYS, **dict.fromkeys(("human", "model", "count", "of"), "int64")}
+    frame = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    return frame.assign(share=divide(frame["count"].to_numpy(), frame["of"].to_numpy()))
+
+
+def score_prevalence(score_pairs: pd.DataFrame) -> pd.DataFrame:
+    """How often each score is given by the human and by the judge, over the traces scored by both.
+
+    One row per system, judge, split, side (human, model) and score: count, n, share with Wilson's bounds.
+    Stands beside kappa: when one score prevails, kappa falls whatever the agreement.
+    """
+    rows: list[dict[str, object]] = []
+    for (system, judge, split), part in _groups(score_pairs):
+        table = _scored_table(part)
+        for side, counts in (("human", table.sum(axis=1)), ("model", table.sum(axis=0))):
+            for score in range(POINTS):
+                rows.append(
+                    {
+                        "system": system,
+                        "judge": judge,
+                        "split": split,
+                        "side": side,
+                        "score": score,
+                        "count": int(counts[score]),
+                        "n": int(table.sum()),
+                    }
+                )
+    columns = {**KEYS, "side": "object", **dict.fromkeys(("score", "count", "n"), "int64")}
+    frame = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    count, n = frame["count"].to_numpy(), frame["n"].to_numpy()
+    low, high = wilson_bounds(count, n)
+    return frame.assign(share=divide(count, n), share_low=low, share_high=high)
+
+
+def distribution_flags(counts: NDArray[np.generic], mean_bias: float | None = None) -> tuple[Flag, ...]:
+    """What is odd about how a judge spreads its scores (K,): warnings to look at, not verdicts.
+
+    `constant`: one score holds at least 95 % of two or more scores. `two-peaked`: 0 and the top score hold
+    80 % together and 20 % each. `lenient` and `harsh`: the mean bias is half a point or more.
+    """
+    total = float(np.sum(counts))
+    flags: list[Flag] = []
+    if total >= 2:
+        shares = np.asarray(counts, dtype=np.float64) / total
+        if shares.max() >= CONSTANT_SHARE:
+            flags.append("constant")
+        if min(shares[0], shares[-1]) >= PEAK_SHARE and shares[0] + shares[-1] >= PEAKS_SHARE:
+            flags.append("two-peaked")
+    if mean_bias is not None and abs(mean_bias) >= BIAS_POINTS:
+        flags.append("lenient" if mean_bias > 0 else "harsh")
+    return tuple(flags)
+
+
+def score_flags(score_pairs: pd.DataFrame) -> pd.DataFrame:
+    """`distribution_flags` of every judge: system, judge, split, n, bias, flags (joined by `, `)."""
+    rows: list[dict[str, object]] = []
+    for (system, judge, split), part in _groups(score_pairs):
+        table = _scored_table(part)
+        mean = float(bias(table))
+        flags = distribution_flags(table.sum(axis=0), None if np.isnan(mean) else mean)
+        rows.append(
+            {
+                "system": system,
+                "judge": judge,
+                "split": split,
+                "n": int(table.sum()),
+                "bias": mean,
+                "flags": ", ".join(flags),
+            }
+        )
+    columns = {**KEYS, "n": "int64", "bias": "float64", "flags": "object"}
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+
+
+def _gap() -> NDArray[np.int64]:
+    points = np.arange(POINTS, dtype=np.int64)
+    return np.asarray(np.abs(points[:, None] - points[None, :]), dtype=np.int64)
+
+
+def _bucket_gap() -> NDArray[np.int64]:
+    bucket = np.array([0, 1, 1, 2])
+    return np.asarray(np.abs(bucket[:, None] - bucket[None, :]), dtype=np.int64)
+
+
+def _total(table: NDArray[np.generic]) -> Floats:
+    return np.asarray(np.sum(np.asarray(table, dtype=np.float64), axis=(-2, -1)), dtype=np.float64)
+
+
+def _weighted_sum(table: NDArray[np.generic], weights: NDArray[np.generic]) -> Floats:
+    product = np.asarray(table, dtype=np.float64) * np.asarray(weights, dtype=np.float64)
+    return np.asarray(product.sum(axis=(-2, -1)), dtype=np.float64)
+
+
+def _share(table: NDArray[np.generic], hit: NDArray[np.bool_]) -> Floats:
+    return divide(_weighted_sum(table, hit), _total(table))
+
+
+def _mid_ranks(counts: Floats) -> Floats:
+    """Mid-rank of each score given how often each occurs (..., K)."""
+    return np.asarray(np.cumsum(counts, axis=-1) - counts / 2 + 0.5, dtype=np.float64)
+
+
+def _correlation(counts: Floats, rows: Floats, columns: Floats) -> Floats:
+    """Weighted Pearson of row values and column values (..., K) under counts (..., K, K).
+
+    A table with all its weight in one row or column is constant on that side; testing the marginals instead
+    of a variance keeps rounding from inventing a correlation.
+    """
+    total = _total(counts)
+    row_counts, column_counts = counts.sum(axis=-1), counts.sum(axis=-2)
+    row_mean = divide((row_counts * rows).sum(axis=-1), total)[..., None]
+    column_mean = divide((column_counts * columns).sum(axis=-1), total)[..., None]
+    x, y = rows - row_mean, columns - column_mean
+    both = np.einsum("...i,...ij,...j->...", x, counts, y)
+    spread = (row_counts * x**2).sum(axis=-1) * (column_counts * y**2).sum(axis=-1)
+    varied = ((row_counts > 0).sum(axis=-1) > 1) & ((column_counts > 0).sum(axis=-1) > 1)
+    return np.clip(divide(both, np.where(varied, np.sqrt(spread), 0.0)), -1.0, 1.0)
+
+
+def _groups(score_pairs: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
+    pairs = checked_scores(score_pairs)
+    places = pairs.groupby(["system", "judge", "split"], sort=False).indices
+    order = [
+        (system, judge, split)
+        for system in frames.in_order(pairs["system"], ())
+        for judge in frames.in_order(pairs["judge"], frames.JUDGES)
+        for split in frames.in_order(pairs["split"], ("dev", "test"))
+    ]
+    return [(key, pairs.iloc[places[key]]) for key in order if key in places]
+
+
+def _scored(part: pd.DataFrame) -> pd.DataFrame:
+    return part[(part["state"] == "scored") & part["human"].notna() & part["model"].notna()]
+
+
+def _scored_table(part: pd.DataFrame) -> NDArray[np.int64]:
+    scored = _scored(part)
+    return tabulate(scored["human"].to_numpy(), scored["model"].to_numpy())
+
+
+def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int, seed: int, method: Method) -> pd.DataFrame:
+    """All metrics of one judge on one split."""
+    failed_rows = part[(part["state"] == "failed") & part["human"].notna()]
+    failed = len(failed_rows) if missing == "disagree" else 0
+    scored = _scored(part)
+    table = tabulate(scored["human"].to_numpy(), scored["model"].to_numpy())
+    used = pd.concat([scored["trace_id"], failed_rows["trace_id"]]) if failed else scored["trace_id"]
+    repeated = bool(used.duplicated().any())
+    low, high, undefined = _score_bounds(scored, failed_rows if failed else None, draws, seed, method)
+    rows = []
+    for m, metric in enumerate(SCORE_METRICS):
+        n = int(table.sum()) + (failed if metric.hits else 0)
+        value = float(_with_failed(metric, table, float(failed)))
+        row: dict[str, object] = {
+            "metric": metric.name,
+            "value": value,
+            "low": low[m],
+            "high": high[m],
+            "hits": round(value * n) if metric.hits and n > 0 else None,
+            "n": n,
+            "undefined_draws": undefined[m],
+            "reason": _score_reason(value, table),
+            "interval": f"{method} bootstrap by trace" if draws > 0 else None,
+        }
+        if metric.hits and not repeated:
+            share = 0.0 if np.isnan(value) else value * n
+            bounds = wilson_bounds(np.array([share]), np.array([n]))
+            row |= {"low": bounds[0][0], "high": bounds[1][0], "undefined_draws": 0, "interval": "wilson"}
+        rows.append(row)
+    scored_state = part["state"] == "scored"
+    return pd.DataFrame(rows).assign(
+        traces=int(used.nunique()),
+        failed=int((part["state"] == "failed").sum()),
+        not_applicable=int((part["state"] == "not_applicable").sum()),
+        missing=int(scored_state.sum()) - len(scored),
+    )
+
+
+def _with_failed(metric: ScoreMetric, table: NDArray[np.generic], failed: Floats | float) -> Floats:
+    """The metric; of an accuracy, with `failed` (...) more misses in the denominator."""
+    value = metric.function(table)
+    if not metric.hits:
+        return value
+    total = _total(table)
+    hits = np.where(total > 0, np.nan_to_num(value) * total, 0.0)
+    return np.where(np.asarray(failed) > 0, divide(np.rint(hits), total + failed), value)
+
+
+def _score_bounds(
+    scored: pd.DataFrame, failed_rows: pd.DataFrame | None, draws: int, seed: int, method: Method
+) -> tuple[Floats, Floats, NDArray[np.int64]]:
+    """Bootstrap bounds and undefined draws of every metric, clusters being traces."""
+    size = len(SCORE_METRICS)
+    if draws == 0:
+        return np.full(size, np.nan), np.full(size, np.nan), np.zeros(size, dtype=np.int64)
+    sums = _trace_sums(scored, failed_rows)
+
+    def statistic(cells: Floats) -> Floats:
+        table = cells[..., :-1].reshape(*cells.shape[:-1], POINTS, POINTS)
+        return np.stack([_with_failed(m, table, cells[..., -1]) for m in SCORE_METRICS], axis=-1)
+
+    patterns, multiplicity = distinct_rows(sums)
+    boot = cluster_bootstrap(patterns, statistic, multiplicity=multiplicity, draws=draws, seed=seed)
+    low, high = boot.interval(method)
+    return low, high, boot.undefined
+
+
+def _trace_sums(scored: pd.DataFrame, failed_rows: pd.DataFrame | None) -> NDArray[np.int64]:
+    """Score pairs by cell, and failures last, of each trace (traces, 17)."""
+    traces = pd.concat([scored["trace_id"], *([] if failed_rows is None else [failed_rows["trace_id"]])])
+    place, known = pd.factorize(traces)
+    cell = (scored["human"] * POINTS + scored["model"]).to_numpy().astype(np.int64)
+    extra = 0 if failed_rows is None else len(failed_rows)
+    cell = np.concatenate([cell, np.full(extra, POINTS * POINTS, dtype=np.int64)])
+    width = POINTS * POINTS + 1
+    return np.bincount(place * width + cell, minlength=len(known) * width).reshape(len(known), width)
+
+
+def _score_reason(value: float, table: NDArray[np.int64]) -> Reason | None:
+    if not np.isnan(value):
+        return None
+    total = int(table.sum())
+    if total == 0:
+        return "no units"
+    return "fewer than two units" if total < 2 else "no variation"
