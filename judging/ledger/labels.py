@@ -1,0 +1,457 @@
+"""What people say: operations applied, the current state of a person's work on a trace, labels imported."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy import Connection, Engine, Row, Table, and_, func, insert, select
+from sqlalchemy.sql.elements import ColumnElement
+
+from ingest.store import reading, schema, writing
+from judging.ledger import tables
+from judging.ledger.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
+from judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
+
+_error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
+
+
+class Applied(NamedTuple):
+    """All operations of the batch are stored; `revision` is the state's after them."""
+
+    revision: int
+    applied: tuple[str, ...]
+
+
+class Stale(NamedTuple):
+    """Nothing was stored: someone (another tab) was faster. `state` is what is stored now."""
+
+    revision: int
+    state: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Item:
+    """One person's work on one trace; `occasion` 1 is the hidden repeat."""
+
+    annotator: str
+    trace_id: str
+    occasion: int = 0
+
+
+def apply_ops(
+    engine: Engine,
+    *,
+    annotator: str,
+    trace_id: str,
+    base_revision: int,
+    ops: Sequence[Op],
+    occasion: int = 0,
+    guideline_version: int | None = None,
+) -> Applied | Stale:
+    """Apply a batch: all of it or nothing. An operation that was applied before changes nothing.
+
+    `Stale` when operations that are not of this batch came after `base_revision`. Raises `OpError` for an
+    operation that cannot be applied (unknown trace or span, a foreign label, malformed payload).
+    """
+    item = Item(annotator=annotator, trace_id=trace_id, occasion=occasion)
+    forms = {op.op_id: op.form() for op in ops}
+    with writing(engine) as connection:
+        known = _known_ops(connection, forms)
+        _refuse_foreign(known, item)
+        new = [op for op in ops if op.op_id not in known]
+        revision = _revision(connection, item)
+        if new and _others_since(connection, item, base_revision, forms):
+            return Stale(revision, _state(connection, item, revision))
+        if new:
+            writer = _Writer(connection, item, guideline_version)
+            for op in new:
+                revision += 1
+                writer.apply(op, forms[op.op_id], revision)
+    return Applied(revision, tuple(op.op_id for op in ops))
+
+
+def state(engine: Engine, *, annotator: str, trace_id: str, occasion: int = 0) -> dict[str, Any]:
+    """`{"revision", "errors", "scores", "review"}` as the browser keeps it."""
+    item = Item(annotator=annotator, trace_id=trace_id, occasion=occasion)
+    with reading(engine) as connection:
+        return _state(connection, item, _revision(connection, item))
+
+
+class _Writer:
+    """Appends the rows of one batch; knows the trace's digest and spans."""
+
+    def __init__(self, connection: Connection, item: Item, guideline_version: int | None) -> None:
+        self.connection, self.item = connection, item
+        self.now = time.time_ns() // 1000
+        row = connection.execute(
+            select(schema.trace.c.trace_key, schema.trace.c.digest).where(schema.trace.c.trace_id == item.trace_id)
+        ).one_or_none()
+        if row is None:
+            raise OpError(f"trace {item.trace_id} is not in this workspace", remedy="ingest the trace, then label it")
+        spans = select(schema.span.c.span_id).where(schema.span.c.trace_key == row.trace_key)
+        self.span_ids = set(connection.scalars(spans))
+        self.common = {
+            "trace_id": item.trace_id,
+            "trace_digest": row.digest,
+            "annotator": item.annotator,
+            "occasion": item.occasion,
+            "guideline_version": guideline_version,
+            "created_at": self.now,
+        }
+        self.review = _current_review(connection, item)
+
+    def apply(self, op: Op, form: Payload, revision: int) -> None:
+        self.connection.execute(
+            insert(_op).values(
+                op_id=op.op_id,
+                annotator=self.item.annotator,
+                trace_id=self.item.trace_id,
+                occasion=self.item.occasion,
+                revision=revision,
+                kind=op.kind,
+                payload=orjson.dumps(op.payload).decode(),
+                client_time=op.client_time,
+                created_at=self.now,
+            )
+        )
+        match form:
+            case ErrorPut():
+                self._put_error(form, op)
+            case ErrorDelete():
+                self._delete_error(form, op)
+            case ScorePut():
+                self._put_score(form, op)
+            case ReviewPut():
+                self._put_review(form, op)
+            case Reveal():
+                self._reveal(op)
+
+    def _put_error(self, form: ErrorPut, op: Op) -> None:
+        unknown = [span_id for span_id in form.span_ids if span_id not in self.span_ids]
+        if unknown:
+            raise OpError(
+                f"error label {form.label_id} names span {unknown[0]!r}, which is not in trace {self.item.trace_id}",
+                remedy="choose a span of this trace",
+                op_id=op.op_id,
+            )
+        before = self._own_label(form.label_id, op)
+        phase = self._phase(None if before is None else before.phase, op)
+        row = {
+            "label_id": form.label_id,
+            "span_ids": _dump(form.span_ids),
+            "dimensions": _dump(sorted(form.dimensions, key=DIMENSIONS.index)),
+            "impact": form.impact,
+            "category": form.category,
+            "description": form.description,
+            "evidence": _dump([piece.model_dump() for piece in form.evidence]),
+            "phase": phase,
+            "attributes": "{}" if before is None else before.attributes,
+            "deleted": False,
+        }
+        self._append(_error, row, op)
+
+    def _delete_error(self, form: ErrorDelete, op: Op) -> None:
+        before = self._own_label(form.label_id, op)
+        if before is None or before.deleted:
+            return
+        self._phase(before.phase, op)
+        columns = ("label_id", "span_ids", "dimensions", "impact", "category", "description", "evidence", "phase")
+        row = {name: getattr(before, name) for name in columns}
+        self._append(_error, {**row, "attributes": before.attributes, "deleted": True}, op)
+
+    def _put_score(self, form: ScorePut, op: Op) -> None:
+        if form.value is not None and form.not_applicable:
+            raise OpError(
+                f"score {form.dimension} is both {form.value} and not applicable", remedy="choose one", op_id=op.op_id
+            )
+        revealed = self.review is not None and self.review.revealed
+        row = form.model_dump() | {"phase": "revealed" if revealed else "blind"}
+        self._append(_score, row, op)
+
+    def _put_review(self, form: ReviewPut, op: Op) -> None:
+        revealed = self.review is not None and self.review.revealed
+        self._append(_review, form.model_dump() | {"revealed": revealed, "item_key": None}, op)
+        self.review = _current_review(self.connection, self.item)
+
+    def _reveal(self, op: Op) -> None:
+        if self.review is None or self.review.status != "submitted":
+            raise OpError(
+                "the judges' errors are shown only after submitting", remedy="submit this trace first", op_id=op.op_id
+            )
+        kept = {name: getattr(self.review, name) for name in ("status", "no_error", "reason", "active_ms", "item_key")}
+        self._append(_review, kept | {"revealed": True}, op)
+        self.review = _current_review(self.connection, self.item)
+
+    def _own_label(self, label_id: str, op: Op) -> Row[Any] | None:
+        row = self.connection.execute(
+            select(_error).where(_error.c.label_id == label_id).order_by(_error.c.row_key.desc()).limit(1)
+        ).one_or_none()
+        if row is not None and (row.annotator, row.trace_id, row.occasion) != (
+            self.item.annotator,
+            self.item.trace_id,
+            self.item.occasion,
+        ):
+            raise OpError(f"error label {label_id} belongs to other work", remedy="make a new label", op_id=op.op_id)
+        return row
+
+    def _phase(self, before: str | None, op: Op) -> str:
+        """Blind labels are closed once the judges' errors have been seen."""
+        if self.review is None or not self.review.revealed:
+            return "blind"
+        if before == "blind":
+            raise OpError(
+                "this label was made blind and the judges' errors have been shown since: it stays as it is",
+                remedy="add a new label, it will be marked as made after the reveal",
+                op_id=op.op_id,
+            )
+        return "revealed"
+
+    def _append(self, table: Table, row: Mapping[str, Any], op: Op) -> None:
+        values = {**self.common, **row, "op_id": op.op_id}
+        if "author" in table.c:
+            values["author"] = self.item.annotator
+        self.connection.execute(insert(table).values(values))
+
+
+def newest(table: Table, keys: Sequence[str], *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
+    """The condition that keeps the newest row of each combination of `keys`."""
+    rows = select(func.max(table.c.row_key)).where(*conditions).group_by(*(table.c[key] for key in keys))
+    return table.c.row_key.in_(rows)
+
+
+def put_labels(
+    connection: Connection,
+    *,
+    errors: Iterable[ErrorLabel],
+    scores: Iterable[ScoreLabel],
+    reviews: Iterable[Review],
+    author: str,
+    guideline_version: int | None = None,
+) -> dict[str, int]:
+    """Append imported labels; what stands there already, equal, is not written again.
+
+    Labels of traces that are not in the workspace are kept and count once the trace arrives. Returns how many
+    rows were new: `{"errors", "scores", "reviews"}`.
+    """
+    digests = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).tuples().all())
+    now = time.time_ns() // 1000
+    common = {"author": author, "guideline_version": guideline_version, "created_at": now, "op_id": None}
+    tables_and_rows: list[tuple[str, Table, tuple[str, ...], list[dict[str, Any]]]] = [
+        ("errors", _error, ("label_id",), [_error_row(label) for label in errors]),
+        ("scores", _score, ("annotator", "trace_id", "dimension"), [_score_row(score) for score in scores]),
+        ("reviews", _review, ("annotator", "trace_id"), [_review_row(review) for review in reviews]),
+    ]
+    written = {}
+    for name, table, keys, rows in tables_and_rows:
+        known = _current_by_key(connection, table, keys)
+        new = [row for row in rows if not _same(known.get(tuple(row[key] for key in keys)), row)]
+        for row in new:
+            row |= {key: value for key, value in common.items() if key in table.c}
+            row["trace_digest"] = digests.get(row["trace_id"])
+        if new:
+            connection.execute(insert(table), new)
+        written[name] = len(new)
+    return written
+
+
+def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported", role: str = "annotator") -> None:
+    """Make the annotator known under this name unless it is."""
+    known = connection.scalar(select(tables.annotator.c.annotator).where(tables.annotator.c.annotator == name))
+    if known is None:
+        connection.execute(
+            insert(tables.annotator).values(
+                annotator=name,
+                display_name=name,
+                kind=kind,
+                role=role,
+                settings="{}",
+                active=True,
+                created_at=time.time_ns() // 1000,
+            )
+        )
+
+
+def error_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ErrorLabel]:
+    """Current error labels, deleted ones left out, in the order they were first made."""
+    first = select(_error.c.label_id, func.min(_error.c.row_key).label("first")).group_by(_error.c.label_id).subquery()
+    rows = connection.execute(
+        select(_error)
+        .join(first, first.c.label_id == _error.c.label_id)
+        .where(newest(_error, ("label_id",)), _error.c.deleted.is_(False), *conditions)
+        .order_by(first.c.first)
+    )
+    return [_to_error(row) for row in rows]
+
+
+def score_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreLabel]:
+    """Current scores that are given (0 to 3 or not applicable); a blind one stands beside a later revealed one."""
+    keys = ("annotator", "trace_id", "occasion", "dimension", "phase")
+    given = _score.c.value.is_not(None) | _score.c.not_applicable.is_(True)
+    rows = connection.execute(select(_score).where(newest(_score, keys), given, *conditions).order_by(_score.c.row_key))
+    return [
+        ScoreLabel(
+            trace_id=row.trace_id,
+            annotator=row.annotator,
+            dimension=row.dimension,
+            value=row.value,
+            not_applicable=row.not_applicable,
+            note=row.note,
+            confidence=row.confidence,
+            phase=row.phase,
+        )
+        for row in rows
+    ]
+
+
+def reviews(connection: Connection, *conditions: ColumnElement[bool]) -> list[Review]:
+    """Current reviews, one for each annotator and trace (first occasion)."""
+    rows = connection.execute(
+        select(_review)
+        .where(newest(_review, ("annotator", "trace_id", "occasion")), _review.c.occasion == 0, *conditions)
+        .order_by(_review.c.row_key)
+    )
+    return [
+        Review(
+            trace_id=row.trace_id, annotator=row.annotator, status=row.status, no_error=row.no_error, reason=row.reason
+        )
+        for row in rows
+    ]
+
+
+def _of(table: Table, item: Item) -> ColumnElement[bool]:
+    return and_(
+        table.c.annotator == item.annotator, table.c.trace_id == item.trace_id, table.c.occasion == item.occasion
+    )
+
+
+def _known_ops(connection: Connection, op_ids: Iterable[str]) -> dict[str, Any]:
+    rows = connection.execute(
+        select(_op.c.op_id, _op.c.annotator, _op.c.trace_id, _op.c.occasion).where(_op.c.op_id.in_(list(op_ids)))
+    )
+    return {row.op_id: row for row in rows.all()}
+
+
+def _refuse_foreign(known: Mapping[str, Any], item: Item) -> None:
+    for row in known.values():
+        if (row.annotator, row.trace_id, row.occasion) != (item.annotator, item.trace_id, item.occasion):
+            raise OpError(f"operation {row.op_id} was made for other work", remedy="reload the page", op_id=row.op_id)
+
+
+def _revision(connection: Connection, item: Item) -> int:
+    return int(connection.scalar(select(func.coalesce(func.max(_op.c.revision), 0)).where(_of(_op, item))) or 0)
+
+
+def _others_since(connection: Connection, item: Item, base: int, ours: Mapping[str, object]) -> bool:
+    since = select(_op.c.op_id).where(_of(_op, item), _op.c.revision > base)
+    return any(op_id not in ours for op_id in connection.scalars(since))
+
+
+def _current_review(connection: Connection, item: Item) -> Row[Any] | None:
+    return connection.execute(
+        select(_review).where(_of(_review, item)).order_by(_review.c.row_key.desc()).limit(1)
+    ).one_or_none()
+
+
+def _state(connection: Connection, item: Item, revision: int) -> dict[str, Any]:
+    labels = error_labels(connection, _of(_error, item))
+    here = _of(_score, item)
+    rows = connection.execute(select(_score).where(newest(_score, ("dimension",), here), here))
+    review = _current_review(connection, item)
+    return {
+        "revision": revision,
+        "errors": [_error_state(label) for label in labels],
+        "scores": {
+            row.dimension: {
+                "dimension": row.dimension,
+                "value": None if row.value is None else int(row.value),
+                "not_applicable": row.not_applicable,
+                "note": row.note,
+                "confidence": row.confidence,
+                "phase": row.phase,
+            }
+            for row in rows
+            if row.dimension in DIMENSIONS
+        },
+        "review": {
+            "status": "open" if review is None else review.status,
+            "no_error": False if review is None else review.no_error,
+            "reason": "" if review is None else review.reason,
+            "active_ms": None if review is None else review.active_ms,
+            "revealed": False if review is None else review.revealed,
+        },
+    }
+
+
+def _error_state(label: ErrorLabel) -> dict[str, Any]:
+    return {
+        "label_id": label.label_id,
+        "span_ids": list(label.span_ids),
+        "dimensions": list(label.dimensions),
+        "impact": label.impact,
+        "category": label.category,
+        "description": label.description,
+        "evidence": [asdict(piece) for piece in label.evidence],
+        "phase": label.phase,
+    }
+
+
+def _to_error(row: Row[Any]) -> ErrorLabel:
+    return ErrorLabel(
+        label_id=row.label_id,
+        trace_id=row.trace_id,
+        annotator=row.annotator,
+        span_ids=tuple(orjson.loads(row.span_ids)),
+        dimensions=tuple(orjson.loads(row.dimensions)),
+        impact=row.impact,
+        description=row.description,
+        category=row.category,
+        evidence=tuple(Evidence(**piece) for piece in orjson.loads(row.evidence)),
+        phase=row.phase,
+        attributes=orjson.loads(row.attributes),
+    )
+
+
+def _error_row(label: ErrorLabel) -> dict[str, Any]:
+    return {
+        "label_id": label.label_id,
+        "trace_id": label.trace_id,
+        "annotator": label.annotator,
+        "occasion": 0,
+        "span_ids": _dump(label.span_ids),
+        "dimensions": _dump(label.dimensions),
+        "impact": label.impact,
+        "category": label.category,
+        "description": label.description,
+        "evidence": _dump([asdict(piece) for piece in label.evidence]),
+        "phase": label.phase,
+        "attributes": _dump(dict(label.attributes)),
+        "deleted": False,
+    }
+
+
+def _score_row(score: ScoreLabel) -> dict[str, Any]:
+    return asdict(score) | {"occasion": 0}
+
+
+def _review_row(review: Review) -> dict[str, Any]:
+    return asdict(review) | {"occasion": 0, "active_ms": None, "revealed": False, "item_key": None}
+
+
+def _current_by_key(
+    connection: Connection, table: Table, keys: tuple[str, ...]
+) -> dict[tuple[Any, ...], Mapping[str, Any]]:
+    rows = connection.execute(select(table).where(newest(table, (*keys,)), table.c.occasion == 0)).mappings().all()
+    return {tuple(row[key] for key in keys): dict(row) for row in rows}
+
+
+def _same(known: Mapping[str, Any] | None, row: Mapping[str, Any]) -> bool:
+    ignored = {"active_ms", "revealed", "item_key"}
+    return known is not None and all(known[key] == value for key, value in row.items() if key not in ignored)
+
+
+def _dump(value: object) -> str:
+    return orjson.dumps(value).decode()
