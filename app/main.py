@@ -1,0 +1,24 @@
+"""The browser side's entry: navigation by role, then the page."""
+
+from pathlib import Path
+
+import streamlit as st
+
+from app.pages import PAGES
+from app.session import user
+
+VIEWS = Path(__file__).parent / "views"
+
+
+def main() -> None:
+    st.set_page_config(page_title="Tracejury", page_icon=":material/balance:", layout="wide")
+    who = user()
+    pages = [
+        st.Page(VIEWS / f"{page.file}.py", title=page.title, icon=page.icon, url_path=page.file)
+        for page in PAGES
+        if who.may(page.role)
+    ]
+    st.navigation(pages, position="top").run()
+
+
+main()
