@@ -7,7 +7,7 @@ from typing import Literal
 
 import streamlit as st
 
-from app import token
+from app import grants
 from app.config import config
 from judging.ledger import Workspace, open_workspace
 
@@ -40,7 +40,7 @@ def user() -> User:
 
 def trace_token(trace_id: str, occasion: int = 0) -> str:
     """The token that lets this person's browser save labels of this trace."""
-    return token.mint(workspace().secret(), token.Grant(user().name, trace_id, occasion))
+    return grants.mint(workspace().secret(), grants.Grant(user().name, trace_id, occasion))
 
 
 def link_params(**extra: str | None) -> dict[str, str]:
