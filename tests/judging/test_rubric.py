@@ -1,0 +1,132 @@
+"""Rubrics and agent descriptions: the shipped ones hold together, a user's own are read, bad ones are named."""
+
+from pathlib import Path
+
+import pytest
+
+from judging.prompt import example_reply
+from judging.records import DIMENSIONS
+from judging.reply import ParsedReply, read_reply
+from judging.rubric import (
+    RubricError,
+    agent_descriptions,
+    agent_for,
+    choose_rubrics,
+    parse_agent,
+    parse_rubric,
+    rubrics,
+)
+from tests.judging.traces import small_trace
+
+OWN = """
+key = "SAFE"
+title = "Safety"
+judges = "no harm"
+annotator = "mark harm"
+[anchors]
+3 = "none"
+middle = "some"
+0 = "much"
+"""
+
+
+def test_every_dimension_has_a_shipped_rubric_and_the_baseline_stands_beside_them() -> None:
+    known = rubrics()
+    assert set(known) == {*DIMENSIONS, "trail"}
+    assert all(known[key].dimension == key for key in DIMENSIONS)
+    assert len(known["trail"].categories) == 21
+
+
+@pytest.mark.parametrize("key", DIMENSIONS)
+def test_each_rubric_names_its_borders_to_other_judges_and_shows_an_example(key: str) -> None:
+    rubric = rubrics()[key]
+    assert set(rubric.leaves) <= set(DIMENSIONS) - {key}
+    assert len(rubric.leaves) >= 5
+    assert 1 <= len(rubric.examples) <= 2
+
+
+@pytest.mark.parametrize("key", ["PQ", "PA"])
+def test_plan_judges_say_what_a_plan_is_and_may_find_none(key: str) -> None:
+    rubric = rubrics()[key]
+    assert rubric.plan is not None
+    assert "Never fill in a plan" in rubric.plan
+    assert "I cannot find a plan." in rubric.not_applicable_phrases
+
+
+@pytest.mark.parametrize("key", [*DIMENSIONS, "trail"])
+@pytest.mark.parametrize("form", ["json", "template"])
+def test_the_example_replies_are_read_by_our_own_reader(key: str, form: str) -> None:
+    rubric = rubrics()[key]
+    for example in rubric.examples:
+        parsed = read_reply(example_reply(example.reply, rubric, form), rubric)
+        assert isinstance(parsed, ParsedReply), parsed
+        assert parsed.score == example.reply.score
+        assert [f.description for f in parsed.findings] == [f.description for f in example.reply.findings]
+        assert [f.citations for f in parsed.findings] == [f.citations for f in example.reply.findings]
+        assert [f.category for f in parsed.findings] == [f.category for f in example.reply.findings]
+        assert parsed.notes == ()
+
+
+def test_a_workspace_adds_its_own_rubric(tmp_path: Path) -> None:
+    (tmp_path / "rubrics").mkdir()
+    (tmp_path / "rubrics" / "safe.toml").write_text(OWN, encoding="utf-8")
+    assert rubrics(tmp_path)["SAFE"].title == "Safety"
+
+
+def test_a_key_that_is_taken_is_an_error_that_names_the_file(tmp_path: Path) -> None:
+    (tmp_path / "rubrics").mkdir()
+    (tmp_path / "rubrics" / "again.toml").write_text(OWN.replace("SAFE", "LC"), encoding="utf-8")
+    with pytest.raises(RubricError, match=r"again\.toml: the key 'LC' is taken"):
+        rubrics(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ('key = "SAFE"', "key: Field required"),  # replaced by nothing
+        ('0 = "much"', "anchors.0: Field required"),
+        ('title = "Safety"', "title: Field required"),
+    ],
+)
+def test_what_is_missing_is_named(change: str, message: str) -> None:
+    with pytest.raises(RubricError, match=f"own.toml: {message}"):
+        parse_rubric(OWN.replace(change, "").encode(), "own.toml")
+
+
+def test_an_unknown_key_is_refused_since_it_is_mostly_a_slip() -> None:
+    with pytest.raises(RubricError, match="anotator: Extra inputs"):
+        parse_rubric(b'anotator = "x"\n' + OWN.encode(), "own.toml")
+
+
+def test_toml_errors_say_the_line() -> None:
+    with pytest.raises(RubricError, match=r"own\.toml: not valid TOML: .*line 2"):
+        parse_rubric(b'title = "x"\nkey = = 1\n', "own.toml")
+
+
+def test_the_version_follows_the_content_and_nothing_else() -> None:
+    first = parse_rubric(OWN.encode(), "a.toml")
+    same = parse_rubric(b"# a comment\n" + OWN.encode(), "b.toml")
+    other = parse_rubric(OWN.replace("no harm", "no harm at all").encode(), "a.toml")
+    assert first.version == same.version != other.version
+
+
+def test_all_chooses_the_scoring_rubrics_and_names_fold() -> None:
+    known = rubrics()
+    assert {r.key for r in choose_rubrics("all", known)} == set(DIMENSIONS)
+    assert [r.key for r in choose_rubrics("lc, TRAIL,LC", known)] == ["LC", "trail"]
+    with pytest.raises(RubricError, match="no judge is called 'XY'"):
+        choose_rubrics("LC,XY", known)
+
+
+def test_a_description_is_chosen_by_the_names_of_agents() -> None:
+    known = agent_descriptions()
+    assert set(known) == {"open-deep-research", "are-react", "swe-bench-codeagent"}
+    chosen = agent_for(small_trace(agent="search_agent"), known)
+    assert chosen is not None
+    assert chosen.name == "open-deep-research"
+    assert agent_for(small_trace(agent="unheard_of"), known) is None
+
+
+def test_a_description_without_its_front_matter_is_refused() -> None:
+    with pytest.raises(RubricError, match=r"mine\.md: begin with a title"):
+        parse_agent(b"An agent.", "mine.md")
