@@ -21,7 +21,10 @@ class MessageTable:
         tool_call_id: str | None = None,
     ) -> int:
         """The position of this message, new or seen before."""
-        message = Message(role, content, tool_calls, name, tool_call_id)
+        return self.place(Message(role, content, tool_calls, name, tool_call_id))
+
+    def place(self, message: Message) -> int:
+        """As `add`, for a message at hand."""
         return self._positions.setdefault(message, len(self._positions))
 
     @property

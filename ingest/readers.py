@@ -7,23 +7,23 @@ import gzip
 import io
 import logging
 import os
-import re
 import sys
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import IO, Protocol, cast
 
 import zstandard
 
+from ingest.formats import trail
+from ingest.head import Head, rejected
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
 
-HEAD_BYTES = 65_536
+HEAD_BYTES = (8_192, 65_536)
 MAX_BYTES = 2 * 1024**3
 """A single input larger than this, unpacked, is refused: no trace is, and a zip bomb is."""
 MAX_RATIO = 400
@@ -33,28 +33,8 @@ RATIO_FREE_BYTES = 64 * 1024**2
 MAX_NESTING = 3
 """Archives in archives: so many levels are opened."""
 
-_KEY = re.compile(rb'(?<!\\)"([^"\\]{1,80})"\s*:')
 _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Head:
-    """What a reader sees to recognise its own: the name, and the first bytes as UTF-8 (all of them when `whole`)."""
-
-    file: str
-    data: bytes
-    whole: bool
-
-    @cached_property
-    def keys(self) -> frozenset[str]:
-        """Every JSON key in the head, of whatever level."""
-        return frozenset(key.decode("utf-8", "replace") for key in _KEY.findall(self.data))
-
-    @cached_property
-    def start(self) -> bytes:
-        """The first bytes that are no white space."""
-        return self.data[:4096].lstrip()
 
 
 class Format(Protocol):
@@ -80,7 +60,7 @@ class BundleFormat(Format, Protocol):
     def read_bundle(self, sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]: ...
 
 
-READERS: tuple[Format, ...] = ()
+READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail,))
 """Every format, the more particular first."""
 
 
@@ -120,9 +100,9 @@ def reader_named(name: str) -> Format:
 
 
 def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = None) -> Format | None:
-    """The first reader that knows these bytes: by the first 64 KiB, or else by all of them."""
+    """The first reader that knows these bytes: by the first 8 KiB, 64 KiB, or all of them."""
     candidates = READERS if readers is None else readers
-    for size in (HEAD_BYTES, len(data)):
+    for size in (*HEAD_BYTES, len(data)):
         text, _ = to_utf8(data[:size])
         head = Head(file, text, size >= len(data))
         for reader in candidates:
@@ -189,11 +169,6 @@ def _guarded(file: str, read: Callable[[], Iterator[Trace | Rejected]]) -> Itera
         _log.debug("reading %s failed", file, exc_info=True)
         reason = f"the reader failed: {type(error).__name__}: {error}"
         yield Rejected(file=file, place="", reason=reason, remedy="report it with this file; the file is left out")
-
-
-def rejected(file: str, error: IngestError) -> Rejected:
-    """The error as a named rejection of `file`."""
-    return Rejected(file=file, place=error.place, reason=error.reason, remedy=error.remedy)
 
 
 def _unrecognised(data: bytes) -> IngestError:

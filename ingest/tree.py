@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
+from ingest.goal import derive_final_answer, derive_goal
 from ingest.messages import MessageTable
 from ingest.trace import (
     ExpectedEvent,
@@ -57,6 +58,10 @@ def assemble(
     ordered = _reading_order(kept)
     spans = tuple(_placed(draft, trace_id=trace_id, seq=seq, depth=depth) for seq, (draft, depth) in enumerate(ordered))
     said = messages.messages if isinstance(messages, MessageTable) else tuple(messages)
+    if goal is None:
+        goal = derive_goal(spans, said)
+    if final_answer is None:
+        final_answer = derive_final_answer(spans, said)
     return Trace(
         trace_id=trace_id,
         format=format,

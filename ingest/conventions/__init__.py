@@ -1,1 +1,48 @@
-"""Dialects of attribute names, each mapped to the columns of the span table."""
+"""Dialects of attribute names, each mapped to the columns of the span table; what none knows stays in attributes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, cast
+
+from ingest.conventions import openinference, smolagents
+from ingest.conventions.agents import name_agents
+from ingest.conventions.context import Context
+from ingest.conventions.evicted import rebuild_heads
+from ingest.messages import MessageTable
+from ingest.trace import SpanDraft
+
+
+class Convention(Protocol):
+    """What a module of `ingest/conventions` offers: its name, and `apply`, which moves what it knows into columns."""
+
+    NAME: str
+
+    def apply(self, draft: SpanDraft, context: Context) -> None: ...
+
+
+CONVENTIONS: tuple[Convention, ...] = cast("tuple[Convention, ...]", (openinference, smolagents))
+"""Asked in this order; a column that one has filled is not touched by the next."""
+
+
+def translate(drafts: Sequence[SpanDraft], messages: MessageTable) -> None:
+    """Fill the columns of a trace's drafts from their attributes, in every dialect, and name the agents.
+
+    `draft.attributes` holds the source's attributes before and, after, those that became no column.
+    """
+    context = Context(messages)
+    for draft in drafts:
+        context.begin(draft)
+        for convention in CONVENTIONS:
+            convention.apply(draft, context)
+        _complete(draft)
+    name_agents(drafts)
+    rebuild_heads(context, drafts)
+
+
+def _complete(draft: SpanDraft) -> None:
+    if draft.kind == "TOOL" and draft.tool_name is None:
+        draft.tool_name = draft.name or None
+    counted = draft.prompt_tokens is not None and draft.completion_tokens is not None
+    if draft.total_tokens is None and counted:
+        draft.total_tokens = cast("int", draft.prompt_tokens) + cast("int", draft.completion_tokens)

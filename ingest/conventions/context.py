@@ -1,0 +1,101 @@
+"""What the dialects share while one trace is translated: its messages, and calls whose messages are incomplete."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ingest.messages import MessageTable
+from ingest.trace import Json, Message, SpanDraft
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gap:
+    """A call whose first messages the tracer dropped; `said` holds the rest by their number in the call."""
+
+    draft: SpanDraft
+    said: dict[int, Message]
+
+
+@dataclass(slots=True)
+class Context:
+    """The state of one trace's translation."""
+
+    messages: MessageTable
+    gaps: list[Gap] = field(default_factory=list)
+    attribute_count: int = 0
+    _plain: dict[tuple[str | None, str | None], Message] = field(default_factory=dict)
+
+    def begin(self, draft: SpanDraft) -> None:
+        self.attribute_count = len(draft.attributes) - sum(map(_is_ours_or_added, draft.attributes))
+
+    def add(self, message: Message) -> int:
+        return self.messages.place(message)
+
+    def plain(self, role: str | None, content: str | None) -> Message:
+        """The message of a role and a text, made once however often it is said."""
+        message = self._plain.get((role, content))
+        if message is None:
+            message = self._plain[role, content] = Message(role, content)
+        return message
+
+
+def _is_ours_or_added(key: str) -> bool:
+    """Attributes that the reader or a vendor's collector adds after the tracer has counted."""
+    return key.startswith(("otel.", "pat."))
+
+
+def put(draft: SpanDraft, column: str, key: str) -> None:
+    """Move a text attribute into an empty column; other types and a column already filled stay as they are."""
+    value = draft.attributes.get(key)
+    if not isinstance(value, str):
+        return
+    held = getattr(draft, column)
+    if held is None and value:
+        setattr(draft, column, value)
+    elif held != value:
+        return
+    del draft.attributes[key]
+
+
+def put_count(draft: SpanDraft, column: str, *keys: str) -> None:
+    """Move a token count (number or text) into a column, from the first key that has one."""
+    for key in keys:
+        if key not in draft.attributes:
+            continue
+        value = draft.attributes[key]
+        count = _count(value)
+        if count is None:
+            if value is not None and value != "":
+                draft.warnings.append(f"not_a_count: {key} is {_short(value)}; kept as an attribute")
+        elif getattr(draft, column) in (None, count):
+            setattr(draft, column, count)
+            del draft.attributes[key]
+
+
+def forget_zero_tokens(draft: SpanDraft) -> None:
+    """A call of no token at all was not counted: null, never 0. The attributes say what the source held."""
+    counts = {
+        name: getattr(draft, name)
+        for name in ("prompt_tokens", "completion_tokens", "total_tokens")
+        if getattr(draft, name) is not None
+    }
+    if draft.kind == "LLM" and counts and not any(counts.values()):
+        draft.warnings.append("zero_tokens: the source counts 0 tokens for a model call; taken as unknown")
+        draft.attributes["tracejury.zero_tokens"] = [*sorted(counts)]
+        draft.prompt_tokens = draft.completion_tokens = draft.total_tokens = None
+
+
+def _count(value: Json) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
+    if isinstance(value, float):
+        value = int(value) if value.is_integer() else None
+    return value if isinstance(value, int) and 0 <= value < 2**63 else None
+
+
+def _short(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,72 @@
+"""Calls whose first attributes the tracer dropped (it keeps 128): their head from earlier calls, where proven."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ingest.conventions.context import Context, Gap
+from ingest.trace import Message, SpanDraft
+
+_NOT_RECORDED = Message(None, None)
+"""Stands where a message is missing, so that no other changes its number."""
+
+
+def rebuild_heads(context: Context, drafts: Sequence[SpanDraft]) -> None:
+    """Fill each gap from earlier calls of the same agent where all that both hold is equal, else leave it empty."""
+    if not context.gaps:
+        return
+    calls = sorted(
+        (draft for draft in drafts if draft.kind == "LLM"), key=lambda d: (d.start_time is None, d.start_time or 0)
+    )
+    order = {id(draft): number for number, draft in enumerate(calls)}
+    for gap in sorted(context.gaps, key=lambda g: order.get(id(g.draft), len(order))):
+        earlier = [call for call in calls[: order.get(id(gap.draft), 0)] if call.agent == gap.draft.agent]
+        _rebuild(gap, earlier, context)
+
+
+def _rebuild(gap: Gap, earlier: list[SpanDraft], context: Context) -> None:
+    messages = context.messages.messages
+    wanted = _wanted(gap.said)
+    used: list[str] = []
+    for call in reversed(earlier):
+        if not wanted:
+            break
+        held = {
+            number: messages[position]
+            for number, position in enumerate(call.input_messages)
+            if messages[position] != _NOT_RECORDED
+        }
+        filled = wanted & held.keys()
+        if filled and _agree(gap.said, held):
+            gap.said.update({number: held[number] for number in filled})
+            wanted -= filled
+            used.append(call.span_id)
+    gap.draft.warnings.append(_told(_wanted_text(gap), wanted, used))
+    last = max(gap.said)
+    gap.draft.input_messages = [context.add(gap.said.get(number, _NOT_RECORDED)) for number in range(last + 1)]
+
+
+def _wanted(said: dict[int, Message]) -> set[int]:
+    """Numbers that are missing, and the one whose role was dropped before its content."""
+    missing = set(range(max(said) + 1)) - said.keys()
+    return missing | {number for number, message in said.items() if message.role is None}
+
+
+def _agree(said: dict[int, Message], held: dict[int, Message]) -> bool:
+    shared = [number for number in said if number in held]
+    return bool(shared) and all(_equal(said[number], held[number]) for number in shared)
+
+
+def _equal(mine: Message, other: Message) -> bool:
+    return mine == other or (mine.role is None and mine.content == other.content and not mine.tool_calls)
+
+
+def _wanted_text(gap: Gap) -> str:
+    return "evicted_attributes: the tracer dropped the first attributes of this call (its limit is 128)"
+
+
+def _told(what: str, missing: set[int], used: list[str]) -> str:
+    if not missing:
+        return f"{what}; its first messages are rebuilt from {', '.join(used)}, where all that both hold is equal"
+    numbers = ", ".join(str(number) for number in sorted(missing)[:20]) + (", ..." if len(missing) > 20 else "")
+    return f"{what}; messages {numbers} stand in no earlier call of this agent and are missing or without their role"

@@ -1,0 +1,298 @@
+"""OpenInference (Arize): `openinference.span.kind`, `llm.*`, `tool.*`, `input.value`, `output.value`.
+
+Names and meanings: the package openinference-semantic-conventions. Messages are flattened to
+`llm.input_messages.<i>.message.*`; sorted as text 10 comes before 2, so the numbers are read.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import cast
+
+from ingest.conventions.context import Context, Gap, forget_zero_tokens, put, put_count
+from ingest.conventions.said import (
+    Said,
+    arguments_text,
+    content_text,
+    merged,
+    read_message,
+    read_messages,
+    rest_of,
+)
+from ingest.parse import inner_json, json_text
+from ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall
+
+NAME = "openinference"
+
+_PREFIXES = ("llm.input_messages", "llm.output_messages")
+_MOST_MESSAGES = 100_000
+_NEAR_LIMIT = 100
+"""OpenTelemetry keeps 128 attributes a span; from here on a call that lacks its input text is suspected."""
+
+Fields = dict[str, Json]
+
+
+def apply(draft: SpanDraft, context: Context) -> None:
+    """Move OpenInference's attributes into the columns of `draft`."""
+    attributes = draft.attributes
+    _kind(draft)
+    had_input = "input.value" in attributes
+    inputs, outputs = _flattened(attributes)
+    said_in = {number: _message(fields, draft, 0, number, context) for number, fields in sorted(inputs.items())}
+    said_out = {number: _message(fields, draft, 1, number, context) for number, fields in sorted(outputs.items())}
+    put(draft, "model", "llm.model_name")
+    put(draft, "agent", "agent.name")
+    _tokens(draft)
+    if draft.kind == "TOOL":
+        _tool(draft)
+    if "output.value" in attributes:
+        _output(draft, said_out)
+    draft.output_messages = draft.output_messages or [context.add(message) for message in said_out.values()]
+    if had_input:
+        _input(draft, said_in)
+    _place_inputs(draft, said_in, context, had_input=had_input)
+
+
+def _kind(draft: SpanDraft) -> None:
+    kind = draft.attributes.get("openinference.span.kind")
+    if isinstance(kind, str) and kind.upper() in SPAN_KINDS and draft.kind == "UNKNOWN":
+        draft.kind = cast("SpanKind", kind.upper())
+        if kind.upper() == kind:
+            del draft.attributes["openinference.span.kind"]
+
+
+def _flattened(attributes: dict[str, Json]) -> tuple[dict[int, Fields], dict[int, Fields]]:
+    """The fields of each message by its number, for input and output; they leave `attributes`."""
+    for prefix in _PREFIXES:
+        if prefix in attributes:
+            _flatten(attributes, prefix)
+    found: tuple[dict[int, Fields], dict[int, Fields]] = ({}, {})
+    for key in [key for key in attributes if key.startswith(_PREFIXES)]:
+        path = _path(key)
+        if path is not None:
+            side, number, field = path
+            found[side].setdefault(number, {})[field] = attributes.pop(key)
+    return found
+
+
+@lru_cache(maxsize=65_536)
+def _path(key: str) -> tuple[int, int, str] | None:
+    parts = key.split(".", 3)
+    if len(parts) < 4 or not (parts[2].isascii() and parts[2].isdigit() and len(parts[2]) < 7):
+        return None
+    return (0 if parts[1] == "input_messages" else 1), int(parts[2]), parts[3].removeprefix("message.")
+
+
+def _flatten(attributes: dict[str, Json], prefix: str) -> None:
+    """Messages that stand as a list (Phoenix, MLflow) written as the flattened attributes they came from."""
+    value = attributes[prefix]
+    held = inner_json(value) if isinstance(value, str) else value
+    if not isinstance(held, list) or not held or not all(isinstance(item, dict) for item in held):
+        return
+    del attributes[prefix]
+    stack: list[tuple[str, Json]] = [(f"{prefix}.{number}", item) for number, item in enumerate(held)]
+    while stack:
+        path, node = stack.pop()
+        if isinstance(node, dict) and node:
+            stack.extend((f"{path}.{key}", item) for key, item in node.items())
+        elif isinstance(node, list) and node and all(isinstance(item, dict) for item in node):
+            stack.extend((f"{path}.{number}", item) for number, item in enumerate(node))
+        elif node is not None:
+            attributes[path] = node
+
+
+def _message(fields: Fields, draft: SpanDraft, side: int, number: int, context: Context) -> Message:
+    """One message from its fields; those no message has go back into `attributes`."""
+    role, content = fields.pop("role", None), fields.pop("content", None)
+    if not fields and (role is None or isinstance(role, str)) and (content is None or isinstance(content, str)):
+        return context.plain(role, content)
+    calls = _tool_calls(fields)
+    parts = _parts(fields)
+    if content is None and parts is not None:
+        content = cast("Json", parts)
+    elif parts is not None:
+        fields["contents"] = cast("Json", parts)
+    texts = {key: _pop_text(fields, key) for key in ("name", "tool_call_id")}
+    for key, value in fields.items():
+        draft.attributes[f"{_PREFIXES[side]}.{number}.message.{key}"] = value
+    said_role = role if role is None or isinstance(role, str) else json_text(role)
+    return Message(said_role, content_text(content), calls, texts["name"], texts["tool_call_id"])
+
+
+def _pop_text(fields: Fields, key: str) -> str | None:
+    return cast("str", fields.pop(key)) if isinstance(fields.get(key), str) else None
+
+
+def _tool_calls(fields: Fields) -> tuple[ToolCall, ...]:
+    found: dict[int, dict[str, Json]] = {}
+    for key in [key for key in fields if key.startswith("tool_calls.")]:
+        _, number, name = [*key.split(".", 2), "", ""][:3]
+        name = name.removeprefix("tool_call.")
+        if number.isascii() and number.isdigit() and name in ("id", "function.name", "function.arguments"):
+            found.setdefault(int(number), {})[name] = fields.pop(key)
+    old_name = _pop_text(fields, "function_call_name")
+    old_arguments = fields.pop("function_call_arguments_json", None) if old_name is not None else None
+    calls = [
+        ToolCall(
+            _name(call.get("function.name")), arguments_text(call.get("function.arguments")), _name(call.get("id"))
+        )
+        for _, call in sorted(found.items())
+    ]
+    if old_name is not None:
+        calls.append(ToolCall(old_name, arguments_text(old_arguments)))
+    return tuple(calls)
+
+
+def _name(value: Json) -> str | None:
+    return value if value is None or isinstance(value, str) else json_text(value)
+
+
+def _parts(fields: Fields) -> list[dict[str, Json]] | None:
+    """`contents.<j>.message_content.*` as a list of parts with the names of their kind."""
+    found: dict[int, dict[str, Json]] = {}
+    for key in [key for key in fields if key.startswith("contents.")]:
+        _, number, name = [*key.split(".", 2), "", ""][:3]
+        if number.isascii() and number.isdigit() and name.startswith("message_content."):
+            found.setdefault(int(number), {})[name.removeprefix("message_content.")] = fields.pop(key)
+    return [part for _, part in sorted(found.items())] or None
+
+
+def _tokens(draft: SpanDraft) -> None:
+    put_count(draft, "prompt_tokens", "llm.token_count.prompt")
+    put_count(draft, "completion_tokens", "llm.token_count.completion")
+    put_count(draft, "total_tokens", "llm.token_count.total")
+    put_count(
+        draft,
+        "reasoning_tokens",
+        "llm.token_count.completion_details.reasoning",
+        "llm.token_count.reasoning",
+    )
+    forget_zero_tokens(draft)
+
+
+def _tool(draft: SpanDraft) -> None:
+    attributes = draft.attributes
+    put(draft, "tool_name", "tool.name")
+    put(draft, "tool_name", "tool_call.function.name")
+    put(draft, "tool_call_id", "tool_call.id")
+    put(draft, "tool_call_id", "tool.id")
+    put(draft, "tool_arguments", "tool_call.function.arguments")
+    value = attributes.get("input.value")
+    if draft.tool_arguments is None and value is not None:
+        draft.tool_arguments = value if isinstance(value, str) else json_text(value)
+        del attributes["input.value"]
+
+
+def _input(draft: SpanDraft, said: dict[int, Message]) -> None:
+    """`input.value` beside the flattened messages: kept once where both say the same, twice where they differ."""
+    value = draft.attributes.get("input.value")
+    if value is None or draft.input is not None:
+        return
+    del draft.attributes["input.value"]
+    text = value if isinstance(value, str) else json_text(value)
+    held, others = _split_messages(value) if said or draft.kind == "LLM" else (None, {})
+    if said and held is not None and _plainly_same(said, held):
+        draft.input = json_text(others) if others else None
+        return
+    messages = read_messages(held)
+    if messages is None:
+        draft.input = text
+        return
+    if said and not _same(said, messages):
+        draft.input = text
+        draft.warnings.append("messages_differ: input.value and llm.input_messages disagree; both are kept")
+        return
+    if not said:
+        said.update(enumerate(item.message for item in messages))
+    draft.input = json_text(others) if others else None
+    rest = rest_of(messages)
+    if rest is not None:
+        draft.attributes["input.value"] = {"messages": rest}
+
+
+def _split_messages(value: Json) -> tuple[list[Json] | None, dict[str, Json]]:
+    """The `messages` that an input's JSON holds, and its other keys; None where it holds no list of them."""
+    held = inner_json(value) if isinstance(value, str) else value
+    if isinstance(held, list):
+        return held, {}
+    if not isinstance(held, dict):
+        return None, {}
+    messages = held.get("messages")
+    if not isinstance(messages, list):
+        return None, {}
+    return messages, {key: item for key, item in held.items() if key != "messages"}
+
+
+def _plainly_same(flat: dict[int, Message], written: list[Json]) -> bool:
+    """A quick yes for the common case: a role and one text each, equal throughout, and nothing beside them."""
+    if len(flat) != len(written):
+        return False
+    for number, value in enumerate(written):
+        mine = flat.get(number)
+        if mine is None or not isinstance(value, dict) or len(value) != 2 or value.get("role") != mine.role:
+            return False
+        content = value.get("content")
+        if isinstance(content, list) and len(content) == 1 and isinstance(content[0], dict):
+            part = content[0]
+            content = part.get("text") if len(part) == 2 and part.get("type") == "text" else content
+        if content != mine.content or mine.role is None:
+            return False
+    return True
+
+
+def _same(flat: dict[int, Message], written: list[Said]) -> bool:
+    """Whether both hold the same messages; what the flattened form lacks (tool arguments) is filled in."""
+    if len(flat) > len(written):
+        return False
+    agreed = {}
+    for number, said in enumerate(written):
+        mine = flat.get(number)
+        both = said.message if mine is None else merged(mine, said.message)
+        if both is None:
+            return False
+        agreed[number] = both
+    if any(number not in agreed for number in flat):
+        return False
+    flat.clear()
+    flat.update(agreed)
+    return True
+
+
+def _output(draft: SpanDraft, said: dict[int, Message]) -> None:
+    """`output.value` beside the flattened output messages, as `_input` does."""
+    value = draft.attributes["output.value"]
+    if value is None or draft.output is not None:
+        return
+    del draft.attributes["output.value"]
+    text = value if isinstance(value, str) else json_text(value)
+    if len(said) == 1 and 0 in said and text == said[0].content and not said[0].tool_calls:
+        return
+    held = inner_json(value) if isinstance(value, str) else value
+    written = read_message(held) if isinstance(held, dict) and (said or draft.kind == "LLM") else None
+    if written is None:
+        draft.output = text
+        return
+    both = merged(said[0], written.message) if 0 in said else written.message
+    if both is None or len(said) > 1:
+        draft.output = text
+        draft.warnings.append("messages_differ: output.value and llm.output_messages disagree; both are kept")
+        return
+    said[0] = both
+    if written.rest is not None:
+        draft.attributes["output.value"] = written.rest
+
+
+def _place_inputs(draft: SpanDraft, said: dict[int, Message], context: Context, *, had_input: bool) -> None:
+    if not said or draft.input_messages:
+        return
+    if max(said) >= _MOST_MESSAGES:
+        draft.warnings.append(f"message_numbers: message {max(said)} of {len(said)}; shown in order, holes left out")
+    elif set(said) != set(range(len(said))) or next(iter(said.values())).role is None:
+        context.gaps.append(Gap(draft=draft, said=said))
+        return
+    draft.input_messages = [context.add(message) for message in said.values()]
+    if draft.kind == "LLM" and not had_input and context.attribute_count >= _NEAR_LIMIT:
+        draft.warnings.append(
+            f"evicted_attributes: {context.attribute_count} attributes, near OpenTelemetry's limit of 128, and no "
+            "input.value: the tracer dropped some; the messages may be incomplete"
+        )

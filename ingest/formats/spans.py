@@ -1,0 +1,36 @@
+"""What the readers of OpenTelemetry-like spans share: values fit to be kept, and status."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from ingest.parse import is_deep, json_text
+from ingest.trace import Json, SpanDraft, Status
+
+_STATUS: dict[str, Status] = {
+    "OK": "OK", "ERROR": "ERROR", "UNSET": "UNSET", "": "UNSET", "0": "UNSET", "1": "OK", "2": "ERROR",
+}  # fmt: skip
+
+
+def kept(value: Json) -> Json:
+    """A value as it is kept in attributes: as it stands, or as JSON text when nested too deeply to be written."""
+    if isinstance(value, (dict, list)) and is_deep(value):
+        return json_text(value)
+    return value
+
+
+def kept_dict(value: dict[str, Json]) -> dict[str, Json]:
+    """As `kept`, for each value of an object."""
+    return {key: item if isinstance(item, str) else kept(item) for key, item in value.items()}
+
+
+def status_of(draft: SpanDraft, value: Json, key: str) -> Status:
+    """OK, ERROR or UNSET in every spelling (`Ok`, `STATUS_CODE_ERROR`, 2); others are kept as attribute `key`."""
+    if value is None:
+        return "UNSET"
+    text = str(value).rsplit(".", 1)[-1].upper().removeprefix("STATUS_CODE_")
+    if not isinstance(value, (dict, list, bool)) and text in _STATUS:
+        return _STATUS[text]
+    draft.attributes.setdefault(key, kept(cast("Json", value)))
+    draft.warnings.append(f"unknown_status: {key} is {value!r:.60}; taken as UNSET")
+    return "UNSET"
