@@ -21,7 +21,7 @@ DOCUMENTS: dict[str, tuple[str, ...]] = {
         "Beck Halt 240, Thornsett 355, Crown Pass 412. The line was opened in two stages, in 1898 and 1903.",
     ),
     "Walking guide to Crown Pass": (
-        "Crown Pass station is a good place to start. The path to the cairn climbs another 120 metres and takes an hour.",
+        "Crown Pass station is a good place to start. The path to the cairn climbs 120 metres and takes an hour.",
     ),
     "Orvane Botanical Garden: the lily house": (
         "The lily house was built in 1921 and heated by the old mill boiler. It holds eleven giant lilies. The glass "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -13,6 +12,7 @@ from openinference.instrumentation.smolagents import SmolagentsInstrumentor
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
+from recording_ids import identifier, sample_span_id, sample_trace_id
 
 MICROSECOND = 1_000
 _ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
@@ -51,11 +51,6 @@ class Recorder:
         with self._instrumented() as (order, provider):
             run(provider.get_tracer("patronus.sdk", ""))
         return order.spans
-
-
-def identifier(seed: str, digits: int) -> str:
-    """The first hex digits of the seed's SHA-256."""
-    return hashlib.sha256(seed.encode()).hexdigest()[:digits]
 
 
 def _jitter(seed: str) -> float:
@@ -115,11 +110,8 @@ def _clean_value(value: Any, start_ns: int) -> Any:
 def fixed(spans: Sequence[ReadableSpan], *, seed: str, start_us: int) -> list[ReadableSpan]:
     """The same spans with ids and times that depend on the seed and the script alone."""
     clock = _Clock(spans, seed, start_us)
-    trace_id = int(identifier(f"tracejury sample {seed}", 32), 16)
-    ids = {
-        span.context.span_id: int(identifier(f"tracejury sample {seed} span {number}", 16), 16)
-        for number, span in enumerate(spans)
-    }
+    trace_id = int(sample_trace_id(seed), 16)
+    ids = {span.context.span_id: int(sample_span_id(seed, number), 16) for number, span in enumerate(spans)}
 
     def context(span_id: int) -> SpanContext:
         return SpanContext(trace_id, ids[span_id], is_remote=False, trace_flags=TraceFlags(1))

@@ -72,9 +72,7 @@ def _message(role: MessageRole, text: str) -> ChatMessage:
 def _reword(manager: CodeAgent, question: str) -> None:
     manager.model.generate(
         [
-            _message(
-                MessageRole.SYSTEM, f"Earlier you were asked the following:\n\n{question}\n\nThis is what you did:"
-            ),
+            _message(MessageRole.SYSTEM, f"Earlier you were asked:\n\n{question}\n\nThis is what you did:"),
             *manager.write_memory_to_messages()[1:],
             _message(MessageRole.USER, "Now write the answer in the form: FINAL ANSWER: [answer]"),
         ]

@@ -71,7 +71,8 @@ LIGHTHOUSE = Research(
             "final_answer",
             {
                 "answer": "The lamp was first lit in 1871. Ines Vorrell retired on 30 June 1908. Source: 'Tollan Head "
-                "Lighthouse: a short history'. I compared both years with the harbour register of keepers, and they agree."
+                "Lighthouse: a short history'. I compared both years with the harbour register of "
+                "keepers, and they agree."
             },
         ),
     ],
@@ -92,7 +93,7 @@ RAILWAY = Research(
         "2. Convert the greatest height to feet with convert_length.\n"
         "3. Give the station and the height.\n<end_plan>",
         ask(
-            "Find the height above the sea of every station of the Sarn Valley Railway, with the unit and the document.",
+            "Find the height of every station of the Sarn Valley Railway, with the unit and the document.",
             "First I need the heights.",
         ),
         code(
@@ -298,7 +299,8 @@ REPAIR: Sequence[Reply] = [
     code(
         "Now with the exact line.",
         'line = "    share = (minute - low[0]) / (high[0] - low[0])"',
-        'print(replace_in_file("tidecalc/height.py", line, "    if high[0] == low[0]:\\n        return low[1]\\n" + line))',
+        'guard = "    if high[0] == low[0]:\\n        return low[1]\\n"',
+        'print(replace_in_file("tidecalc/height.py", line, guard + line))',
     ),
     code("I run the tests.", _TEST),
     code("The failure that is left is an old one and has nothing to do with the issue.", _READ),

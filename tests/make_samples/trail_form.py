@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from opentelemetry.sdk.trace import Event, ReadableSpan
-from recording import identifier
+from recording_ids import identifier
 
 _MESSAGE = re.compile(r"(llm\.input_messages\.\d+|llm\.output_messages\.\d+)\.message\.(.+)")
 _CONTENT = re.compile(r"contents\.0\.message_content\.(type|text)")
