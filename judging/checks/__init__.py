@@ -1,0 +1,285 @@
+"""The offline judge: detectors that need no model, each a rule one can state and defend on any agent's trace."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from ingest.trace import Trace
+from judging.checks import answers, calls, failures, instructions, plans
+from judging.checks.hits import Check, Hit
+from judging.checks.view import View, look_at
+from judging.records import DIMENSIONS, Call, Citation, Dimension, Finding, Impact, Verdict
+
+if TYPE_CHECKING:
+    from judging.reading import Reading
+
+__all__ = ["CHECKS", "Check", "checks_version", "find", "judge_offline"]
+
+MODEL = "checks"
+CRITERIA = (
+    "Rules that need no model, each reported with the span that breaks it and a verbatim quote. "
+    "Score: 3 when no rule of this dimension is broken, 2 when the gravest finding is low, "
+    "1 when it is medium, 0 when it is high. "
+    "Checks see what can be read off a trace; an error that takes understanding escapes them."
+)
+_SCORE_OF: dict[Impact, int] = {"low": 2, "medium": 1, "high": 0}
+
+CHECKS: tuple[Check, ...] = (
+    Check(
+        name="bad_arguments",
+        dimension="TC",
+        category="Formatting Errors",
+        impact="medium",
+        look=failures.bad_arguments,
+    ),
+    Check(
+        name="unparsable_action",
+        dimension="LC",
+        category="Formatting Errors",
+        impact="medium",
+        look=failures.unparsable_action,
+    ),
+    Check(
+        name="failed_action",
+        dimension="TC",
+        category="Formatting Errors",
+        impact="medium",
+        look=failures.failed_action,
+    ),
+    Check(name="unknown_tool", dimension="TS", category="Tool-related", impact="high", look=failures.unknown_tool),
+    Check(
+        name="missing_file",
+        dimension="TC",
+        category="Environment Setup Errors",
+        impact="medium",
+        look=failures.missing_file,
+    ),
+    Check(
+        name="tool_defect",
+        dimension="TC",
+        category="Environment Setup Errors",
+        impact="medium",
+        look=failures.tool_defect,
+    ),
+    Check(
+        name="model_call_failed",
+        dimension="EE",
+        category="Service Errors",
+        impact="medium",
+        look=failures.model_call_failed,
+    ),
+    Check(
+        name="access_refused",
+        dimension="TC",
+        category="Authentication Errors",
+        impact="low",
+        look=failures.access_refused,
+    ),
+    Check(name="not_found", dimension="TC", category="Resource Not Found", impact="low", look=failures.not_found),
+    Check(name="service_failed", dimension="TC", category="Service Errors", impact="low", look=failures.service_failed),
+    Check(name="rate_limited", dimension="EE", category="Rate Limiting", impact="low", look=failures.rate_limited),
+    Check(name="timed_out", dimension="EE", category="Timeout Issues", impact="low", look=failures.timed_out),
+    Check(
+        name="resource_exhausted",
+        dimension="EE",
+        category="Resource Exhaustion",
+        impact="medium",
+        look=failures.resource_exhausted,
+    ),
+    Check(
+        name="announced_call_missing",
+        dimension="TS",
+        category="Tool Selection Errors",
+        impact="high",
+        look=calls.announced_call_missing,
+    ),
+    Check(
+        name="missing_call_unnoticed",
+        dimension="PA",
+        category="Task Orchestration",
+        impact="high",
+        look=calls.missing_call_unnoticed,
+    ),
+    Check(name="repeated_call", dimension="EE", category="Resource Abuse", impact="medium", look=calls.repeated_call),
+    Check(name="stubborn_retry", dimension="EE", category="Resource Abuse", impact="medium", look=calls.stubborn_retry),
+    Check(
+        name="searching_in_circles",
+        dimension="EE",
+        category="Poor Information Retrieval",
+        impact="medium",
+        look=calls.searching_in_circles,
+    ),
+    Check(
+        name="text_taken_for_list",
+        dimension="TC",
+        category="Formatting Errors",
+        impact="low",
+        look=calls.text_taken_for_list,
+    ),
+    Check(name="skipped_plan", dimension="PA", category="Goal Deviation", impact="high", look=plans.skipped_plan),
+    Check(
+        name="no_tool_chosen",
+        dimension="TS",
+        category="Tool Selection Errors",
+        impact="high",
+        look=plans.no_tool_chosen,
+    ),
+    Check(
+        name="plan_given_up",
+        dimension="PA",
+        category="Incorrect Problem Identification",
+        impact="medium",
+        look=plans.plan_given_up,
+    ),
+    Check(
+        name="same_plan_again",
+        dimension="PQ",
+        category="Context Handling Failures",
+        impact="medium",
+        look=plans.same_plan_again,
+    ),
+    Check(
+        name="missing_end_tag",
+        dimension="LC",
+        category="Instruction Non-compliance",
+        impact="low",
+        look=instructions.missing_end_tag,
+    ),
+    Check(
+        name="output_over_limit",
+        dimension="LC",
+        category="Instruction Non-compliance",
+        impact="medium",
+        look=instructions.output_over_limit,
+    ),
+    Check(
+        name="answer_punctuated",
+        dimension="LC",
+        category="Instruction Non-compliance",
+        impact="low",
+        look=instructions.answer_punctuated,
+    ),
+    Check(
+        name="unsupported_answer",
+        dimension="LC",
+        category="Language-only",
+        impact="high",
+        look=answers.unsupported_answer,
+    ),
+    Check(name="claimed_check", dimension="LC", category="Tool-related", impact="high", look=answers.claimed_check),
+    Check(
+        name="answer_on_failures",
+        dimension="TC",
+        category="Tool Output Misinterpretation",
+        impact="high",
+        look=answers.answer_on_failures,
+    ),
+    Check(name="gives_up", dimension="GF", category="Goal Deviation", impact="high", look=answers.gives_up),
+    Check(name="no_answer", dimension="GF", category="Goal Deviation", impact="high", look=answers.no_answer),
+    Check(
+        name="empty_model_answer",
+        dimension="LC",
+        category="Formatting Errors",
+        impact="low",
+        look=answers.empty_model_answer,
+    ),
+    Check(
+        name="out_of_steps", dimension="EE", category="Task Orchestration", impact="medium", look=answers.out_of_steps
+    ),
+)
+
+
+def judge_offline(trace: Trace, reading: Reading | None = None) -> tuple[Verdict, ...]:
+    """One verdict of model "checks" for each dimension, in the order of `DIMENSIONS`.
+
+    The score is 3 without a finding, else 2, 1 or 0 by the gravest impact (low, medium, high). What checks
+    cannot judge is not applicable with a reason: PQ and PA without a plan, TS and TC without tools, LC and EE
+    without a model's answer, and GF unless the run visibly failed, since no rule can tell a right answer from
+    a wrong one. With a `reading` the citations are written with its ordinals, else with span ids.
+    """
+    view = look_at(trace)
+    ordinals = {} if reading is None else reading.ordinals
+    found = tuple(_findings(view, ordinals))
+    return tuple(_verdict(view, dimension, found) for dimension in DIMENSIONS)
+
+
+def find(trace: Trace) -> tuple[Finding, ...]:
+    """All findings of the checks in a trace, in the order of `CHECKS` and of the trace."""
+    return tuple(_findings(look_at(trace), {}))
+
+
+@cache
+def checks_version() -> str:
+    """The hash of the checks' source: what a verdict of the offline judge depends on beside the trace."""
+    digest = hashlib.sha256()
+    for entry in sorted(files(__name__).iterdir(), key=lambda entry: entry.name):
+        if entry.name.endswith(".py"):
+            digest.update(entry.name.encode() + b"\0" + entry.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _findings(view: View, ordinals: Mapping[str, str]) -> Iterator[Finding]:
+    for check in CHECKS:
+        said: set[str] = set()
+        for hit in check.look(view):
+            if hit.span.span_id not in said:
+                said.add(hit.span.span_id)
+                yield _finding(check, hit, ordinals)
+
+
+def _finding(check: Check, hit: Hit, ordinals: Mapping[str, str]) -> Finding:
+    span_id = hit.span.span_id
+    return Finding(
+        description=hit.description,
+        evidence=hit.evidence,
+        citations=(Citation(cite=ordinals.get(span_id, span_id), span_id=span_id),),
+        dimension=check.dimension,
+        impact=check.impact,
+        category=check.category,
+        evidence_place="verbatim" if hit.evidence else None,
+        evidence_span_id=span_id if hit.evidence else None,
+        check=check.name,
+    )
+
+
+def _verdict(view: View, dimension: Dimension, found: tuple[Finding, ...]) -> Verdict:
+    mine = tuple(finding for finding in found if finding.dimension == dimension)
+    reason = None if mine else _not_applicable(view, dimension)
+    score = None if reason is not None else min((_SCORE_OF[f.impact] for f in mine if f.impact is not None), default=3)
+    return Verdict(
+        judge=dimension,
+        trace_id=view.trace.trace_id,
+        state="scored" if reason is None else "not_applicable",
+        score=score,
+        criteria=CRITERIA,
+        rationale=_rationale(dimension, mine) if reason is None else "",
+        findings=mine,
+        call=Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0),
+        reason=reason,
+    )
+
+
+def _not_applicable(view: View, dimension: Dimension) -> str | None:
+    if dimension == "GF":
+        return "no check can tell a right answer from a wrong one; only a missing or failed answer is visible"
+    if not view.threads:
+        return "the trace holds no answer of a model"
+    if dimension in {"PQ", "PA"} and not view.has_plan:
+        return "the trace holds no plan"
+    if dimension in {"TS", "TC"} and not view.has_calls:
+        return "the trace holds no tool call"
+    return None
+
+
+def _rationale(dimension: Dimension, mine: tuple[Finding, ...]) -> str:
+    names = ", ".join(check.name for check in CHECKS if check.dimension == dimension)
+    if not mine:
+        return f"None of the checks of {dimension} found anything ({names})."
+    counts: dict[str, int] = {}
+    for finding in mine:
+        counts[finding.check or ""] = counts.get(finding.check or "", 0) + 1
+    return "; ".join(f"{name}: {count}" for name, count in counts.items()) + f" (checks of {dimension}: {names})"

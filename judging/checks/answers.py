@@ -1,0 +1,131 @@
+"""Checks on answers: what they rest on, what they claim to have checked, whether there is one at all."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from judging.checks.hits import Hit, cut, quote_answer
+from judging.checks.view import Thread, Turn, View, is_plan
+
+MADE_UP = re.compile(
+    r"\bassum(?:e|ed|es|ing|ption|ptions)\b|\bsimulat\w+|\bfabricat\w+|\bhypothe\w+|\bplausibl\w+|\bplaceholder\b"
+    r"|\bfor (?:the sake of )?(?:demonstration|illustration)\b|\breasonable example\b|\bmade[- ]up\b",
+    re.IGNORECASE,
+)
+FROM_MEMORY = re.compile(
+    r"\bI (?:recall|know|remember|believe)\b|\bit is (?:well )?(?:known|established)|\bwell[- ](?:known|established)\b"
+    r"|\b(?:general|common|internal|prior|my) knowledge\b|\btypical(?:ly)?\b|\bliterature\b"
+    r"|\bpublic(?:ly)? (?:known|available)|\bestimat\w+|\breasonabl\w+|\blikely\b|\bappears? (?:that|to)\b"
+    r"|\brecogni[sz]\w+|\bbased on (?:the|my|prior|available|all)\b",
+    re.IGNORECASE,
+)
+CHECKED = re.compile(
+    r"\b(?:verif(?:ied|ication|ying)|confirm(?:ed|s|ing)|cross[- ]?(?:check|referenc|verif)\w*|double[- ]check\w*)\b"
+    r"|\b(?:extensive|thorough|careful)(?:ly)? (?:investigat|research|review|search|quer|check|analy|stud)\w*"
+    r"|\b(?:consult(?:ed|ing)|according to|research(?:ed|ing)?|investigation)\b",
+    re.IGNORECASE,
+)
+GIVES_UP = re.compile(
+    r"(?:\bfinal[ _]answer\b\W{0,4})"
+    r"(?:unable|cannot|can't|could not|unknown\b|none found|not found|no answer|n/a\b|i (?:could not|cannot))"
+    r"|^\W*(?:unable to|i (?:could not|cannot|can't|was unable to)) (?:determine|find|answer)",
+    re.IGNORECASE,
+)
+MAX_STEPS = re.compile(
+    r"reached max(?:imum)?(?: number of)? (?:steps|iterations|turns)|MaxIterationsAgentError|AgentMaxStepsError"
+    r"|max(?:imum)?(?: number of)? (?:steps|iterations|turns)[^.\n]{0,20} (?:reached|exceeded)",
+    re.IGNORECASE,
+)
+
+
+def unsupported_answer(view: View) -> Iterator[Hit]:
+    """An answer that says of itself that it is assumed, simulated or remembered, in an agent that had tools to find
+    out: no result in the trace supports it. What is only remembered counts when no call brought a result. Cited at
+    the answer handed in."""
+    for thread, final in _answers(view):
+        pattern = MADE_UP if thread.worked else _EITHER
+        if pattern.search(final.thought):
+            yield Hit(
+                span=final.span,
+                evidence=quote_answer(final, pattern),
+                description="The answer rests on what the agent assumes or remembers, on no result of a call",
+            )
+
+
+def claimed_check(view: View) -> Iterator[Hit]:
+    """An answer that claims a look-up, a confirmation or a verification while no call of this agent ever brought a
+    result claims tool use that did not happen. Cited at the answer handed in."""
+    for thread, final in _answers(view):
+        if not thread.worked and CHECKED.search(final.thought):
+            yield Hit(
+                span=final.span,
+                evidence=quote_answer(final, CHECKED),
+                description="The answer claims a check that no call in this trace made",
+            )
+
+
+def answer_on_failures(view: View) -> Iterator[Hit]:
+    """An agent all of whose calls failed and that hands in an answer all the same reads failures as if they were
+    results. Cited at the answer handed in; not reported when the answer says that it failed."""
+    for thread, final in _answers(view):
+        if thread.tried and not thread.worked and not GIVES_UP.search(final.said):
+            yield Hit(
+                span=final.span,
+                evidence=quote_answer(final),
+                description="Every call of this agent failed, and it hands in an answer as if one had not",
+            )
+
+
+def gives_up(view: View) -> Iterator[Hit]:
+    """An answer that says there is none leaves the user's goal unmet, whatever the reason. Cited at the last answer
+    of the run that says so."""
+    last = [turn for _, turn in view.turns if GIVES_UP.search(turn.said) and (turn.is_final or not turn.acts)]
+    if last:
+        turn = last[-1]
+        yield Hit(
+            span=turn.span, evidence=quote_answer(turn, GIVES_UP), description="The answer says that there is none"
+        )
+
+
+def no_answer(view: View) -> Iterator[Hit]:
+    """A run of an agent that ends in an error or in a call, with no answer handed in and none recorded, has given the
+    user nothing. Cited at the last thing the agent did."""
+    main = view.main
+    if main is None or main.final is not None or (view.trace.final_answer or "").strip():
+        return
+    last = main.turns[-1]
+    if main.span is not None or last.acts or not last.said.strip():
+        yield Hit(span=last.span, evidence=quote_answer(last), description="The run ends without an answer to the user")
+
+
+def empty_model_answer(view: View) -> Iterator[Hit]:
+    """A model that was asked, did not fail, and said and called nothing has wasted the step. Cited at the call."""
+    for _, turn in view.turns:
+        nothing = not turn.said.strip() and not turn.calls and not turn.tools
+        if nothing and turn.span.status != "ERROR" and not turn.errors and turn.span.output_messages:
+            yield Hit(span=turn.span, evidence="", description="The model answers with nothing: no text and no call")
+
+
+def out_of_steps(view: View) -> Iterator[Hit]:
+    """An agent stopped because its steps ran out did not arrange its work within them. Cited at the first span of a
+    model or tool whose text says so."""
+    for thread in view.threads:
+        for turn in thread.turns:
+            texts = (*turn.heard, *turn.answers)
+            found = next((m for m in texts if m.role != "system" and MAX_STEPS.search((m.content or "")[:2000])), None)
+            if found is not None and not is_plan(turn):
+                match = MAX_STEPS.search(found.content or "")
+                quote = cut((found.content or "")[match.start() :]) if match is not None else ""
+                yield Hit(span=turn.span, evidence=quote, description="The agent was stopped: its steps ran out")
+                return
+
+
+_EITHER = re.compile(f"{MADE_UP.pattern}|{FROM_MEMORY.pattern}|{CHECKED.pattern}", re.IGNORECASE)
+
+
+def _answers(view: View) -> Iterator[tuple[Thread, Turn]]:
+    """Agents that had tools to find out with, and the turn that hands in their answer."""
+    for thread in view.threads:
+        if thread.work_tools and thread.final is not None and thread.final.is_final:
+            yield thread, thread.final

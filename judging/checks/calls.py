@@ -1,0 +1,168 @@
+"""Checks on which calls are made: announced and not made, made again, searched in circles, text taken for a list."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from rapidfuzz import fuzz
+
+from ingest.trace import Span
+from judging.checks.hits import Hit, cut, quote_answer, short
+from judging.checks.view import Thread, Turn, View, is_final_tool
+
+ALIKE = 80
+"""rapidfuzz token-set ratio from which two texts of a search count as the same question asked again."""
+CIRCLING = 3
+LETTERS = re.compile(r"(?:^[^\S\n]?\S?[^\S\n]?\n){8,}", re.MULTILINE)
+_INTENT = r"\b(?:will|now|going to|need to|let me|let's|use|using|ask|asking|call|calling|request|query|delegate)\b"
+
+
+def announced_call_missing(view: View) -> Iterator[Hit]:
+    """An answer that says it now uses a tool or asks a teammate, and then acts without calling it (it prints the
+    request, say), has chosen the wrong action: what was announced never happens. Cited at the first such answer."""
+    for thread in view.threads:
+        for turn, name in _unkept(thread)[:1]:
+            yield _unkept_hit(turn, name, "announces a call of {name} and does not make it")
+
+
+def missing_call_unnoticed(view: View) -> Iterator[Hit]:
+    """An agent that announces the same kind of call again after it was not made has not noticed that nothing came
+    back: the work is handed to nobody and does not go on. Cited at each later answer that does so."""
+    for thread in view.threads:
+        for turn, name in _unkept(thread)[1:]:
+            yield _unkept_hit(turn, name, "announces {name} once more, after an earlier call that was never made")
+
+
+def repeated_call(view: View) -> Iterator[Hit]:
+    """The same call with the same arguments in one agent's work is waste when the first has answered, and stubborn
+    when it has failed. The most repeated call of each agent, cited at its last occurrence."""
+    for thread in view.threads:
+        same: dict[tuple[str, str], list[Span]] = {}
+        for turn in thread.turns:
+            for span, name, arguments in _calls_made(turn):
+                same.setdefault((name, arguments), []).append(span)
+        repeated = max(same.items(), key=lambda item: len(item[1]), default=None)
+        if repeated is not None and len(repeated[1]) > 1:
+            (name, arguments), spans = repeated
+            yield Hit(
+                span=spans[-1],
+                evidence=cut(spans[-1].tool_arguments or ""),
+                description=f"{name} is called {len(spans)} times with the same arguments {short(arguments)}",
+            )
+
+
+def stubborn_retry(view: View) -> Iterator[Hit]:
+    """A tool that failed and is called again and again with nothing but failures spends steps without learning from
+    the message. From three failures in a row, cited at the last of them."""
+    for thread in view.threads:
+        for run in _failing_runs(thread):
+            if len(run) >= CIRCLING:
+                last = run[-1]
+                yield Hit(
+                    span=last,
+                    evidence=cut(last.status_message or last.output or ""),
+                    description=f"{last.tool_name or last.name} fails {len(run)} times in a row in the same way of use",
+                )
+
+
+def searching_in_circles(view: View) -> Iterator[Hit]:
+    """A search asked three times or more in nearly the same words does not retrieve more: the results were not read,
+    or another source was due. Cited at the last such search of each agent."""
+    for thread in view.threads:
+        queries = [(span, _query(span)) for turn in thread.turns for span in turn.tools]
+        asked = [(span, query) for span, query in queries if query]
+        last = None
+        for place, (span, query) in enumerate(asked):
+            alike = sum(fuzz.token_set_ratio(query, earlier) >= ALIKE for _, earlier in asked[:place])
+            if alike >= CIRCLING - 1:
+                last = (span, query, alike)
+        if last is not None:
+            span, query, alike = last
+            yield Hit(
+                span=span,
+                evidence=cut(query) if query in (span.tool_arguments or "") else cut(span.tool_arguments or ""),
+                description=f"{span.tool_name or span.name} is asked {alike + 1} times in nearly the same words",
+            )
+
+
+def text_taken_for_list(view: View) -> Iterator[Hit]:
+    """Output in which eight lines or more hold one character each is a text iterated as if it were a list of items:
+    the printed result is unreadable and the code wrong. Cited where the agent reads it, else at the action."""
+    for thread, turn in view.turns:
+        if not turn.code or not any(LETTERS.search(result) for result in turn.results):
+            continue
+        reader = thread.after(turn)
+        quote = "" if reader is None else _letters_in(reader)
+        span = reader.span if reader is not None and quote else turn.span
+        yield Hit(
+            span=span,
+            evidence=quote or quote_answer(turn),
+            description="The output of the agent's code stands one character to a line: a text was iterated as a list",
+        )
+
+
+def announced(thread: Thread, turn: Turn) -> str | None:
+    """The tool that this turn says it uses now while it acts without calling any."""
+    if not turn.code or turn.tried or turn.is_final:
+        return None
+    for name in sorted(thread.work_tools - turn.called):
+        if re.search(rf"{_INTENT}[^.\n]{{0,80}}\b{re.escape(name)}\b", turn.thought, re.IGNORECASE):
+            return name
+    return None
+
+
+def _unkept(thread: Thread) -> list[tuple[Turn, str]]:
+    return [(turn, name) for turn in thread.turns if (name := announced(thread, turn)) is not None]
+
+
+def _unkept_hit(turn: Turn, name: str, what: str) -> Hit:
+    return Hit(
+        span=turn.span,
+        evidence=quote_answer(turn, re.compile(rf"\b{re.escape(name)}\b")),
+        description=f"The agent {what.format(name=name)}",
+    )
+
+
+def _calls_made(turn: Turn) -> Iterator[tuple[Span, str, str]]:
+    """TOOL spans of this turn with their normalised arguments; handing in the answer is no call."""
+    for span in turn.tools:
+        if span.tool_name and not is_final_tool(span.tool_name):
+            yield span, span.tool_name, _normal(span.tool_arguments)
+
+
+def _normal(arguments: str | None) -> str:
+    try:
+        return json.dumps(json.loads(arguments or ""), sort_keys=True, ensure_ascii=False)
+    except (ValueError, RecursionError):
+        return " ".join((arguments or "").split())
+
+
+def _failing_runs(thread: Thread) -> Iterator[list[Span]]:
+    run: list[Span] = []
+    for span in (span for turn in thread.turns for span in turn.tools):
+        if run and (span.status != "ERROR" or span.tool_name != run[-1].tool_name):
+            yield run
+            run = []
+        if span.status == "ERROR":
+            run.append(span)
+    if run:
+        yield run
+
+
+_QUERY = re.compile(r'"(?:query|q|search_query|search_term|keywords)"\s*:\s*"((?:[^"\\]|\\.)+)"')
+
+
+def _query(span: Span) -> str:
+    found = _QUERY.search(span.tool_arguments or "")
+    return found.group(1) if found is not None else ""
+
+
+def _letters_in(reader: Turn) -> str:
+    for message in reader.heard:
+        if message.content and message.role not in {"assistant", "system"}:
+            found = LETTERS.search(message.content)
+            if found is not None:
+                return cut(found.group(0))
+    return ""

@@ -1,0 +1,205 @@
+"""Checks on what failed: calls and code that could not run, resources missing or refused, models that gave nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+
+from ingest.trace import Span
+from judging.checks.hits import Hit, cut, line_at, quote_answer, quote_messages, short
+from judging.checks.view import Failed, Thread, Turn, View
+
+ARGUMENTS = re.compile(
+    r"unexpected keyword argument|missing \d+ required|multiple values for (?:keyword )?argument"
+    r"|takes (?:from )?\d+ (?:to \d+ )?positional|takes no (?:keyword )?arguments|missing required (?:argument|field)"
+    r"|invalid (?:tool )?arguments?|validation errors? for|JSONDecodeError|arguments? (?:is|are) required",
+    re.IGNORECASE,
+)
+UNPARSABLE = re.compile(
+    r"Error in code parsing|code snippet is invalid|ParsingAgentError|InvalidActionAgentError|\bFormatError\b"
+    r"|could not (?:be )?parsed?\b|failed to parse|no valid (?:action|tool call)|invalid action format",
+    re.IGNORECASE,
+)
+UNKNOWN_TOOL = re.compile(
+    r"unknown tool|unavailable tool|UnavailableToolAgentError|no such tool|tool \S+ (?:does not exist|is not available)"
+    r"|not among the explicitly allowed tools",
+    re.IGNORECASE,
+)
+MISSING_FILE = re.compile(r"FileNotFoundError|No such file or directory|PackageNotFoundError: Package not found")
+TOOL_DEFECT = re.compile(r"UnboundLocalError|NotImplementedError|RecursionError|ModuleNotFoundError|ImportError")
+REFUSED = re.compile(
+    r"\b(?:Error|HTTP|HTTP Error|status(?: code)?):? *40[13]\b|\b40[13] (?:Forbidden|Unauthorized|Client Error)"
+    r"|AuthenticationError|invalid api key|authentication (?:failed|required)|permission denied|access denied",
+    re.IGNORECASE,
+)
+NOT_FOUND = re.compile(
+    r"\b(?:Error|HTTP|HTTP Error|status(?: code)?):? *404\b|\b404 (?:Not Found|Client Error)", re.IGNORECASE
+)
+SERVICE = re.compile(
+    r"\b(?:Error|HTTP|HTTP Error|status(?: code)?):? *50[0234]\b|\b50[0234] (?:Server Error|Bad Gateway)"
+    r"|Internal Server ?Error|ServiceUnavailable|Bad Gateway|RemoteDisconnected|Connection (?:aborted|refused|reset)"
+    r"|ConnectionError|overloaded_error|Max retries exceeded",
+    re.IGNORECASE,
+)
+RATE = re.compile(
+    r"RateLimit(?:Error)?|rate limit|too many requests|\b(?:Error|HTTP|status(?: code)?):? *429\b", re.IGNORECASE
+)
+TIMEOUT = re.compile(r"\bTimeout(?:Error|Exception)?\b|timed? out\b|DeadlineExceeded", re.IGNORECASE)
+EXHAUSTED = re.compile(
+    r"max(?:imum)? number of (?:operations|iterations)|MemoryError|out of memory|No space left"
+    r"|context(?: window| length)? (?:exceeded|is too long)|ContextWindowExceeded|maximum context length|token limit",
+    re.IGNORECASE,
+)
+HEAD = 400
+"""Characters of a tool's output that say whether it is an error page: further down such words are content."""
+
+
+def bad_arguments(view: View) -> Iterator[Hit]:
+    """A call whose arguments the tool does not take (unknown, missing, doubled, of the wrong form) is an error of
+    whoever wrote the call, since the tool's description states them. Cited at the answer that wrote the call."""
+    for _, turn, failed in _failed_actions(view):
+        if ARGUMENTS.search(failed.text):
+            yield _at_call(turn, failed, "calls {what} with arguments it does not take")
+
+
+def unparsable_action(view: View) -> Iterator[Hit]:
+    """An answer from which the framework can read no action (no code block, no call, broken JSON) does nothing and
+    costs a retry. Cited where the agent is told so, else at the answer itself."""
+    for thread, turn, failed in _failed_actions(view):
+        if UNPARSABLE.search(failed.text):
+            yield _where_read(thread, turn, failed, "writes an action that cannot be parsed")
+
+
+def failed_action(view: View) -> Iterator[Hit]:
+    """An action that fails when executed (its code raises, its tool reports an error) was not fit to run as written:
+    the agent has to notice and mend it. Cited where the agent reads the failure, else at the action itself."""
+    for thread, turn, failed in _failed_actions(view):
+        if not ARGUMENTS.search(failed.text) and not UNPARSABLE.search(failed.text):
+            yield _where_read(thread, turn, failed, "takes an action that fails")
+
+
+def unknown_tool(view: View) -> Iterator[Hit]:
+    """A call of a tool that the agent does not have is a hallucinated tool. Cited at the answer that wrote it."""
+    for _, turn, failed in _failed_actions(view):
+        if UNKNOWN_TOOL.search(failed.text):
+            yield _at_call(turn, failed, "calls a tool that it does not have")
+
+
+def missing_file(view: View) -> Iterator[Hit]:
+    """A file that a call names and that is not there: the environment lacks what the task or the agent takes for
+    given. Cited at the answer whose call names it."""
+    for _, turn, failed in _failed_actions(view):
+        if MISSING_FILE.search(failed.text):
+            yield _at_call(turn, failed, "opens a file that is not there")
+
+
+def tool_defect(view: View) -> Iterator[Hit]:
+    """A tool that dies of a fault in its own program (an unbound variable, a missing import) is badly set up; no
+    arguments would have helped. Cited at the answer that called it."""
+    for _, turn, failed in _failed_actions(view):
+        if failed.tool is not None and TOOL_DEFECT.search(failed.text):
+            yield _at_call(turn, failed, "calls {what}, which dies of a fault of its own")
+
+
+def model_call_failed(view: View) -> Iterator[Hit]:
+    """A model that was asked and gave no answer (overloaded, unreachable, refused) leaves the agent without a step.
+    Cited at the failed call."""
+    for _, turn in view.turns:
+        for failed in turn.errors:
+            if failed.of_model:
+                quote = cut(turn.span.status_message or "")
+                yield Hit(span=turn.span, evidence=quote, description=f"The model gave no answer: {short(failed.text)}")
+
+
+def reply_says(pattern: re.Pattern[str], what: str, rule: str) -> Callable[[View], Iterator[Hit]]:
+    """A check that finds `pattern` in a tool's error or in the head of its output, once for each tool and agent."""
+
+    def look(view: View) -> Iterator[Hit]:
+        seen: set[tuple[str | None, str | None]] = set()
+        for span in view.tool_spans:
+            quote = _complaint(span, pattern)
+            if quote and (span.agent, span.tool_name) not in seen:
+                seen.add((span.agent, span.tool_name))
+                yield Hit(
+                    span=span, evidence=quote, description=f"{span.tool_name or span.name} {what}: {short(quote)}"
+                )
+
+    look.__doc__ = rule
+    return look
+
+
+access_refused = reply_says(
+    REFUSED,
+    "is refused access",
+    "A tool that is refused (401, 403, a bad key) did not reach its source: what follows stands on nothing.",
+)
+not_found = reply_says(
+    NOT_FOUND, "finds nothing at the address", "A tool sent to an address that holds nothing (404) brings nothing home."
+)
+service_failed = reply_says(
+    SERVICE, "meets a service that fails", "A service that breaks off or answers 5xx gave no result; a retry is due."
+)
+rate_limited = reply_says(
+    RATE, "is rate limited", "A call refused for the number of calls made (429) shows that the pace was not kept."
+)
+timed_out = reply_says(TIMEOUT, "runs out of time", "A call that runs out of time gave no result.")
+
+
+def resource_exhausted(view: View) -> Iterator[Hit]:
+    """An action that uses up its operations, memory or context was too big for its environment and has no result.
+    Cited where the agent reads it, else at the action."""
+    for thread, turn in view.turns:
+        for failed in turn.errors:
+            if EXHAUSTED.search(failed.text):
+                yield _where_read(thread, turn, failed, "takes an action that exhausts its resources")
+
+
+def _failed_actions(view: View) -> Iterator[tuple[Thread, Turn, Failed]]:
+    for thread, turn in view.turns:
+        for failed in turn.errors:
+            if not failed.of_model:
+                yield thread, turn, failed
+
+
+def _at_call(turn: Turn, failed: Failed, what: str) -> Hit:
+    named = failed.tool.tool_name if failed.tool is not None and failed.tool.tool_name else "a function"
+    call = next((c for c in turn.calls if c.name == named and c.arguments), None)
+    if call is not None and call.arguments is not None:
+        evidence = cut(call.arguments)
+    else:
+        evidence = quote_answer(turn, re.compile(rf"\b{re.escape(named)}\s*\("))
+    return Hit(
+        span=turn.span,
+        evidence=evidence,
+        description=f"The agent {what.format(what=named)}: {short(failed.text)}",
+    )
+
+
+def _where_read(thread: Thread, turn: Turn, failed: Failed, what: str) -> Hit:
+    """The next answer of the agent, whose messages hold the failure; without one, the action."""
+    reader = thread.after(turn)
+    description = f"The agent {what}: {short(failed.text)}"
+    if reader is not None:
+        said = tuple(message for message in reader.heard if message.role not in {"assistant", "system"})
+        same = re.compile(re.escape(_last_line(failed.text)))
+        quote = quote_messages(said, same) or quote_messages(said, _ERROR_LINE)
+        if quote:
+            return Hit(span=reader.span, evidence=quote, description=description)
+    return Hit(span=turn.span, evidence=quote_answer(turn), description=description)
+
+
+_ERROR_LINE = re.compile(r"\bError\b|\w+(?:Error|Exception)\b|\bfailed\b")
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
+    return lines[-1][:80] if lines else "\0"
+
+
+def _complaint(span: Span, pattern: re.Pattern[str]) -> str:
+    if span.status == "ERROR" and span.status_message:
+        found = pattern.search(span.status_message)
+        return line_at(span.status_message, found.start()) if found is not None else ""
+    head = (span.output or "")[:HEAD]
+    found = pattern.search(head)
+    return line_at(head, found.start()) if found is not None else ""

@@ -1,0 +1,126 @@
+"""Checks on instructions that can be read off the prompt: end tags, limits on output, the form of the answer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from judging.checks.hits import QUOTE_LENGTH, Hit, cut, line_at, quote_answer
+from judging.checks.view import Thread, Turn, View
+
+END_TAG = re.compile(
+    r"(?:\b(?:write|end|ends|finish|close|conclude|terminate|append|output)\b[^.\n]{0,60}?)"
+    r"['\"`]?(?:\\n)?(?P<tag><(?:/?end|stop|done|finish)\w*>)['\"`]?(?P<rest>[^.\n]{0,40})",
+    re.IGNORECASE,
+)
+LIMIT = re.compile(
+    r"(?:\b(?:first|up ?to|at most|no more than|maximum(?: of)?)\s+(?P<a>\d{2,6})\s+char(?:acter)?s)"
+    r"|(?:\b(?P<b>\d{2,6})\s+char(?:acter)?s at a time)",
+    re.IGNORECASE,
+)
+PRINTING = re.compile(r"\bprint|\boutput|\bread\b|\bdisplay|\bshow|\bscan|\banaly", re.IGNORECASE)
+SLICE = re.compile(r"\[[^\[\]\n:]*:\s*(?:\w+\s*\+\s*)?(\d{2,6})\s*\]")
+NO_PUNCTUATION = re.compile(
+    r"\b(?:don['’]?t|do not|no|without)\b[^.\n]{0,60}\b(?:final|ending|trailing)\b[^.\n]{0,25}punctuation",
+    re.IGNORECASE,
+)
+TEMPLATE_ANSWER = re.compile(r"FINAL ANSWER:\s*(\S.*?)\s*\Z", re.DOTALL)
+SLACK = 1.3
+"""Output counts as too long beyond the limit times this: headings and separators are not file contents."""
+
+
+def missing_end_tag(view: View) -> Iterator[Hit]:
+    """A tag that the prompt demands at the end of the answer (`<end_plan>`) and that the answer lacks: whoever parses
+    the answer by it goes wrong. Only answers that call nothing, since frameworks stop at the tag of an action and cut
+    it themselves. Low: where the call stops at the tag the model may have written it, and the description says so.
+    Cited at the first answer of the trace that lacks it."""
+    for _, turn in view.turns:
+        tag = _demanded_tag(turn)
+        if tag is not None and not turn.acts and turn.said.strip() and tag.lower() not in turn.said.lower():
+            cut_off = "; the call stops at this tag, so the provider may have cut it" if _stops_at(turn, tag) else ""
+            yield Hit(
+                span=turn.span,
+                evidence=_last_line(turn.said),
+                description=f"The prompt demands {tag} at the end; the recorded answer ends without it{cut_off}",
+            )
+            return
+
+
+def output_over_limit(view: View) -> Iterator[Hit]:
+    """The prompt allows so many characters of a text to be printed or read at once, and the agent's code prints more:
+    by a longer slice (cited at the code), or by output that is longer with no slice within the limit (cited where
+    the agent reads it). Such limits guard the context; breaking one is breaking an instruction."""
+    for thread, turn in view.turns:
+        limit = _character_limit(turn) if turn.code else None
+        if limit is None:
+            continue
+        sizes = [int(size) for size in SLICE.findall(turn.code)]
+        if any(size > limit for size in sizes):
+            yield _long_slice(turn, limit)
+        elif not sizes and sum(map(len, turn.results)) > limit * SLACK:
+            yield _long_output(thread, turn, limit)
+
+
+def answer_punctuated(view: View) -> Iterator[Hit]:
+    """The prompt forbids punctuation at the end of the answer and the answer ends in it. Cited at the answer."""
+    for _, turn in view.turns:
+        found = TEMPLATE_ANSWER.search(turn.said)
+        forbidden = any(NO_PUNCTUATION.search(message.content or "") for message in turn.prompt)
+        if found is not None and forbidden and found.group(1).endswith((".", "!", "?")):
+            yield Hit(
+                span=turn.span,
+                evidence=line_at(turn.said, len(turn.said.rstrip()) - 1),
+                description="The answer ends in punctuation that the prompt forbids",
+            )
+
+
+def _demanded_tag(turn: Turn) -> str | None:
+    """The tag that the last thing asked of the model demands."""
+    for message in reversed(turn.prompt):
+        if message.role in {"assistant", "tool-response", "tool", "tool-call"}:
+            continue
+        found = END_TAG.search(message.content or "")
+        if found is not None:
+            return found.group("tag")
+    return None
+
+
+def _stops_at(turn: Turn, tag: str) -> bool:
+    """Whether the parameters of the model call name the tag as a stop sequence."""
+    stated = [turn.span.input or "", *(str(value) for key, value in turn.span.attributes.items() if "param" in key)]
+    return any("stop" in text and tag in text[text.index("stop") :] for text in stated)
+
+
+def _last_line(text: str) -> str:
+    return text.strip().splitlines()[-1].strip()[-QUOTE_LENGTH:]
+
+
+def _character_limit(turn: Turn) -> int | None:
+    """The smallest number of characters that the instructions let the agent print or read at once."""
+    limits = []
+    for message in turn.prompt:
+        if message.role not in {"system", "user", "developer"} or not message.content:
+            continue
+        for found in LIMIT.finditer(message.content):
+            around = message.content[max(0, found.start() - 160) : found.end()]
+            if PRINTING.search(around):
+                limits.append(int(found.group("a") or found.group("b")))
+    return min(limits) if limits else None
+
+
+def _long_slice(turn: Turn, limit: int) -> Hit:
+    found = next(m for m in SLICE.finditer(turn.said) if int(m.group(1)) > limit)
+    return Hit(
+        span=turn.span,
+        evidence=line_at(turn.said, found.start()),
+        description=f"The code prints {found.group(1)} characters at once; the prompt allows {limit}",
+    )
+
+
+def _long_output(thread: Thread, turn: Turn, limit: int) -> Hit:
+    size = sum(map(len, turn.results))
+    description = f"The code prints {size:,} characters at once; the prompt allows {limit}"
+    reader = thread.after(turn)
+    if reader is None:
+        return Hit(span=turn.span, evidence=quote_answer(turn), description=description)
+    return Hit(span=reader.span, evidence=cut(max(turn.results, key=len)), description=description)

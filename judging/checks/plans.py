@@ -1,0 +1,95 @@
+"""Checks on plans: made and not followed, given up in silence, written again without a change."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from rapidfuzz import fuzz
+
+from judging.checks.calls import announced
+from judging.checks.hits import Hit, cut, quote_answer, short
+from judging.checks.view import Thread, Turn, View, steps
+
+SAME_PLAN = 92
+"""rapidfuzz ratio of the steps from which a replan counts as the earlier plan again."""
+_HANDS_IN = re.compile(r"\b(?:final_answer|submit(?:_answer)?|finish)\s*\(|final answer", re.IGNORECASE)
+_OTHER_WAY = re.compile(
+    r"\binstead\b|\bdifferent (?:approach|way|method|tool)|\balternativ|\banother (?:approach|way|method)"
+    r"|\b(?:fail|could ?n[o']t|cannot|can't|unable)\w*",
+    re.IGNORECASE,
+)
+
+
+def skipped_plan(view: View) -> Iterator[Hit]:
+    """A plan with steps of work, and then an answer although no tool and no teammate was ever called: the steps were
+    skipped, whatever the answer is worth. Cited at the answer handed in."""
+    for thread in view.threads:
+        if _skipped(thread) and thread.final is not None:
+            plan = thread.plans[0]
+            yield Hit(
+                span=thread.final.span,
+                evidence=quote_answer(thread.final, _HANDS_IN),
+                description=(
+                    f"The agent hands in an answer without a single call, though it planned {len(steps(plan.said))} "
+                    f"steps, first {short(steps(plan.said)[0], 120)!r}"
+                ),
+            )
+
+
+def no_tool_chosen(view: View) -> Iterator[Hit]:
+    """An agent with tools and a plan of work that takes its first step without any of them, and never calls one, has
+    left the choice of a tool out. Cited at the first step after the plan."""
+    for thread in view.threads:
+        if not _skipped(thread):
+            continue
+        first = thread.after(thread.plans[0])
+        if first is not None and announced(thread, first) is None:
+            yield Hit(
+                span=first.span,
+                evidence=quote_answer(first),
+                description=f"None of the tools at hand ({short(', '.join(sorted(thread.work_tools)), 100)}) is called",
+            )
+
+
+def plan_given_up(view: View) -> Iterator[Hit]:
+    """After a tool failed the agent turns to another way without mending the call and without a new plan: the failure
+    was taken for a dead end, and the plan no longer says what is done. Cited at the turn away."""
+    for thread in view.threads:
+        for turn in thread.turns:
+            away = thread.after(turn)
+            if thread.plans and away is not None and _turns_away(turn, away):
+                failed = sorted({tool.tool_name or tool.name for tool in turn.tools if tool.status == "ERROR"})
+                yield Hit(
+                    span=away.span,
+                    evidence=quote_answer(away, _OTHER_WAY),
+                    description=f"After a failure of {', '.join(failed)} the agent leaves its plan for another way",
+                )
+
+
+def same_plan_again(view: View) -> Iterator[Hit]:
+    """A replan whose steps are those of an earlier plan has learnt nothing from what happened in between. Cited at
+    the replan."""
+    for thread in view.threads:
+        for number, plan in enumerate(thread.plans[1:], start=1):
+            mine = "\n".join(steps(plan.said))
+            earlier = [other for other in thread.plans[:number] if _alike(mine, "\n".join(steps(other.said)))]
+            if earlier:
+                yield Hit(
+                    span=plan.span,
+                    evidence=cut(steps(plan.said)[0]),
+                    description=f"The plan is the one of span {earlier[0].span.span_id} again",
+                )
+
+
+def _skipped(thread: Thread) -> bool:
+    return bool(thread.plans and thread.work_tools and thread.final and not thread.tried)
+
+
+def _turns_away(turn: Turn, away: Turn) -> bool:
+    failed = {tool.tool_name for tool in turn.tools if tool.status == "ERROR"}
+    return bool(failed) and away.acts and not failed & away.called and _OTHER_WAY.search(away.thought) is not None
+
+
+def _alike(one: str, other: str) -> bool:
+    return fuzz.ratio(one, other) >= SAME_PLAN

@@ -1,0 +1,326 @@
+"""What every check looks at, computed once a trace: the turns of each agent with their calls, results and plans."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from ingest.trace import Message, Span, ToolCall, Trace
+from judging.reading import announces_plan, available_tools
+
+FINAL_TOOLS = frozenset({
+    "final_answer", "finalanswer", "submit", "finish", "submit_answer", "finish_task", "send_message_to_user",
+})  # fmt: skip
+CODE_TOOLS = frozenset({
+    "python_interpreter", "python", "code_interpreter", "execute_python", "run_code", "execute_code",
+})  # fmt: skip
+_OWN_ROLES = frozenset({"assistant", "tool-call", "system"})
+_CODE = re.compile(r"```(?:py|python)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_NAMED_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
+_ACTION_TEXT = re.compile(r"^\s*(?:Code:|Action:|Calling tools:|<action>)", re.MULTILINE)
+_LISTED_TOOL = re.compile(r"^-[ \t]+`?([A-Za-z_]\w*)`?[ \t]*:[ \t]*\S?", re.MULTILINE)
+_MODEL_FAILED = re.compile(r"Error in generating model output|litellm\.\w*Error|openai\.\w*Error|anthropic\.\w*Error")
+_PLAN_REQUEST = re.compile(
+    r"\b(?:write|develop|make|create|draft|update|revise|give|devise|produce)\b[^.\n]{0,80}\bplan\b", re.IGNORECASE
+)
+_STEP = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?(?:Step[ \t]*)?\d{1,2}[.):][ \t]+\S.*$", re.MULTILINE | re.IGNORECASE)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failed:
+    """An error after a turn: its text, the TOOL span that raised it, or whether the call of the model failed.
+
+    `tool` None and `of_model` False: the agent's code or the framework around it failed.
+    """
+
+    text: str
+    tool: Span | None
+    of_model: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Turn:
+    """One answer of a model within one agent's thread, with what it did and what came back.
+
+    `heard` are the messages this thread had not been told before, `tools` the TOOL spans and `delegates` the
+    AGENT spans that ran before the thread's next turn; `results` is what came back as text.
+    """
+
+    span: Span
+    number: int
+    heard: tuple[Message, ...]
+    prompt: tuple[Message, ...]
+    answers: tuple[Message, ...]
+    tools: tuple[Span, ...]
+    delegates: tuple[Span, ...]
+    errors: tuple[Failed, ...]
+    results: tuple[str, ...]
+
+    @cached_property
+    def said(self) -> str:
+        return "\n".join(message.content for message in self.answers if message.content) or self.span.output or ""
+
+    @cached_property
+    def calls(self) -> tuple[ToolCall, ...]:
+        return tuple(call for message in self.answers for call in message.tool_calls)
+
+    @cached_property
+    def code(self) -> str:
+        """The fenced code of the answer, "" if none."""
+        return "\n".join(_CODE.findall(self.said))
+
+    @cached_property
+    def thought(self) -> str:
+        """The answer up to its first code block or call."""
+        cuts = [m.start() for m in (_CODE.search(self.said), _ACTION_TEXT.search(self.said)) if m is not None]
+        return self.said[: min(cuts)] if cuts else self.said
+
+    @cached_property
+    def called(self) -> frozenset[str]:
+        """Names this turn calls: tool calls, functions in its code, tools and agents that ran."""
+        names = {call.name for call in self.calls if call.name}
+        names |= set(_NAMED_CALL.findall(self.code))
+        names |= {tool.tool_name for tool in self.tools if tool.tool_name}
+        names |= {agent.agent for agent in self.delegates if agent.agent}
+        return frozenset(names)
+
+    @cached_property
+    def acts(self) -> bool:
+        return bool(self.calls or self.tools or self.delegates or self.code or _ACTION_TEXT.search(self.said))
+
+    @cached_property
+    def is_final(self) -> bool:
+        """Hands in the answer by a tool made for that."""
+        return any(is_final_tool(name) for name in self.called)
+
+    @cached_property
+    def worked(self) -> bool:
+        """A tool or another agent ran in this turn and did not fail (handing in the answer is no work)."""
+        ran = [tool for tool in self.tools if not is_final_tool(tool.tool_name)]
+        return bool(self.delegates) or any(tool.status != "ERROR" for tool in ran)
+
+    @cached_property
+    def tried(self) -> bool:
+        """A tool or another agent was called, whatever came of it."""
+        return bool(self.delegates) or any(not is_final_tool(tool.tool_name) for tool in self.tools)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thread:
+    """One agent at work on one task: its turns in order. `tool_names` are the tools and agents it was offered."""
+
+    agent: str | None
+    span: Span | None
+    turns: tuple[Turn, ...]
+    tool_names: frozenset[str]
+
+    @cached_property
+    def work_tools(self) -> frozenset[str]:
+        """What this agent was offered to find things out or to change things with, code and the answer apart."""
+        return frozenset(name for name in self.tool_names if not is_final_tool(name) and name.lower() not in CODE_TOOLS)
+
+    @cached_property
+    def plans(self) -> tuple[Turn, ...]:
+        return tuple(turn for turn in self.turns if is_plan(turn))
+
+    def after(self, turn: Turn) -> Turn | None:
+        return self.turns[turn.number + 1] if turn.number + 1 < len(self.turns) else None
+
+    @cached_property
+    def tried(self) -> bool:
+        """Whether this agent ever called a tool or another agent."""
+        return any(turn.tried for turn in self.turns)
+
+    @cached_property
+    def worked(self) -> bool:
+        """Whether any call of this agent brought a result."""
+        return any(turn.worked for turn in self.turns)
+
+    @cached_property
+    def final(self) -> Turn | None:
+        """The turn that hands in the answer: by a tool, else the last one when it calls nothing."""
+        for turn in reversed(self.turns):
+            if turn.is_final:
+                return turn
+        last = self.turns[-1] if self.turns else None
+        return last if last is not None and not last.acts and not is_plan(last) and last.said.strip() else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class View:
+    """A trace as the checks see it, its threads in reading order; each thread has a turn or more."""
+
+    trace: Trace
+    threads: tuple[Thread, ...]
+
+    @property
+    def turns(self) -> Iterator[tuple[Thread, Turn]]:
+        return ((thread, turn) for thread in self.threads for turn in thread.turns)
+
+    @cached_property
+    def main(self) -> Thread | None:
+        """The outermost agent's thread; without AGENT spans the thread with the most turns."""
+        agents = [thread for thread in self.threads if thread.span is not None]
+        return agents[0] if agents else max(self.threads, key=lambda thread: len(thread.turns), default=None)
+
+    @cached_property
+    def tool_spans(self) -> tuple[Span, ...]:
+        return tuple(span for span in self.trace.spans if is_tool(span))
+
+    @cached_property
+    def has_plan(self) -> bool:
+        return any(thread.plans for thread in self.threads)
+
+    @cached_property
+    def has_calls(self) -> bool:
+        return bool(self.tool_spans) or any(turn.calls or turn.code for _, turn in self.turns)
+
+
+def is_tool(span: Span) -> bool:
+    return span.kind in {"TOOL", "RETRIEVER"}
+
+
+def is_final_tool(name: str | None) -> bool:
+    """Whether a tool hands in the answer; `App__tool` is the tool `tool` of an app (GAIA2)."""
+    return name is not None and name.lower().rpartition("__")[2] in FINAL_TOOLS
+
+
+def steps(text: str) -> tuple[str, ...]:
+    """The numbered steps of a plan, verbatim lines."""
+    return tuple(match.group(0).strip() for match in _STEP.finditer(text))
+
+
+def is_plan(turn: Turn) -> bool:
+    """A turn that was asked for a plan or calls itself one, does nothing else, and lists two steps or more."""
+    if turn.acts or len(steps(turn.said)) < 2:
+        return False
+    asked = turn.heard if turn.heard else turn.prompt[-1:]
+    return announces_plan(turn.said) or any(
+        _PLAN_REQUEST.search(message.content or "") for message in asked if message.role not in _OWN_ROLES - {"system"}
+    )
+
+
+def look_at(trace: Trace) -> View:
+    """The view of a trace; never raises on a trace that `assemble` made."""
+    return View(trace=trace, threads=tuple(_Walk(trace).threads()))
+
+
+class _Walk:
+    """Divides a trace into threads and each thread into turns, in one pass over its spans."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.place = {span.span_id: span for span in trace.spans}
+        self.spans_of: dict[str, list[Span]] = {}
+        self.delegates_of: dict[str, list[Span]] = {}
+        keys: list[str] = []
+        for span in trace.spans:
+            parent = self._parent(span)
+            above = keys[parent.seq] if parent is not None and parent.seq < len(keys) else ""
+            key = self._key(span, parent, above)
+            keys.append(key)
+            self.spans_of.setdefault(key, []).append(span)
+            if span.kind == "AGENT" and above:
+                self.delegates_of.setdefault(above, []).append(span)
+
+    def threads(self) -> Iterator[Thread]:
+        for key, spans in self.spans_of.items():
+            models = [span for span in spans if span.kind == "LLM"]
+            if models:
+                head = spans[0] if spans[0].kind == "AGENT" else None
+                turns = tuple(self._turns(key, spans, models))
+                yield Thread(agent=spans[0].agent, span=head, turns=turns, tool_names=self._offered(spans, models))
+
+    def _parent(self, span: Span) -> Span | None:
+        return self.place.get(span.parent_span_id) if span.parent_span_id is not None else None
+
+    @staticmethod
+    def _key(span: Span, parent: Span | None, above: str) -> str:
+        """The thread of a span: the nearest AGENT span at or above it, else the agent's name.
+
+        What runs inside a tool (a tool that asks a model itself) is a thread of its own, not a turn of the agent.
+        """
+        if span.kind == "AGENT":
+            return f"span:{span.span_id}"
+        if parent is not None and parent.kind == "TOOL":
+            return f"tool:{parent.span_id}"
+        if parent is not None and above and (parent.agent is None or parent.agent == (span.agent or parent.agent)):
+            return above
+        return f"agent:{span.agent or ''}"
+
+    def _turns(self, key: str, spans: Sequence[Span], models: Sequence[Span]) -> Iterator[Turn]:
+        told: set[int] = set()
+        tools = [span for span in spans if is_tool(span)]
+        agents = self.delegates_of.get(key, [])
+        for number, span in enumerate(models):
+            following = models[number + 1] if number + 1 < len(models) else None
+            end = following.seq if following is not None else None
+            ran = _between(tools, span.seq, end)
+            heard = [at for at in span.input_messages if at not in told]
+            told.update(span.input_messages, span.output_messages)
+            yield Turn(
+                span=span,
+                number=number,
+                heard=self._messages(heard),
+                prompt=self._messages(span.input_messages),
+                answers=self._messages(span.output_messages),
+                tools=ran,
+                delegates=_between(agents, span.seq, end),
+                errors=tuple(self._errors(span, ran)),
+                results=self._results(following, told, ran),
+            )
+
+    def _messages(self, positions: Iterable[int]) -> tuple[Message, ...]:
+        return tuple(self.trace.messages[at] for at in positions)
+
+    def _errors(self, span: Span, tools: Iterable[Span]) -> Iterator[Failed]:
+        """The failed call of the model, the failed tools, else the failed step around them."""
+        if span.status == "ERROR":
+            yield Failed(text=span.status_message or "", tool=None, of_model=True)
+            return
+        failed = [tool for tool in tools if tool.status == "ERROR"]
+        for tool in failed:
+            yield Failed(text=tool.status_message or tool.output or "", tool=tool)
+        step = self._parent(span)
+        if step is not None and step.kind == "CHAIN" and step.status == "ERROR" and step.status_message and not failed:
+            of_model = _MODEL_FAILED.search(step.status_message) is not None
+            yield Failed(text=step.status_message, tool=None, of_model=of_model)
+
+    def _results(self, following: Span | None, told: set[int], tools: Sequence[Span]) -> tuple[str, ...]:
+        """The new messages of the next call that are not the model's own, else the outputs of the tools."""
+        if following is not None:
+            fresh = self._messages(at for at in following.input_messages if at not in told)
+            said = tuple(m.content for m in fresh if m.content and m.role not in _OWN_ROLES)
+            if said:
+                return said
+        return tuple(tool.output for tool in tools if tool.output)
+
+    def _offered(self, spans: Sequence[Span], models: Sequence[Span]) -> frozenset[str]:
+        """Tools and agents this thread may call: declared, listed as `- name: what it does`, or seen running."""
+        names = {span.tool_name for span in spans if is_tool(span) and span.tool_name}
+        for span in (*spans[:1], *models[:1]):
+            names |= set(available_tools(span)) | set(_managed(span))
+        read = {at for span in models for at in span.input_messages}
+        for message in self._messages(sorted(read)):
+            if message.role not in _OWN_ROLES - {"system"} and message.content and "tool" in message.content:
+                names |= set(_LISTED_TOOL.findall(message.content))
+        return frozenset(names)
+
+
+def _between(spans: Sequence[Span], start: int, end: int | None) -> tuple[Span, ...]:
+    """The spans read after `start` and before `end`."""
+    first = bisect_left(spans, start + 1, key=_seq)
+    return tuple(spans[first : len(spans) if end is None else bisect_left(spans, end, key=_seq)])
+
+
+def _seq(span: Span) -> int:
+    return span.seq
+
+
+def _managed(span: Span) -> Iterator[str]:
+    for key, value in span.attributes.items():
+        if key.startswith("smolagents.managed_agents.") and key.endswith(".name") and isinstance(value, str):
+            yield value
