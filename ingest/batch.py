@@ -70,7 +70,7 @@ def store(
         else:
             trace = item if prepare is None else prepare(item)
             packed = pack(trace, known_texts=known)
-            known |= packed.texts.keys()
+            known.update(key for texts in packed.texts for key, _, _ in texts.texts)
             waiting.append((trace, packed))
         if time.monotonic() - since > _BATCH_S:
             _commit(engine, waiting, report)

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Select, select
 
 from ingest.store import schema
+from ingest.store.pack import DETAILS
 from ingest.store.texts import decompress, reference, restore
 from ingest.store.write import chunks
 from ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
@@ -32,14 +33,12 @@ def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Tr
         select(schema.span).where(schema.span.c.trace_key == key).order_by(schema.span.c.seq)
     ).all()
     message_rows = connection.execute(
-        select(schema.message, schema.text.c.body)
-        .outerjoin(schema.text, schema.message.c.content_key == schema.text.c.text_key)
-        .where(schema.message.c.trace_key == key)
-        .order_by(schema.message.c.message)
+        _messages().where(schema.message.c.trace_key == key).order_by(schema.message.c.message)
     ).all()
-    details = [orjson.loads(span.detail) for span in span_rows]
+    details = _details(connection, key)
     calls = [orjson.loads(message.tool_calls) if message.tool_calls else [] for message in message_rows]
-    texts = _texts(connection, {*_references(details), *_call_references(calls)})
+    contents = {bytes(m.hash).hex() for m in message_rows if m.hash is not None}
+    texts = _texts(connection, {*_references(details), *_call_references(calls), *contents})
     return Trace(
         trace_id=row.trace_id,
         format=row.format,
@@ -64,7 +63,8 @@ def load_span(connection: Connection, trace_id: str, seq: int) -> Span:
     ).one_or_none()
     if row is None:
         raise KeyError(f"trace {trace_id} has no span {seq}")
-    detail = orjson.loads(row.detail)
+    first = seq - seq % DETAILS
+    detail = _details(connection, key, first_seq=first)[seq - first]
     return _span(trace_id, row, detail, _texts(connection, _references([detail])))
 
 
@@ -72,14 +72,13 @@ def load_message(connection: Connection, trace_id: str, position: int) -> Messag
     """One message. Raises `KeyError` when there is no such trace or message."""
     key = _trace_row(connection, trace_id).trace_key
     row = connection.execute(
-        select(schema.message, schema.text.c.body)
-        .outerjoin(schema.text, schema.message.c.content_key == schema.text.c.text_key)
-        .where(schema.message.c.trace_key == key, schema.message.c.message == position)
+        _messages().where(schema.message.c.trace_key == key, schema.message.c.message == position)
     ).one_or_none()
     if row is None:
         raise KeyError(f"trace {trace_id} has no message {position}")
     calls = orjson.loads(row.tool_calls) if row.tool_calls else []
-    return _message(row, calls, _texts(connection, _call_references([calls])))
+    contents = [] if row.hash is None else [bytes(row.hash).hex()]
+    return _message(row, calls, _texts(connection, {*_call_references([calls]), *contents}))
 
 
 def load_source(connection: Connection, trace_id: str) -> Source:
@@ -119,11 +118,33 @@ def _call_references(calls: Iterable[Sequence[Sequence[Json]]]) -> set[str]:
     return {key for key in keys if key is not None}
 
 
+def _messages() -> Select[Any]:
+    return select(schema.message, schema.text.c.hash).outerjoin(
+        schema.text, schema.message.c.content_key == schema.text.c.text_key
+    )
+
+
+def _details(connection: Connection, trace_key: int, *, first_seq: int | None = None) -> list[dict[str, Json]]:
+    """What the spans' own rows do not hold, by seq; of one row of DETAILS spans with `first_seq`."""
+    table = schema.span_detail
+    query = select(table.c.body).where(table.c.trace_key == trace_key).order_by(table.c.first_seq)
+    if first_seq is not None:
+        query = query.where(table.c.first_seq == first_seq)
+    return [detail for body in connection.scalars(query) for detail in orjson.loads(decompress(body))]
+
+
 def _texts(connection: Connection, hashes: Iterable[str]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    places: dict[int, list[Row[Any]]] = {}
     for some in chunks([bytes.fromhex(h) for h in hashes], _KEYS_A_QUERY):
-        query = select(schema.text.c.hash, schema.text.c.body).where(schema.text.c.hash.in_(some))
-        found.update({bytes(row.hash).hex(): decompress(row.body).decode() for row in connection.execute(query)})
+        for row in connection.execute(select(schema.text).where(schema.text.c.hash.in_(some))):
+            places.setdefault(row.pack_key, []).append(row)
+    found: dict[str, str] = {}
+    for some_keys in chunks(list(places), _KEYS_A_QUERY):
+        packs = select(schema.text_pack).where(schema.text_pack.c.pack_key.in_(some_keys))
+        for pack in connection.execute(packs):
+            data = decompress(pack.body)
+            for row in places[pack.pack_key]:
+                found[bytes(row.hash).hex()] = data[row.start : row.start + row.size].decode()
     return found
 
 
@@ -181,7 +202,7 @@ def _message(row: Row[Any], calls: Sequence[Sequence[Json]], texts: Mapping[str,
     def whole(value: Json) -> Any:
         return restore(value, texts.__getitem__)
 
-    content = row.content if row.content_key is None else decompress(row.body).decode()
+    content = row.content if row.hash is None else texts[bytes(row.hash).hex()]
     tool_calls = tuple(ToolCall(whole(name), whole(arguments), whole(id_)) for name, arguments, id_ in calls)
     return Message(row.role, content, tool_calls, row.name, row.tool_call_id)
 

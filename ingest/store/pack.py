@@ -9,15 +9,16 @@ from typing import Any
 
 import orjson
 
-from ingest.store.texts import TextRefs, compress
+from ingest.store.texts import TextPack, TextRefs, compress, packs
 from ingest.trace import Json, Message, Span, Trace
 
 Row = dict[str, Any]
+DETAILS = 64  # spans in a row of `span_detail`
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Packed:
-    """Rows of one trace, without the keys that the database gives. `texts`: hash -> (length, compressed)."""
+    """Rows of one trace, without the keys that the database gives."""
 
     trace_id: str
     digest: str
@@ -27,7 +28,8 @@ class Packed:
     messages: list[Row]
     logs: list[Row]
     expected_events: list[Row]
-    texts: dict[str, tuple[int, bytes]]
+    details: list[Row]
+    texts: list[TextPack]
     documents: list[str]
 
 
@@ -35,7 +37,8 @@ def pack(trace: Trace, *, known_texts: set[str] | None = None) -> Packed:
     """All rows of `trace`. Texts whose hash is in `known_texts` are not compressed again."""
     refs = TextRefs()
     first_seq = _first_seq(trace)
-    spans = [_span_row(span, refs) for span in trace.spans]
+    details = [_detail(span, refs) for span in trace.spans]
+    spans = [{name: getattr(span, name) for name in _SPAN_PLAIN} for span in trace.spans]
     messages = [_message_row(p, message, first_seq.get(p), refs) for p, message in enumerate(trace.messages)]
     logs = [
         {"span_id": log.span_id, "holds_gold": int(log.holds_gold), "body": compress(dump(log.body), level=3)}
@@ -45,18 +48,17 @@ def pack(trace: Trace, *, known_texts: set[str] | None = None) -> Packed:
         {"position": n, "body": dump(asdict(e)).decode(), "matched": None if e.matched is None else int(e.matched)}
         for n, e in enumerate(trace.expected_events)
     ]
-    known = known_texts or set()
-    texts = {key: (len(value), compress(value.encode())) for key, value in refs.texts.items() if key not in known}
     return Packed(
         trace_id=trace.trace_id,
-        digest=_digest(spans, messages, trace),
+        digest=_digest(spans, details, messages, trace),
         source=_source_row(trace),
         trace=_trace_row(trace),
         spans=spans,
         messages=messages,
         logs=logs,
         expected_events=expected,
-        texts=texts,
+        details=_detail_rows(details),
+        texts=list(packs(refs.texts, known_texts or set())),
         documents=list(_documents(trace, first_seq)),
     )
 
@@ -80,8 +82,8 @@ _SPAN_PLAIN = (
 )  # fmt: skip
 
 
-def _span_row(span: Span, refs: TextRefs) -> Row:
-    row: Row = {name: getattr(span, name) for name in _SPAN_PLAIN}
+def _detail(span: Span, refs: TextRefs) -> bytes:
+    """JSON of the columns that are not in the span's own row."""
     detail: dict[str, Json] = {
         name: refs.text(getattr(span, name))
         for name in ("input", "output", "status_message", "tool_arguments", "tool_call_id")
@@ -92,8 +94,15 @@ def _span_row(span: Span, refs: TextRefs) -> Row:
     detail["links"] = [refs.json(link) for link in span.links]
     detail["attributes"] = {key: refs.json(value) for key, value in span.attributes.items()}
     detail["warnings"] = list(span.warnings)
-    row["detail"] = dump({key: value for key, value in detail.items() if value not in (None, [], {})})
-    return row
+    return dump({key: value for key, value in detail.items() if value not in (None, [], {})})
+
+
+def _detail_rows(details: Sequence[bytes]) -> list[Row]:
+    """Details of DETAILS spans a row: alike as they are, they compress well together."""
+    return [
+        {"first_seq": at, "body": compress(b"[" + b",".join(details[at : at + DETAILS]) + b"]")}
+        for at in range(0, len(details), DETAILS)
+    ]
 
 
 def _message_row(position: int, message: Message, first_seq: int | None, refs: TextRefs) -> Row:
@@ -111,19 +120,15 @@ def _message_row(position: int, message: Message, first_seq: int | None, refs: T
     }
 
 
-def _digest(spans: Sequence[Row], messages: Sequence[Row], trace: Trace) -> str:
-    content = [spans_without_detail(spans), messages, trace.attributes, trace.goal, trace.final_answer]
+def _digest(spans: Sequence[Row], details: Sequence[bytes], messages: Sequence[Row], trace: Trace) -> str:
+    content = [spans, messages, trace.attributes, trace.goal, trace.final_answer]
     state = blake2b(dump(content), digest_size=16)
-    for row in spans:
-        state.update(row["detail"])
+    for detail in details:
+        state.update(detail)
     state.update(dump([[log.span_id, log.body] for log in trace.logs]))
     state.update(dump([asdict(e) for e in trace.expected_events]))
     state.update(dump(asdict(trace.outcome) if trace.outcome is not None else None))
     return state.hexdigest()
-
-
-def spans_without_detail(spans: Iterable[Row]) -> list[Row]:
-    return [{key: value for key, value in row.items() if key != "detail"} for row in spans]
 
 
 def _source_row(trace: Trace) -> Row:

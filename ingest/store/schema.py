@@ -85,9 +85,23 @@ span = Table(
     Column("reasoning_tokens", BigInteger),
     Column("turn", Integer),
     Column("step", Integer),
-    Column("detail", LargeBinary, nullable=False, comment="JSON: the remaining columns; long texts by reference"),
     Index("ix_span_trace_key_seq", "trace_key", "seq", unique=True),
     Index("ix_span_span_id", "span_id"),
+)
+
+span_detail = Table(
+    "span_detail",
+    metadata,
+    Column("trace_key", ForeignKey("trace.trace_key"), primary_key=True),
+    Column("first_seq", Integer, primary_key=True, comment="the first of the spans that this row holds"),
+    Column("body", LargeBinary, nullable=False, comment="JSON list, zstd: a span's remaining columns each"),
+)
+
+text_pack = Table(
+    "text_pack",
+    metadata,
+    Column("pack_key", Integer, primary_key=True),
+    Column("body", LargeBinary, nullable=False, comment="texts one after another, UTF-8, zstd"),
 )
 
 text = Table(
@@ -95,8 +109,9 @@ text = Table(
     metadata,
     Column("text_key", Integer, primary_key=True),
     Column("hash", LargeBinary(16), nullable=False, unique=True),
-    Column("length", Integer, nullable=False, comment="code points"),
-    Column("body", LargeBinary, nullable=False, comment="UTF-8, zstd"),
+    Column("pack_key", ForeignKey("text_pack.pack_key"), nullable=False),
+    Column("start", Integer, nullable=False, comment="bytes into the pack"),
+    Column("size", Integer, nullable=False, comment="bytes"),
 )
 
 message = Table(
@@ -131,4 +146,3 @@ expected_event = Table(
     Column("body", Text, nullable=False, comment="JSON of an oracle event"),
     Column("matched", Integer, comment="1 matched, empty unknown"),
 )
-

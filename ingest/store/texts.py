@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from hashlib import blake2b
+from typing import NamedTuple
 
 import orjson
 import zstandard
@@ -13,7 +14,8 @@ from ingest.trace import Json
 
 LONG = 256  # characters
 TEXT_REF, JSON_REF, ESCAPE = "$text", "$json", "$plain"
-_LEVEL = 9
+PACK = 256 * 1024  # bytes of text in a pack, about
+_LEVEL, _TEXT_LEVEL = 3, 6
 _local = threading.local()
 
 
@@ -93,6 +95,32 @@ def reference(value: Json) -> str | None:
         if key in {TEXT_REF, JSON_REF} and isinstance(inner, str):
             return inner
     return None
+
+
+class TextPack(NamedTuple):
+    """Texts compressed together: the body, and `(hash, start, size)` of each in bytes of what it unpacks to."""
+
+    body: bytes
+    texts: tuple[tuple[str, int, int], ...]
+
+
+def packs(texts: Mapping[str, str], known: Container[str]) -> Iterator[TextPack]:
+    """The texts that are not `known` in packs: neighbours in a trace repeat each other, and compress well together."""
+    parts: list[bytes] = []
+    places: list[tuple[str, int, int]] = []
+    at = 0
+    for key, value in texts.items():
+        if key in known:
+            continue
+        encoded = value.encode()
+        parts.append(encoded)
+        places.append((key, at, len(encoded)))
+        at += len(encoded)
+        if at >= PACK:
+            yield TextPack(compress(b"".join(parts), level=_TEXT_LEVEL), tuple(places))
+            parts, places, at = [], [], 0
+    if parts:
+        yield TextPack(compress(b"".join(parts), level=_TEXT_LEVEL), tuple(places))
 
 
 def _looks_like_reference(value: Mapping[str, Json]) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, func, insert, select
 
@@ -13,6 +13,7 @@ from ingest.store.pack import Packed, Row
 
 StoredAs = Literal["new", "duplicate"]
 _KEYS_A_QUERY = 5000
+T = TypeVar("T")
 
 
 class StoreError(Exception):
@@ -50,7 +51,11 @@ def write(connection: Connection, packed: Packed) -> Stored:
     )
     _insert_spans(connection, packed, trace_key)
     _insert_messages(connection, packed, trace_key)
-    for table, rows in ((schema.log, packed.logs), (schema.expected_event, packed.expected_events)):
+    for table, rows in (
+        (schema.span_detail, packed.details),
+        (schema.log, packed.logs),
+        (schema.expected_event, packed.expected_events),
+    ):
         if rows:
             connection.execute(insert(table), [{**row, "trace_key": trace_key} for row in rows])
     return Stored(packed.trace_id, "new", len(packed.spans))
@@ -92,17 +97,20 @@ def _insert_messages(connection: Connection, packed: Packed, trace_key: int) -> 
 
 
 def _text_keys(connection: Connection, packed: Packed) -> dict[str, int]:
-    """Key of every text of the trace; new texts are inserted."""
-    wanted = {row["content_hash"] for row in packed.messages if row["content_hash"]} | packed.texts.keys()
-    known = known_text_keys(connection, wanted)
-    new = [key for key in packed.texts if key not in known]
-    if new:
-        rows = [
-            {"hash": bytes.fromhex(key), "length": packed.texts[key][0], "body": packed.texts[key][1]} for key in new
-        ]
-        connection.execute(insert(schema.text), rows)
-        known |= known_text_keys(connection, new)
-    return known
+    """Key of every text that a message needs; new texts are inserted, in their packs."""
+    brought = [key for pack in packed.texts for key, _, _ in pack.texts]
+    known = known_text_keys(connection, brought)
+    for pack in packed.texts:
+        new = [place for place in pack.texts if place[0] not in known]
+        if new:
+            pack_key = _insert_one(connection, schema.text_pack, {"body": pack.body})
+            rows = [
+                {"hash": bytes.fromhex(key), "pack_key": pack_key, "start": start, "size": size}
+                for key, start, size in new
+            ]
+            connection.execute(insert(schema.text), rows)
+    needed = {row["content_hash"] for row in packed.messages if row["content_hash"]}
+    return known_text_keys(connection, needed)
 
 
 def known_text_keys(connection: Connection, hashes: Iterable[str]) -> dict[str, int]:
@@ -114,5 +122,5 @@ def known_text_keys(connection: Connection, hashes: Iterable[str]) -> dict[str, 
     return found
 
 
-def chunks(items: Sequence[bytes], size: int) -> Iterable[Sequence[bytes]]:
+def chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
     return (items[at : at + size] for at in range(0, len(items), size))

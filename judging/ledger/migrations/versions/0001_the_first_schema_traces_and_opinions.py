@@ -230,13 +230,10 @@ def upgrade() -> None:
         sa.UniqueConstraint("digest", name=op.f("uq_source_digest")),
     )
     op.create_table(
-        "text",
-        sa.Column("text_key", sa.Integer(), nullable=False),
-        sa.Column("hash", sa.LargeBinary(length=16), nullable=False),
-        sa.Column("length", sa.Integer(), nullable=False, comment="code points"),
-        sa.Column("body", sa.LargeBinary(), nullable=False, comment="UTF-8, zstd"),
-        sa.PrimaryKeyConstraint("text_key", name=op.f("pk_text")),
-        sa.UniqueConstraint("hash", name=op.f("uq_text_hash")),
+        "text_pack",
+        sa.Column("pack_key", sa.Integer(), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="texts one after another, UTF-8, zstd"),
+        sa.PrimaryKeyConstraint("pack_key", name=op.f("pk_text_pack")),
     )
     op.create_table(
         "cell",
@@ -299,6 +296,17 @@ def upgrade() -> None:
     with op.batch_alter_table("queue_item", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_queue_item_queue_key"), ["queue_key"], unique=False)
 
+    op.create_table(
+        "text",
+        sa.Column("text_key", sa.Integer(), nullable=False),
+        sa.Column("hash", sa.LargeBinary(length=16), nullable=False),
+        sa.Column("pack_key", sa.Integer(), nullable=False),
+        sa.Column("start", sa.Integer(), nullable=False, comment="bytes into the pack"),
+        sa.Column("size", sa.Integer(), nullable=False, comment="bytes"),
+        sa.ForeignKeyConstraint(["pack_key"], ["text_pack.pack_key"], name=op.f("fk_text_pack_key")),
+        sa.PrimaryKeyConstraint("text_key", name=op.f("pk_text")),
+        sa.UniqueConstraint("hash", name=op.f("uq_text_hash")),
+    )
     op.create_table(
         "trace",
         sa.Column("trace_key", sa.Integer(), nullable=False),
@@ -451,9 +459,6 @@ def upgrade() -> None:
         sa.Column("reasoning_tokens", sa.BigInteger(), nullable=True),
         sa.Column("turn", sa.Integer(), nullable=True),
         sa.Column("step", sa.Integer(), nullable=True),
-        sa.Column(
-            "detail", sa.LargeBinary(), nullable=False, comment="JSON: the remaining columns; long texts by reference"
-        ),
         sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_span_trace_key")),
         sa.PrimaryKeyConstraint("span_key", name=op.f("pk_span")),
     )
@@ -461,6 +466,14 @@ def upgrade() -> None:
         batch_op.create_index("ix_span_span_id", ["span_id"], unique=False)
         batch_op.create_index("ix_span_trace_key_seq", ["trace_key", "seq"], unique=True)
 
+    op.create_table(
+        "span_detail",
+        sa.Column("trace_key", sa.Integer(), nullable=False),
+        sa.Column("first_seq", sa.Integer(), nullable=False, comment="the first of the spans that this row holds"),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="JSON list, zstd: a span's remaining columns each"),
+        sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_span_detail_trace_key")),
+        sa.PrimaryKeyConstraint("trace_key", "first_seq", name=op.f("pk_span_detail")),
+    )
     op.create_table(
         "citation",
         sa.Column("citation_key", sa.Integer(), nullable=False),
@@ -531,6 +544,7 @@ def downgrade() -> None:
 
     op.drop_table("finding_review")
     op.drop_table("citation")
+    op.drop_table("span_detail")
     with op.batch_alter_table("span", schema=None) as batch_op:
         batch_op.drop_index("ix_span_trace_key_seq")
         batch_op.drop_index("ix_span_span_id")
@@ -551,6 +565,7 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_trace_source_key"))
 
     op.drop_table("trace")
+    op.drop_table("text")
     with op.batch_alter_table("queue_item", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_queue_item_queue_key"))
 
@@ -560,7 +575,7 @@ def downgrade() -> None:
         batch_op.drop_index("ix_cell_run_key_state")
 
     op.drop_table("cell")
-    op.drop_table("text")
+    op.drop_table("text_pack")
     op.drop_table("source")
     op.drop_table("setting")
     with op.batch_alter_table("score_label", schema=None) as batch_op:
