@@ -27,8 +27,8 @@ def derive_goal(spans: Sequence[Span], messages: Sequence[Message]) -> str | Non
 def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> str | None:
     """The output of the topmost agent, else the argument of its last final-answer tool, else of the last model call.
 
-    An agent that failed has no output; then what it handed to the tool is the answer, and where there is
-    neither, None: the last words of a model that was cut off are no answer.
+    An agent that failed has no output: then what it handed to the tool is the answer. The last words of a
+    model count only where the run ended well and its root is in the trace; else None.
     """
     agent = topmost_agent(spans)
     if agent is not None and (said := _output(agent, messages)) is not None:
@@ -39,7 +39,7 @@ def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> s
             answer = _final_argument(span.tool_arguments)
             if answer is not None:
                 return answer
-    if agent is not None or not spans:
+    if not spans or spans[0].parent_span_id is not None or "ERROR" in (spans[0].status, agent and agent.status):
         return None
     return _output(spans[0], messages) or _last_words(spans, messages)
 

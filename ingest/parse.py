@@ -26,6 +26,10 @@ _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
+_BARE: tuple[tuple[str, int, int], ...] = (
+    ("utf-16-le", 2, 0), ("utf-16-be", 2, 1), ("utf-32-le", 4, 0), ("utf-32-be", 4, 3),
+)  # fmt: skip
+"""Encodings without byte order mark: bytes a character, and which of them an ASCII character fills."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -154,10 +158,11 @@ def to_utf8(data: bytes) -> tuple[bytes, tuple[str, ...]]:
             if encoding == "utf-8":
                 return data[len(bom) :], ()
             return _decoded(data[len(bom) :], encoding)
-    if len(data) >= 4 and data[0] and not data[1]:
-        return _decoded(data, "utf-32-le" if not data[2] else "utf-16-le")
-    if len(data) >= 4 and not data[0] and (data[1] or data[3]):
-        return _decoded(data, "utf-32-be" if not data[1] else "utf-16-be")
+    for encoding, width, place in _BARE:
+        unit = data[: 2 * width]
+        zeros = all(not byte for index, byte in enumerate(unit) if index % width != place)
+        if len(unit) == 2 * width and zeros and unit[place] in b'{[" \t\r\n' and unit[width + place]:
+            return _decoded(data, encoding)
     return data, ()
 
 

@@ -18,7 +18,7 @@ from typing import IO, Protocol, cast
 
 import zstandard
 
-from ingest.formats import trail
+from ingest.formats import otel_sdk, otlp, trail
 from ingest.head import Head, rejected
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
@@ -60,7 +60,7 @@ class BundleFormat(Format, Protocol):
     def read_bundle(self, sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]: ...
 
 
-READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail,))
+READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail, otlp, otel_sdk))
 """Every format, the more particular first."""
 
 

@@ -7,7 +7,7 @@ from typing import Protocol, cast
 
 from ingest.conventions import openinference, smolagents
 from ingest.conventions.agents import name_agents
-from ingest.conventions.context import Context
+from ingest.conventions.context import Context, SpanLog
 from ingest.conventions.evicted import rebuild_heads
 from ingest.messages import MessageTable
 from ingest.trace import SpanDraft
@@ -25,12 +25,14 @@ CONVENTIONS: tuple[Convention, ...] = cast("tuple[Convention, ...]", (openinfere
 """Asked in this order; a column that one has filled is not touched by the next."""
 
 
-def translate(drafts: Sequence[SpanDraft], messages: MessageTable) -> None:
+def translate(drafts: Sequence[SpanDraft], messages: MessageTable, *, logs: Sequence[SpanLog] = ()) -> None:
     """Fill the columns of a trace's drafts from their attributes, in every dialect, and name the agents.
 
     `draft.attributes` holds the source's attributes before and, after, those that became no column.
     """
     context = Context(messages)
+    for log in sorted(logs, key=lambda log: log.time or 0):
+        context.logs.setdefault(log.span_id, []).append(log)
     for draft in drafts:
         context.begin(draft)
         for convention in CONVENTIONS:

@@ -16,11 +16,31 @@ class Gap:
     said: dict[int, Message]
 
 
+@dataclass(kw_only=True, slots=True)
+class SpanLog:
+    """A log record beside a span. A dialect that turns its body into a message takes it out (`body` None)."""
+
+    trace_id: str
+    span_id: str
+    event_name: str
+    time: int | None
+    body: Json
+    attributes: dict[str, Json]
+    rest: dict[str, Json]
+
+    def as_json(self) -> dict[str, Json]:
+        """The record as it is kept in `Trace.logs`."""
+        held: dict[str, Json] = {"event_name": self.event_name, "time": self.time, "body": self.body}
+        held["attributes"] = self.attributes
+        return {key: item for key, item in {**self.rest, **held}.items() if item not in (None, "", {})}
+
+
 @dataclass(slots=True)
 class Context:
     """The state of one trace's translation."""
 
     messages: MessageTable
+    logs: dict[str, list[SpanLog]] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
     attribute_count: int = 0
     _plain: dict[tuple[str | None, str | None], Message] = field(default_factory=dict)

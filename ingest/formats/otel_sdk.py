@@ -1,0 +1,194 @@
+"""The OpenTelemetry SDK's own JSON: `span.to_json()` a line, and what its console exporters print.
+
+Log records (`LogRecord.to_json()`) in the same stream, or in the file beside it, are joined to their spans.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import cast
+
+from ingest import times
+from ingest.conventions.context import SpanLog
+from ingest.formats.otel import Found, kind_name, parent_or_none, traces
+from ingest.formats.spans import kept, kept_dict, status_of
+from ingest.head import Head, rejected
+from ingest.parse import json_text, parse_documents
+from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+
+NAME = "otel_sdk"
+
+_SPAN_MARKS = frozenset({"context", "parent_id", "start_time"})
+_LOG_MARKS = frozenset({"body", "severity_number", "observed_timestamp"})
+_SPAN_KEYS = frozenset({
+    "name", "context", "kind", "parent_id", "start_time", "end_time", "status", "attributes", "events", "links",
+    "resource", "instrumentation_scope", "scope", "instrumentation_info",
+})  # fmt: skip
+_LOG_KEYS = frozenset({"trace_id", "span_id", "event_name", "timestamp", "observed_timestamp", "body", "attributes"})
+
+
+def sniff(head: Head) -> bool:
+    """A span's `context` and `parent_id`, or a log record's `severity_number`, at the start of the file."""
+    return head.keys >= _SPAN_MARKS or (head.keys >= _LOG_MARKS and "span_id" in head.keys)
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the stream; lines that cannot be read are rejected by number."""
+    yield from read_bundle((source,))
+
+
+def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
+    """Files that differ in `.spans.` and `.logs.` alone belong together."""
+    present = set(names)
+    pairs: list[tuple[str, ...]] = []
+    for name in names:
+        head, mark, tail = name.rpartition(".spans.")
+        if mark and f"{head}.logs.{tail}" in present:
+            pairs.append((name, f"{head}.logs.{tail}"))
+    return pairs
+
+
+def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
+    """The traces of the first file, with the log records of all."""
+    found = Found()
+    for source in sources:
+        for document in parse_documents(source.data):
+            found.warnings.extend(document.warnings)
+            try:
+                if document.error is not None:
+                    raise document.error
+                _take(document.value, found, document.place)
+            except IngestError as error:
+                yield rejected(source.file, error)
+    if found.spans or found.logs:
+        yield from traces(found, format=NAME, source=sources[0])
+
+
+def _take(value: Json, found: Found, place: str) -> None:
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict) and isinstance(item.get("context"), dict):
+            _take_span(item, cast("dict[str, Json]", item["context"]), found)
+        elif isinstance(item, dict) and "body" in item and "trace_id" in item:
+            _take_log(item, found)
+        else:
+            raise IngestError(
+                f"neither a span nor a log record of the SDK: {json_text(item)[:80]}",
+                place=place,
+                remedy="a span has a context with trace_id and span_id",
+            )
+
+
+def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -> None:
+    given = value.get("attributes")
+    draft = SpanDraft(span_id="", attributes=kept_dict(given) if isinstance(given, dict) else {})
+    if given is not None and not isinstance(given, dict):
+        draft.attributes["attributes"] = kept(given)
+    draft.span_id = _id(context.get("span_id")) or f"unnamed-{len(found.spans) + 1}"
+    if not context.get("span_id"):
+        draft.warnings.append(f"no_span_id: called {draft.span_id}")
+    draft.parent_span_id = parent_or_none(_id(value.get("parent_id")))
+    name = value.get("name")
+    draft.name = name if isinstance(name, str) else ("" if name is None else json_text(name))
+    draft.start_time = _time(draft, value, "start_time")
+    draft.end_time = _time(draft, value, "end_time")
+    _status(draft, value.get("status"))
+    draft.events = [_event(item) for item in _dicts(value.get("events"))]
+    draft.links = [_link(item) for item in _dicts(value.get("links"))]
+    _otel(draft, value, context)
+    found.spans.append((_id(context.get("trace_id")) or "unnamed", draft))
+
+
+def _otel(draft: SpanDraft, value: dict[str, Json], context: dict[str, Json]) -> None:
+    attributes = draft.attributes
+    if value.get("kind") is not None:
+        attributes["otel.kind"] = kind_name(value["kind"])
+    state = context.get("trace_state")
+    if state and state != "[]":
+        attributes["otel.trace_state"] = kept(state)
+    scope = value.get("instrumentation_scope") or value.get("scope") or value.get("instrumentation_info")
+    if scope:
+        attributes["otel.scope"] = kept(scope)
+    resource = value.get("resource")
+    if isinstance(resource, dict):
+        held = resource.get("attributes")
+        if held:
+            attributes["otel.resource"] = kept(held)
+        rest = {key: item for key, item in resource.items() if key != "attributes" and item}
+        attributes.update({f"otel.resource.{key}": kept(item) for key, item in rest.items()})
+    elif resource is not None:
+        attributes["otel.resource"] = kept(resource)
+    others = {key: item for key, item in context.items() if key not in ("trace_id", "span_id", "trace_state")}
+    others.update({key: item for key, item in value.items() if key not in _SPAN_KEYS})
+    for key, item in others.items():
+        attributes.setdefault(f"otel.{key}", kept(item))
+
+
+def _status(draft: SpanDraft, status: Json) -> None:
+    if not isinstance(status, dict):
+        draft.status = status_of(draft, status, "otel.status")
+        return
+    draft.status = status_of(draft, status.get("status_code"), "otel.status_code")
+    message = status.get("description")
+    draft.status_message = message if isinstance(message, str) and message else None
+
+
+def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
+    given = value.get(key)
+    moment = times.from_any(given)
+    if moment is None and given is not None:
+        draft.attributes[f"otel.{key}"] = kept(given)
+        draft.warnings.append(f"unreadable_time: {key} {given!r:.60}")
+    return moment
+
+
+def _event(value: dict[str, Json]) -> dict[str, Json]:
+    moment = times.from_any(value.get("timestamp"))
+    event: dict[str, Json] = {
+        "name": value.get("name"),
+        "time": moment,
+        "attributes": kept(value.get("attributes") or {}),
+    }
+    for key, item in value.items():
+        if key not in ("name", "timestamp", "attributes") or (key == "timestamp" and moment is None):
+            event[key] = kept(item)
+    return event
+
+
+def _link(value: dict[str, Json]) -> dict[str, Json]:
+    context = value.get("context")
+    link: dict[str, Json] = {"attributes": kept(value.get("attributes") or {})}
+    if isinstance(context, dict):
+        link.update({key: kept(item) for key, item in context.items() if key != "trace_state" or item != "[]"})
+    for key, item in value.items():
+        if key not in ("context", "attributes"):
+            link[key] = kept(item)
+    return link
+
+
+def _take_log(value: dict[str, Json], found: Found) -> None:
+    held = value.get("attributes")
+    attributes = kept_dict(held) if isinstance(held, dict) else {}
+    named = value.get("event_name") or attributes.get("event.name")
+    found.logs.append(
+        SpanLog(
+            trace_id=_id(value.get("trace_id")) or "",
+            span_id=_id(value.get("span_id")) or "",
+            event_name=named if isinstance(named, str) else "",
+            time=times.from_any(value.get("timestamp")) or times.from_any(value.get("observed_timestamp")),
+            body=kept(value.get("body")),
+            attributes=attributes,
+            rest={key: kept(item) for key, item in value.items() if key not in _LOG_KEYS and item is not None},
+        )
+    )
+
+
+def _id(value: Json) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) else json_text(value)
+
+
+def _dicts(value: Json) -> list[dict[str, Json]]:
+    if not isinstance(value, list):
+        return [] if value is None else [{"value": value}]
+    return [item if isinstance(item, dict) else {"value": item} for item in value]

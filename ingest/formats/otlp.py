@@ -1,0 +1,363 @@
+"""OTLP: JSON (a request, or a request a line as the collector's file exporter writes) and protobuf.
+
+Fields: opentelemetry-proto, `trace/v1/trace.proto` and `logs/v1/logs.proto`; names in camelCase or snake_case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from ingest import times
+from ingest.conventions.context import SpanLog
+from ingest.formats.otel import Found, kind_name, parent_or_none, traces
+from ingest.formats.spans import kept, status_of
+from ingest.head import Head, rejected
+from ingest.parse import json_text, parse_documents
+from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+
+NAME = "otlp"
+
+_MARKS = frozenset({"resourceSpans", "resource_spans", "resourceLogs", "resource_logs"})
+_SPAN_KEYS = frozenset({
+    "traceId", "spanId", "parentSpanId", "traceState", "flags", "name", "kind", "startTimeUnixNano",
+    "endTimeUnixNano", "attributes", "events", "links", "status",
+})  # fmt: skip
+_LOG_KEYS = frozenset({"traceId", "spanId", "timeUnixNano", "observedTimeUnixNano", "eventName", "body", "attributes"})
+_NOT_SET = (None, "", 0, "0")
+
+
+def sniff(head: Head) -> bool:
+    """`resourceSpans` or `resourceLogs`, or bytes that decode as such a request."""
+    if head.start[:1] in (b"{", b"["):
+        return bool(_MARKS & head.keys)
+    return head.whole and _is_protobuf(head.data)
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the file: all its requests are read, then split by trace id."""
+    found = Found()
+    if source.data.lstrip()[:1] in (b"{", b"[") or not _is_protobuf(source.data):
+        for document in parse_documents(source.data):
+            found.warnings.extend(document.warnings)
+            try:
+                if document.error is not None:
+                    raise document.error
+                _take(document.value, found, document.place)
+            except IngestError as error:
+                yield rejected(source.file, error)
+    else:
+        for value in _from_protobuf(source.data):
+            _take(value, found, "")
+    if found.spans or found.logs:
+        yield from traces(found, format=NAME, source=source)
+
+
+def read_request(data: bytes, source: Source) -> Iterator[Trace | Rejected]:
+    """The traces of one OTLP/HTTP request body, protobuf or JSON."""
+    return read(Source(file=source.file, place=source.place, data=data))
+
+
+def _take(value: Json, found: Found, place: str) -> None:
+    for request in value if isinstance(value, list) else [value]:
+        if not isinstance(request, dict) or not _MARKS & request.keys():
+            raise IngestError(
+                "no resourceSpans in this OTLP request", place=place, remedy="export the spans as OTLP JSON"
+            )
+        for group in _objects(_get(request, "resourceSpans"), found, "resourceSpans"):
+            _take_resource(group, found, ("scopeSpans", "instrumentationLibrarySpans"), "spans")
+        for group in _objects(_get(request, "resourceLogs"), found, "resourceLogs"):
+            _take_resource(group, found, ("scopeLogs",), "logRecords")
+
+
+def _take_resource(group: dict[str, Json], found: Found, scopes: tuple[str, ...], items: str) -> None:
+    shared: dict[str, Json] = {}
+    resource = _get(group, "resource")
+    if isinstance(resource, dict):
+        held = _attributes(_get(resource, "attributes"))
+        if held:
+            shared["otel.resource"] = cast("Json", held)
+        shared.update(_others(resource, {"attributes"}, "otel.resource."))
+    shared.update(_others(group, {"resource", *scopes}, "otel.resource."))
+    for name in scopes:
+        for scope_group in _objects(_get(group, name), found, name):
+            own = dict(shared)
+            scope = _get(scope_group, "scope") or _get(scope_group, "instrumentationLibrary")
+            if isinstance(scope, dict) and (said := _scope(scope)):
+                own["otel.scope"] = cast("Json", said)
+            own.update(_others(scope_group, {"scope", "instrumentationLibrary", items, "spans"}, "otel.scope."))
+            for item in _objects(_get(scope_group, items), found, items):
+                if items == "spans":
+                    _take_span(item, own, found)
+                else:
+                    _take_log(item, own, found)
+
+
+def _scope(scope: dict[str, Json]) -> dict[str, Json]:
+    said: dict[str, Json] = {key: item for key, item in scope.items() if key != "attributes" and item not in _NOT_SET}
+    held = _attributes(_get(scope, "attributes"))
+    return {**said, "attributes": cast("Json", held)} if held else said
+
+
+def _take_span(value: dict[str, Json], shared: dict[str, Json], found: Found) -> None:
+    given = _get(value, "attributes")
+    draft = SpanDraft(span_id="", attributes=_attributes(given))
+    draft.span_id = _id(_get(value, "spanId")) or f"unnamed-{len(found.spans) + 1}"
+    if not _get(value, "spanId"):
+        draft.warnings.append(f"no_span_id: called {draft.span_id}")
+    draft.parent_span_id = parent_or_none(_id(_get(value, "parentSpanId")))
+    name = _get(value, "name")
+    draft.name = name if isinstance(name, str) else ("" if name is None else json_text(name))
+    draft.start_time = _time(draft, value, "startTimeUnixNano")
+    draft.end_time = _time(draft, value, "endTimeUnixNano")
+    _status(draft, _get(value, "status"))
+    draft.events = [_event(item) for item in _dicts(_get(value, "events"))]
+    draft.links = [_link(item) for item in _dicts(_get(value, "links"))]
+    _otel(draft, value)
+    draft.attributes.update(shared)
+    found.spans.append((_id(_get(value, "traceId")) or "unnamed", draft))
+
+
+def _otel(draft: SpanDraft, value: dict[str, Json]) -> None:
+    kind = _get(value, "kind")
+    if kind is not None:
+        draft.attributes["otel.kind"] = kind_name(kind)
+    for key, name in (("traceState", "otel.trace_state"), ("flags", "otel.flags")):
+        item = _get(value, key)
+        if item not in _NOT_SET:
+            draft.attributes[name] = kept(item)
+    rest = _others(value, set(_SPAN_KEYS), "otel.")
+    draft.attributes.update(rest)
+    for key, item in rest.items():
+        if key.startswith("otel.dropped"):
+            draft.warnings.append(f"dropped_by_tracer: {key.removeprefix('otel.')} {item}")
+
+
+def _status(draft: SpanDraft, status: Json) -> None:
+    if not isinstance(status, dict):
+        draft.status = status_of(draft, status, "otel.status")
+        return
+    draft.status = status_of(draft, _get(status, "code"), "otel.status_code")
+    message = _get(status, "message")
+    draft.status_message = message if isinstance(message, str) and message else None
+
+
+def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
+    """Microseconds; what stands below them, or cannot be read at all, is kept as it is."""
+    given = _get(value, key)
+    if given in _NOT_SET:
+        return None
+    moment = times.from_nanoseconds(given)
+    if moment is None:
+        moment = times.from_iso(given)
+        draft.attributes[f"otel.{_snake(key)}"] = kept(given)
+        if moment is None:
+            draft.warnings.append(f"unreadable_time: {key} {given!r:.60}")
+    elif (times.integer(given) or 0) % 1000:
+        draft.attributes[f"otel.{_snake(key)}"] = given
+    return moment
+
+
+def _event(value: dict[str, Json]) -> dict[str, Json]:
+    given = _get(value, "timeUnixNano")
+    event: dict[str, Json] = {
+        "name": _get(value, "name"),
+        "time": times.from_nanoseconds(given),
+        "attributes": cast("Json", _attributes(_get(value, "attributes"))),
+    }
+    if given not in _NOT_SET and (event["time"] is None or (times.integer(given) or 0) % 1000):
+        event["time_unix_nano"] = kept(given)
+    event.update(_others(value, {"name", "timeUnixNano", "attributes"}, ""))
+    return event
+
+
+def _link(value: dict[str, Json]) -> dict[str, Json]:
+    link: dict[str, Json] = {
+        "trace_id": _id(_get(value, "traceId")),
+        "span_id": _id(_get(value, "spanId")),
+        "attributes": cast("Json", _attributes(_get(value, "attributes"))),
+    }
+    link.update(_others(value, {"traceId", "spanId", "attributes"}, ""))
+    return link
+
+
+def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> None:
+    attributes = _attributes(_get(value, "attributes"))
+    named = _get(value, "eventName") or attributes.get("event.name")
+    moment = times.from_nanoseconds(_get(value, "timeUnixNano")) or times.from_nanoseconds(
+        _get(value, "observedTimeUnixNano")
+    )
+    found.logs.append(
+        SpanLog(
+            trace_id=_id(_get(value, "traceId")) or "",
+            span_id=_id(_get(value, "spanId")) or "",
+            event_name=named if isinstance(named, str) else "",
+            time=moment,
+            body=kept(_any_value(_get(value, "body"))),
+            attributes=attributes,
+            rest={**_others(value, set(_LOG_KEYS), ""), **shared},
+        )
+    )
+
+
+def _attributes(value: Json) -> dict[str, Json]:
+    """`[{"key", "value"}]` as an object; a plain object, as some tools write it, is taken as it is."""
+    if isinstance(value, dict):
+        return {key: kept(item) for key, item in value.items()}
+    held: dict[str, Json] = {}
+    for number, item in enumerate(value if isinstance(value, list) else []):
+        if not isinstance(item, dict) or not isinstance(item.get("key"), str):
+            held[f"otel.attribute.{number}"] = kept(item)
+            continue
+        key = cast("str", item["key"])
+        held[_free(key, held)] = kept(_any_value(item.get("value")))
+    if value is not None and not isinstance(value, list):
+        held["attributes"] = kept(value)
+    return held
+
+
+def _free(key: str, held: dict[str, Json]) -> str:
+    while key in held:
+        key += "'"
+    return key
+
+
+def _any_value(value: Json) -> Json:
+    """OTLP's AnyValue as plain JSON; int64 stands as text in OTLP JSON."""
+    if not isinstance(value, dict) or len(value) != 1:
+        return value if value != {} else None
+    ((kind, item),) = value.items()
+    match kind:
+        case "intValue" | "int_value":
+            number = times.integer(item)
+            return item if number is None else number
+        case "doubleValue" | "double_value" | "stringValue" | "string_value" | "boolValue" | "bool_value":
+            return item
+        case "bytesValue" | "bytes_value":
+            return item
+        case "arrayValue" | "array_value":
+            items = _get(item, "values") if isinstance(item, dict) else item
+            return [_any_value(one) for one in items] if isinstance(items, list) else []
+        case "kvlistValue" | "kvlist_value":
+            items = _get(item, "values") if isinstance(item, dict) else item
+            return cast("Json", _attributes(items))
+        case _:
+            return value
+
+
+def _get(value: dict[str, Json], key: str) -> Json:
+    """A field by its camelCase name, or by its snake_case name as protobuf's own JSON may have it."""
+    return value[key] if key in value else value.get(_SNAKE.get(key) or _snake(key))
+
+
+def _snake(key: str) -> str:
+    name = _SNAKE.get(key)
+    if name is None:
+        name = _SNAKE[key] = "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in key)
+    return name
+
+
+_SNAKE: dict[str, str] = {}
+
+
+def _id(value: Json) -> str | None:
+    if value is None or isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) else json_text(value)
+
+
+def _others(value: dict[str, Json], known: set[str], prefix: str) -> dict[str, Json]:
+    """Every field that is not known, under its snake_case name; fields that are not set stay out."""
+    names = known | {_snake(key) for key in known}
+    return {
+        f"{prefix}{_snake(key)}": kept(item) for key, item in value.items() if key not in names and item not in _NOT_SET
+    }
+
+
+def _dicts(value: Json) -> list[dict[str, Json]]:
+    if not isinstance(value, list):
+        return [] if value is None else [{"value": value}]
+    return [item if isinstance(item, dict) else {"value": item} for item in value]
+
+
+def _objects(value: Json, found: Found, name: str) -> list[dict[str, Json]]:
+    """The objects of a list; anything else in it is named in a warning, for it may have been a span."""
+    if value is None:
+        return []
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        if not isinstance(item, dict):
+            found.warnings.append(f"unreadable_span: {name} holds {item!r:.80}, not an object")
+    return [item for item in items if isinstance(item, dict)]
+
+
+def _is_protobuf(data: bytes) -> bool:
+    try:
+        return next(_from_protobuf(data), None) is not None
+    except IngestError:
+        return False
+
+
+def _from_protobuf(data: bytes) -> Iterator[dict[str, Json]]:
+    """The requests in these bytes: one, or several each after its length in four bytes, as the collector writes."""
+    for message in _messages(data):
+        request = ExportTraceServiceRequest()
+        logs = ExportLogsServiceRequest()
+        try:
+            request.ParseFromString(message)
+            if _has_spans(request):
+                yield _with_hex_ids(request)
+                continue
+            logs.ParseFromString(message)
+        except DecodeError as error:
+            raise IngestError(f"not an OTLP request: {error}", remedy="export it again as OTLP") from error
+        records = [record for group in logs.resource_logs for scope in group.scope_logs for record in scope.log_records]
+        if not records:
+            raise IngestError("an OTLP request with no span and no log record", remedy="export it again as OTLP")
+        yield _logs_with_hex_ids(logs)
+
+
+def _messages(data: bytes) -> list[bytes]:
+    if data[:1] == b"\n":
+        return [data]
+    parts, position = [], 0
+    while position < len(data):
+        size = int.from_bytes(data[position : position + 4], "big")
+        part = data[position + 4 : position + 4 + size]
+        if len(part) != size or part[:1] != b"\n":
+            raise IngestError("not an OTLP request", place=f"byte {position}", remedy="export it again as OTLP")
+        parts.append(part)
+        position += 4 + size
+    return parts
+
+
+def _has_spans(request: ExportTraceServiceRequest) -> bool:
+    spans = [span for group in request.resource_spans for scope in group.scope_spans for span in scope.spans]
+    return bool(spans) and all(len(span.span_id) == 8 for span in spans)
+
+
+def _with_hex_ids(request: ExportTraceServiceRequest) -> dict[str, Json]:
+    value = MessageToDict(request)
+    for group, held_group in zip(request.resource_spans, value["resourceSpans"], strict=True):
+        for scope, held_scope in zip(group.scope_spans, held_group.get("scopeSpans", []), strict=True):
+            for span, held in zip(scope.spans, held_scope.get("spans", []), strict=True):
+                held.update(
+                    traceId=span.trace_id.hex(), spanId=span.span_id.hex(), parentSpanId=span.parent_span_id.hex()
+                )
+                for link, held_link in zip(span.links, held.get("links", []), strict=True):
+                    held_link.update(traceId=link.trace_id.hex(), spanId=link.span_id.hex())
+    return cast("dict[str, Json]", value)
+
+
+def _logs_with_hex_ids(request: ExportLogsServiceRequest) -> dict[str, Json]:
+    value = MessageToDict(request)
+    for group, held_group in zip(request.resource_logs, value["resourceLogs"], strict=True):
+        for scope, held_scope in zip(group.scope_logs, held_group.get("scopeLogs", []), strict=True):
+            for record, held in zip(scope.log_records, held_scope.get("logRecords", []), strict=True):
+                held.update(traceId=record.trace_id.hex(), spanId=record.span_id.hex())
+    return cast("dict[str, Json]", value)
