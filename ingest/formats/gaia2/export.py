@@ -1,0 +1,219 @@
+"""One hf or gui file of ARE (`are_simulation_v1`) as typed values: definition, plan, what happened, the log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ingest.formats.gaia2.values import argument, mapping, number, sequence, text, word
+from ingest.trace import IngestError, Json
+
+VERSION = "are_simulation_v1"
+TOP_KEYS = ("world_logs", "apps", "events", "completed_events", "version", "context", "augmentation", "metadata")
+_EVENT_KEYS = frozenset(
+    {
+        "event_id",
+        "event_type",
+        "class_name",
+        "event_time",
+        "event_relative_time",
+        "event_time_comparator",
+        "dependencies",
+        "action",
+        "metadata",
+    }
+)
+_ACTION_KEYS = frozenset({"app", "function", "args", "operation_type", "action_id"})
+_METADATA_KEYS = frozenset({"return_value", "return_value_type", "exception", "exception_stack_trace"})
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Event:
+    """A planned or completed event. `event_time` is simulated seconds; `args` are parsed, by name."""
+
+    event_id: str | None
+    event_type: str | None
+    class_name: str | None
+    event_time: float | None
+    relative_time: float | None
+    comparator: str | None
+    depends_on: tuple[str, ...]
+    app: str | None
+    function: str | None
+    operation_type: str | None
+    action_id: str | None
+    args: Mapping[str, Json]
+    arg_types: Mapping[str, Json]
+    return_value: str | None
+    return_value_type: str | None
+    exception: str | None
+    stack_trace: str | None
+    raw: Mapping[str, Json]
+
+    @property
+    def rest(self) -> dict[str, Json]:
+        """What the source says of the event beside these fields."""
+        found = {key: value for key, value in self.raw.items() if key not in _EVENT_KEYS}
+        for part, known in (("action", _ACTION_KEYS), ("metadata", _METADATA_KEYS)):
+            inner = self.raw.get(part)
+            if isinstance(inner, dict):
+                found |= {f"{part}.{key}": value for key, value in inner.items() if key not in known}
+            elif inner is not None:
+                found[part] = inner
+        return found
+
+    @property
+    def is_oracle(self) -> bool:
+        return self.class_name == "OracleEvent"
+
+    @property
+    def is_condition(self) -> bool:
+        return self.event_type == "CONDITION"
+
+    @property
+    def is_message_to_user(self) -> bool:
+        return self.function == "send_message_to_user"
+
+    @property
+    def is_message_to_agent(self) -> bool:
+        return self.function == "send_message_to_agent"
+
+    @property
+    def tool_name(self) -> str:
+        return "__".join(part for part in (self.app, self.function) if part)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Export:
+    """An ARE export. `log` are the entries of `world_logs` as they stand (JSON texts); empty in hf files."""
+
+    definition: Mapping[str, Json]
+    simulation: Mapping[str, Json]
+    annotation: Mapping[str, Json]
+    runner_config: Mapping[str, Json]
+    planned: tuple[Event, ...]
+    completed: tuple[Event, ...]
+    log: tuple[Json, ...]
+    raw: Mapping[str, Json]
+
+    @property
+    def is_gui(self) -> bool:
+        return bool(self.log)
+
+    @property
+    def main_agent(self) -> str | None:
+        """The kind of the main agent ("default"); None in oracle runs, where no agent ran."""
+        return word(self.simulation.get("agent_id"))
+
+    @property
+    def model(self) -> str | None:
+        return word(self.simulation.get("model_id"))
+
+    @property
+    def sub_agent_model(self) -> str | None:
+        return word(self.runner_config.get("a2a_model"))
+
+    @property
+    def capability(self) -> str | None:
+        """The capability tested, in lower case: the run's config, else the scenario's first tag."""
+        tags = [tag for tag in sequence(self.definition.get("tags")) if isinstance(tag, str)]
+        name = word(self.definition.get("config")) or (tags[0] if tags else None)
+        return name.lower() if name else None
+
+    @property
+    def oracle(self) -> tuple[Event, ...]:
+        return tuple(event for event in self.planned if event.is_oracle)
+
+
+def looks_like_export(value: Json) -> bool:
+    return isinstance(value, dict) and "completed_events" in value and "metadata" in value
+
+
+def read_export(value: Json) -> Export:
+    """The export in a parsed JSON object. Raises `IngestError` where it lacks what every export has."""
+    top = _object(value, "the file")
+    metadata = _object(top.get("metadata"), "metadata")
+    definition = _object(metadata.get("definition"), "metadata.definition")
+    return Export(
+        definition=definition,
+        simulation=mapping(metadata.get("simulation")),
+        annotation=mapping(metadata.get("annotation")),
+        runner_config=mapping(metadata.get("runner_config")),
+        planned=tuple(_event(item, f"events[{n}]") for n, item in enumerate(_list(top, "events"))),
+        completed=tuple(
+            _event(item, f"completed_events[{n}]") for n, item in enumerate(_list(top, "completed_events"))
+        ),
+        log=tuple(_list(top, "world_logs")),
+        raw=top,
+    )
+
+
+def refuse_unrun(export: Export) -> None:
+    """A scenario that never ran is no trace. Raises `IngestError` for it."""
+    if not export.completed and not export.log:
+        raise IngestError(
+            f"scenario {word(export.definition.get('scenario_id'))!r} never ran: a plan, and no completed event",
+            place="completed_events",
+            remedy="this is a data-set row; run it with are-run or are-benchmark and give the trace files",
+        )
+
+
+def _object(value: Json, place: str) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        raise IngestError(
+            f"{place} should be an object and is {_kind(value)}",
+            place="" if place == "the file" else place,
+            remedy="export the run again with ARE (trace_dump_format hf or both)",
+        )
+    return value
+
+
+def _list(top: Mapping[str, Json], key: str) -> list[Json]:
+    value = top.get(key)
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise IngestError(
+            f"{key} should be a list and is {_kind(value)}", place=key, remedy="export the run again with ARE"
+        )
+    return value
+
+
+def _events(top: Mapping[str, Json], key: str) -> tuple[Event, ...]:
+    return tuple(_event(item, f"{key}[{number}]") for number, item in enumerate(_list(top, key)))
+
+
+def _event(value: Json, place: str) -> Event:
+    raw = _object(value, place)
+    action = mapping(raw.get("action"))
+    metadata = mapping(raw.get("metadata"))
+    args = [mapping(item) for item in sequence(action.get("args"))]
+    return Event(
+        event_id=word(raw.get("event_id")),
+        event_type=word(raw.get("event_type")),
+        class_name=word(raw.get("class_name")),
+        event_time=number(raw.get("event_time")),
+        relative_time=number(raw.get("event_relative_time")),
+        comparator=word(raw.get("event_time_comparator")),
+        depends_on=tuple(_ids(raw.get("dependencies"))),
+        app=word(action.get("app")),
+        function=word(action.get("function")),
+        operation_type=word(action.get("operation_type")),
+        action_id=word(action.get("action_id")),
+        args={text(item.get("name")) or "": argument(item.get("value"), item.get("value_type")) for item in args},
+        arg_types={text(item.get("name")) or "": item.get("value_type") for item in args},
+        return_value=text(metadata.get("return_value")),
+        return_value_type=word(metadata.get("return_value_type")),
+        exception=text(metadata.get("exception")),
+        stack_trace=text(metadata.get("exception_stack_trace")),
+        raw=raw,
+    )
+
+
+def _ids(value: Json) -> Iterable[str]:
+    return (item for item in sequence(value) if isinstance(item, str))
+
+
+def _kind(value: Json) -> str:
+    names = {dict: "an object", list: "a list", str: "text", bool: "true or false", type(None): "missing"}
+    return names.get(type(value), "a number")
