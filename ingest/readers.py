@@ -18,7 +18,7 @@ from typing import IO, Protocol, cast
 
 import zstandard
 
-from ingest.formats import otel_sdk, otlp, trail
+from ingest.formats import gaia2, otel_sdk, otlp, trail
 from ingest.head import Head, rejected
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
@@ -40,8 +40,9 @@ _log = logging.getLogger(__name__)
 class Format(Protocol):
     """What a module of `ingest/formats` offers.
 
-    It may add `bundles(names) -> Sequence[tuple[str, ...]]` (which files of a folder or archive are one input)
-    with `read_bundle(sources) -> Iterator[Trace | Rejected]`, and `READS_ARCHIVES = True` where a zip or
+    It may add `bundles(names) -> Sequence[tuple[str, ...]]` (which files of a folder or archive are one input;
+    a file may serve several) with `read_bundle(sources, beside) -> Iterator[Trace | Rejected]`, which gets
+    those of them that `sniff` knows and the names of all files of the input, and `READS_ARCHIVES = True` where a zip or
     the like is itself one input of this format.
     """
 
@@ -57,10 +58,10 @@ class BundleFormat(Format, Protocol):
 
     def bundles(self, names: Sequence[str]) -> Sequence[tuple[str, ...]]: ...
 
-    def read_bundle(self, sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]: ...
+    def read_bundle(self, sources: tuple[Source, ...], beside: Sequence[str]) -> Iterator[Trace | Rejected]: ...
 
 
-READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail, otlp, otel_sdk))
+READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail, gaia2, otlp, otel_sdk))
 """Every format, the more particular first."""
 
 
@@ -126,16 +127,22 @@ def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced
 
 
 def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[str]) -> Iterator[Trace | Rejected]:
+    beside = tuple(by_name)
     for names in reader.bundles([name for name in by_name if name not in taken]):
-        taken.update(names)
         sources = []
         for name in names:
             try:
-                sources.append(Source(file=name, data=by_name[name].load()))
+                data = by_name[name].load()
             except IngestError as error:
-                yield rejected(name, error)
+                if name not in taken:
+                    yield rejected(name, error)
+                taken.add(name)
+                continue
+            if recognise(data, name, (reader,)) is not None:
+                taken.add(name)
+                sources.append(Source(file=name, data=data))
         if sources:
-            yield from _guarded(names[0], lambda held=tuple(sources): reader.read_bundle(held))  # type: ignore[misc]
+            yield from _guarded(names[0], lambda held=tuple(sources): reader.read_bundle(held, beside))  # type: ignore[misc]
 
 
 def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
