@@ -10,7 +10,7 @@ from judging.checks.view import Thread, Turn, View
 
 END_TAG = re.compile(
     r"(?:\b(?:write|end|ends|finish|close|conclude|terminate|append|output)\b[^.\n]{0,60}?)"
-    r"['\"`]?(?:\\n)?(?P<tag><(?:/?end|stop|done|finish)\w*>)['\"`]?(?P<rest>[^.\n]{0,40})",
+    r"['\"`]?(?:\\n|\s)*(?P<tag><(?:/?end|stop|done|finish)\w*>)",
     re.IGNORECASE,
 )
 LIMIT = re.compile(

@@ -110,10 +110,14 @@ class Turn:
 
 @dataclass(frozen=True, kw_only=True)
 class Thread:
-    """One agent at work on one task: its turns in order. `tool_names` are the tools and agents it was offered."""
+    """One agent at work on one task: its turns in order. `tool_names` are the tools and agents it was offered.
+
+    `span` is the agent's own, None where the source has none; `in_tool` marks a model that a tool asks itself.
+    """
 
     agent: str | None
     span: Span | None
+    in_tool: bool
     turns: tuple[Turn, ...]
     tool_names: frozenset[str]
 
@@ -164,7 +168,8 @@ class View:
     def main(self) -> Thread | None:
         """The outermost agent's thread; without AGENT spans the thread with the most turns."""
         agents = [thread for thread in self.threads if thread.span is not None]
-        return agents[0] if agents else max(self.threads, key=lambda thread: len(thread.turns), default=None)
+        others = [thread for thread in self.threads if not thread.in_tool]
+        return agents[0] if agents else max(others, key=lambda thread: len(thread.turns), default=None)
 
     @cached_property
     def tool_spans(self) -> tuple[Span, ...]:
@@ -197,7 +202,7 @@ def is_plan(turn: Turn) -> bool:
     """A turn that was asked for a plan or calls itself one, does nothing else, and lists two steps or more."""
     if turn.acts or len(steps(turn.said)) < 2:
         return False
-    asked = turn.heard if turn.heard else turn.prompt[-1:]
+    asked = (*turn.heard, *turn.prompt[-1:])
     return announces_plan(turn.said) or any(
         _PLAN_REQUEST.search(message.content or "") for message in asked if message.role not in _OWN_ROLES - {"system"}
     )
@@ -232,7 +237,13 @@ class _Walk:
             if models:
                 head = spans[0] if spans[0].kind == "AGENT" else None
                 turns = tuple(self._turns(key, spans, models))
-                yield Thread(agent=spans[0].agent, span=head, turns=turns, tool_names=self._offered(spans, models))
+                yield Thread(
+                    agent=spans[0].agent,
+                    span=head,
+                    in_tool=key.startswith("tool:"),
+                    turns=turns,
+                    tool_names=self._offered(spans, models),
+                )
 
     def _parent(self, span: Span) -> Span | None:
         return self.place.get(span.parent_span_id) if span.parent_span_id is not None else None

@@ -1,0 +1,300 @@
+"""Each check on a run that breaks its rule and on one that keeps it; the verdicts; traces of any shape."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ingest.messages import MessageTable
+from ingest.trace import SPAN_KINDS, Source, SpanDraft, ToolCall, Trace
+from ingest.tree import assemble
+from judging.checks import CHECKS, checks_version, find, judge_offline
+from judging.reading import read
+from judging.records import DIMENSIONS, IMPACTS, Finding, Verdict
+from judging.taxonomy import dimensions_of, normalise
+from tests.judging.checks.runs import SYSTEM, Ran, Said, answer, plan, run, search
+
+TYPE_ERROR = "TypeError: visit_page() got an unexpected keyword argument 'link'"
+TAGGED = "Write a plan. After the last step write the '\n<end_plan>' tag and stop there."
+LIMITED = f"{SYSTEM}\nWhen you read a file, print at most 500 characters at a time."
+PRINTS_TASK = 'Thought: I will ask web_search for it.\nCode:\n```py\ntask = "Find it"\nprint(task)\n```'
+LETTERS = "Observation:\n" + "\n".join("Directory:") + "\n"
+
+
+def visit(arguments: str = '{"url": "a.example"}', *, output: str | None = "A page", error: str | None = None) -> Said:
+    back = f"Observation:\n{error or output}"
+    return Said(None, (ToolCall("visit_page", arguments),), (Ran("visit_page", arguments, output, error),), back=back)
+
+
+def code(text: str, *, thought: str = "Now I compute.", error: str | None = None, back: str = "42") -> Said:
+    return Said(f"Thought: {thought}\nCode:\n```py\n{text}\n```", step_error=error, back=error or back)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run that breaks the rule, the spans where, and a run that is near to it and keeps the rule."""
+
+    check: str
+    broken: Trace
+    at: tuple[str, ...]
+    kept: Trace
+
+
+CASES = (
+    Case("bad_arguments", run(visit('{"link": 1}', error=TYPE_ERROR), answer("1")), ("llm0",),
+         run(visit(error="no page"), answer("1"))),
+    Case("unparsable_action",
+         run(Said("I just talk.", step_error="Error in code parsing: no code block", back="Error in code parsing"),
+             answer("1")), ("llm1",),
+         run(code("1 / 0", error="ZeroDivisionError: division by zero"), answer("1"))),
+    Case("failed_action", run(code("1 / 0", error="ZeroDivisionError: division by zero"), answer("1")), ("llm1",),
+         run(code("1 / 1"), answer("1"))),
+    Case("failed_action",  # nothing of the agent follows: the action itself is cited
+         run(search("x"), code("1 / 0", error="ZeroDivisionError: division by zero")), ("llm1",),
+         run(search("x"), answer("1"))),
+    Case("unknown_tool", run(Said(None, (ToolCall("fly", "{}"),), step_error="Unknown tool fly", back="Unknown tool fly"),
+                             answer("1")), ("llm0",),
+         run(visit(error="page is gone"), answer("1"))),
+    Case("missing_file", run(code("open('a.pdf')", error="FileNotFoundError: No such file or directory: 'a.pdf'"),
+                             answer("1")), ("llm0",),
+         run(code("open('a.pdf')"), answer("1"))),
+    Case("tool_defect", run(visit(error="UnboundLocalError: cannot access local variable 'page'"), answer("1")), ("llm0",),
+         run(code("page", error="UnboundLocalError: cannot access local variable 'page'"), answer("1"))),
+    Case("model_call_failed", run(Said(None, model_error="overloaded_error"), answer("1")), ("llm0",),
+         run(search("x"), answer("1"))),
+    Case("model_call_failed",  # the framework's step names the failure, the span of the model says nothing
+         run(Said("", step_error="AgentGenerationError: Error in generating model output: overloaded")), ("llm0",),
+         run(Said("", step_error="ValueError: bad step"))),
+    Case("access_refused", run(visit(output="Title: Error 403\nPlease enable JS"), visit('{"url": "b"}'), answer("1")),
+         ("tool0",), run(visit(output="The page tells of 403 bridges"), answer("1"))),
+    Case("not_found", run(visit(output="404 Not Found"), answer("1")), ("tool0",),
+         run(visit(output="There are 404 islands"), answer("1"))),
+    Case("service_failed", run(visit(error="('Connection aborted.', RemoteDisconnected())"), answer("1")), ("tool0",),
+         run(visit(error="TypeError: no url"), answer("1"))),
+    Case("rate_limited", run(visit(output="HTTP 429: too many requests"), answer("1")), ("tool0",),
+         run(visit(output="429 pages in all"), answer("1"))),
+    Case("timed_out", run(visit(error="TimeoutError: 30 s"), answer("1")), ("tool0",),
+         run(visit(output="The timetable of the ferry"), answer("1"))),
+    Case("resource_exhausted",
+         run(code("loop()", error="Reached the max number of operations of 10000000"), answer("1")), ("llm1",),
+         run(code("loop()", error="ValueError: no loop"), answer("1"))),
+    Case("announced_call_missing", run(Said(PRINTS_TASK, back="Find it"), answer("1")), ("llm0",),
+         run(Said(PRINTS_TASK.replace("print(task)", "print(web_search(task))"), ran=(Ran("web_search", output="x"),)),
+             answer("1"))),
+    Case("missing_call_unnoticed",
+         run(Said(PRINTS_TASK, back="Find it"), Said(PRINTS_TASK + " ", back="Find it"), answer("1")), ("llm1",),
+         run(Said(PRINTS_TASK, back="Find it"), search("it"), answer("1"))),
+    Case("repeated_call", run(search("x"), visit(), search("x"), answer("1")), ("tool2",),
+         run(search("x"), search("y"), answer("1"))),
+    Case("stubborn_retry", run(*(visit(f'{{"page": {n}}}', error="no page") for n in range(3)), answer("1")), ("tool2",),
+         run(visit(error="no page"), visit('{"page": 1}', error="no page"), search("x"), visit(error="no page"))),
+    Case("searching_in_circles",
+         run(search("length of the North Bridge"), search("North Bridge length"), search("the North Bridge length m"),
+             answer("1")), ("tool2",),
+         run(search("length of the North Bridge"), search("who built it"), search("year of opening"), answer("1"))),
+    Case("text_taken_for_list",
+         run(code("for item in tree:\n    print(item)", back=LETTERS), answer("1")), ("llm1",),
+         run(code("print(tree)", back="Observation:\nDirectory:\n  a\n  b\n"), answer("1"))),
+    Case("skipped_plan", run(plan("Search for the bridge.", "Read its length."), answer("310")), ("llm1",),
+         run(plan("Search for the bridge.", "Read its length."), search("bridge"), answer("310"))),
+    Case("no_tool_chosen", run(plan("Search for the bridge.", "Read its length."), code("x = 310"), answer("310")),
+         ("llm1",), run(plan("Search for the bridge.", "Read its length."), code("x = 1"), search("y"), answer("310"))),
+    Case("plan_given_up",
+         run(plan("Search for it.", "Answer."), search("x", error="no result"),
+             Said("The search failed, so I compute it instead.\n```py\nx = 1\n```"), answer("1")), ("llm2",),
+         run(plan("Search for it.", "Answer."), search("x", error="no result"), search("y"), answer("1"))),
+    Case("same_plan_again",
+         run(plan("Search for it.", "Answer."), search("x", error="no result"), plan("Search for it.", "Answer."),
+             answer("1")), ("llm2",),
+         run(plan("Search for it.", "Answer."), search("x"), plan("Visit the page that was found.", "Read and answer."),
+             answer("1"))),
+    Case("missing_end_tag",
+         run(Said("1. Search.\n2. Answer.", ask=TAGGED), search("x"), answer("1")), ("llm0",),
+         run(Said("1. Search.\n2. Answer.\n<end_plan>", ask=TAGGED), search("x"), answer("1"))),
+    Case("output_over_limit", run(code("print(text[:1000])"), answer("1"), system=LIMITED), ("llm0",),
+         run(code("print(text[:500])", back="x" * 5000), answer("1"), system=LIMITED)),
+    Case("output_over_limit",  # no slice at all: the long output is cited where the agent reads it
+         run(code("print(text)", back="x" * 5000), answer("1"), system=LIMITED), ("llm1",),
+         run(code("print(text)", back="x" * 5000), answer("1"))),
+    Case("answer_punctuated",
+         run(Said("FINAL ANSWER: twelve.", ask="Don't output any final sentence punctuation such as '.'")), ("llm0",),
+         run(Said("FINAL ANSWER: twelve", ask="Don't output any final sentence punctuation such as '.'"))),
+    Case("unsupported_answer", run(answer("310", "I recall that it is 310 m long.")), ("llm0",),
+         run(search("x"), answer("310", "I recall the result: it is 310 m long."))),
+    Case("unsupported_answer",  # a made-up result is none, even after calls that worked
+         run(search("x"), answer("310", "I will simulate the length.")), ("llm1",),
+         run(search("x"), answer("310", "The page says 310 m."))),
+    Case("claimed_check", run(answer("310", "Careful research confirmed 310 m.")), ("llm0",),
+         run(search("x"), answer("310", "Careful research confirmed 310 m."))),
+    Case("answer_on_failures", run(search("x", error="no result"), answer("310")), ("llm1",),
+         run(search("x", error="no result"), search("y"), answer("310"))),
+    Case("gives_up", run(search("x"), answer("Unable to determine")), ("llm1",), run(search("x"), answer("310"))),
+    Case("no_answer", run(search("x"), visit(), final_answer=None), ("llm1",), run(search("x"), visit())),
+    Case("empty_model_answer", run(Said(""), answer("1")), ("llm0",), run(search("x"), answer("1"))),
+    Case("out_of_steps", run(search("x"), Said("So far I have nothing.", ask="Reached max steps.")), ("llm1",),
+         run(search("max steps of a robot"), answer("1"))),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.check)
+def test_check_cites_the_span_that_breaks_its_rule(case: Case) -> None:
+    assert _where(case.check, case.broken) == case.at
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.check)
+def test_check_is_silent_on_a_run_that_keeps_its_rule(case: Case) -> None:
+    assert _where(case.check, case.kept) == ()
+
+
+def test_every_check_has_a_case_and_states_its_rule() -> None:
+    assert {check.name for check in CHECKS} == {case.check for case in CASES}
+    assert len({check.name for check in CHECKS}) == len(CHECKS)
+    assert all(len(check.rule) > 40 for check in CHECKS)
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.name)
+def test_category_and_dimension_of_a_check_agree_with_the_taxonomy(check: object) -> None:
+    assert normalise(check.category) == check.category  # type: ignore[attr-defined]
+    assert check.dimension in dimensions_of(check.category)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.check)
+def test_evidence_stands_verbatim_in_the_cited_span(case: Case) -> None:
+    for finding in find(case.broken):
+        _assert_verbatim(case.broken, finding)
+
+
+def test_a_tag_that_the_call_stops_at_may_have_been_cut_and_the_finding_says_so() -> None:
+    asked = Said("1. Search.\n2. Answer.", ask=TAGGED, parameters='{"stop_sequences": ["<end_plan>"]}')
+    (finding,) = (f for f in find(run(asked, answer("1"))) if f.check == "missing_end_tag")
+    assert "may have cut it" in finding.description
+
+
+def test_what_a_tool_asks_a_model_is_no_turn_of_the_agent() -> None:
+    said = MessageTable()
+    asked, told = said.add("user", "Describe."), said.add("assistant", "")
+    drafts = [
+        SpanDraft(span_id="agent", name="Agent", kind="AGENT", agent="manager"),
+        SpanDraft(span_id="tool", parent_span_id="agent", kind="TOOL", tool_name="look", agent="manager"),
+        SpanDraft(span_id="inner", parent_span_id="tool", kind="LLM", agent="manager",
+                  input_messages=(asked,), output_messages=(told,)),
+    ]  # fmt: skip
+    trace = assemble(drafts, trace_id="a", format="test", source=Source(file="t"), messages=said)
+    assert "no_answer" not in {finding.check for finding in find(trace)}
+
+
+def test_clean_run_scores_three_where_checks_can_judge_and_says_why_not_elsewhere() -> None:
+    verdicts = _verdicts(run(search("x"), answer("310", "The page says 310 m.")))
+    assert {key: verdict.score for key, verdict in verdicts.items()} == {
+        "LC": 3, "EE": 3, "PQ": None, "PA": None, "GF": None, "TS": 3, "TC": 3,
+    }  # fmt: skip
+    assert verdicts["PQ"].reason == verdicts["PA"].reason == "the trace holds no plan"
+    assert "right answer" in (verdicts["GF"].reason or "")
+
+
+@pytest.mark.parametrize(
+    ("trace", "dimension", "score"),
+    [
+        (run(visit(output="404 Not Found"), answer("1")), "TC", 2),  # low
+        (run(visit('{"link": 1}', error=TYPE_ERROR), search("x"), answer("1")), "TC", 1),  # medium
+        (run(search("x"), answer("310", "I will simulate the length.")), "LC", 0),  # high
+        (run(search("x"), answer("Unable to determine")), "GF", 0),
+    ],
+)
+def test_score_follows_the_gravest_finding(trace: Trace, dimension: str, score: int) -> None:
+    assert _verdicts(trace)[dimension].score == score
+
+
+def test_trace_without_a_model_is_not_applicable_everywhere() -> None:
+    trace = assemble([SpanDraft(span_id="a")], trace_id="a", format="test", source=Source(file="t"))
+    assert {verdict.state for verdict in judge_offline(trace)} == {"not_applicable"}
+    assert all(verdict.reason for verdict in judge_offline(trace))
+
+
+def test_verdicts_come_one_a_dimension_with_the_version_of_the_checks() -> None:
+    verdicts = judge_offline(run(search("x"), answer("1")))
+    assert tuple(verdict.judge for verdict in verdicts) == DIMENSIONS
+    assert {verdict.call.model for verdict in verdicts} == {"checks"}
+    assert {verdict.call.parameters["version"] for verdict in verdicts} == {checks_version()}
+
+
+def test_citations_are_ordinals_of_the_reading_and_resolve() -> None:
+    trace = run(visit('{"link": 1}', error=TYPE_ERROR), answer("1"))
+    reading = read(trace)
+    findings = [finding for verdict in judge_offline(trace, reading) for finding in verdict.findings]
+    cites = [citation for finding in findings for citation in finding.citations]
+    assert cites
+    assert all(reading.resolve(citation.cite) == citation.span_id for citation in cites)
+    assert all(citation.cite.startswith("S") for citation in cites)
+
+
+TEXTS = st.sampled_from([
+    None, "", "Plan:\n1. Search.\n2. Answer.", PRINTS_TASK, "FINAL ANSWER: x.", "Error 403", LETTERS, TAGGED, LIMITED,
+    '{"query": "a b"}', '{"query": ', "```py\nprint(t[:9999])\n```", "I assume it.\n```py\nfinal_answer(1)\n```",
+    TYPE_ERROR, "FileNotFoundError", "Reached max steps", "\x00 \ud7ff ünï", "```", "(" * 50,
+])  # fmt: skip
+ROLES = st.sampled_from([None, "system", "user", "assistant", "tool", "tool-response", "tool-call"])
+NAMES = st.sampled_from([None, "", "web_search", "final_answer", "a+b(", "python_interpreter"])
+
+
+@st.composite
+def traces(draw: st.DrawFn) -> Trace:
+    said = MessageTable()
+    calls = st.lists(st.builds(ToolCall, NAMES, TEXTS), max_size=2).map(tuple)
+    positions = [said.add(draw(ROLES), draw(TEXTS), draw(calls)) for _ in range(draw(st.integers(1, 6)))]
+    some = st.lists(st.sampled_from(positions), max_size=5).map(tuple)
+    drafts = [
+        SpanDraft(
+            span_id=f"s{number}",
+            parent_span_id=draw(st.sampled_from([None, "gone", *(f"s{n}" for n in range(8))])),
+            kind=draw(st.sampled_from(SPAN_KINDS)),
+            agent=draw(st.sampled_from([None, "a", "b"])),
+            status=draw(st.sampled_from(["OK", "ERROR", "UNSET"])),
+            status_message=draw(TEXTS),
+            output=draw(TEXTS),
+            input=draw(TEXTS),
+            tool_name=draw(NAMES),
+            tool_arguments=draw(TEXTS),
+            input_messages=draw(some),
+            output_messages=draw(some),
+            start_time=draw(st.one_of(st.none(), st.integers(0, 9))),
+        )
+        for number in range(draw(st.integers(1, 8)))
+    ]
+    final = draw(TEXTS)
+    return assemble(drafts, trace_id="r", format="test", source=Source(file="t"), messages=said, final_answer=final)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(traces())
+def test_any_trace_is_judged_without_raising_and_cites_only_its_spans_verbatim(trace: Trace) -> None:
+    ids = {span.span_id for span in trace.spans}
+    for verdict in judge_offline(trace):
+        assert (verdict.score is None) == (verdict.state == "not_applicable")
+        for finding in verdict.findings:
+            assert {citation.span_id for citation in finding.citations} <= ids
+            assert finding.impact in IMPACTS
+            _assert_verbatim(trace, finding)
+
+
+def _where(check: str, trace: Trace) -> tuple[str | None, ...]:
+    return tuple(finding.citations[0].span_id for finding in find(trace) if finding.check == check)
+
+
+def _verdicts(trace: Trace) -> dict[str, Verdict]:
+    return {verdict.judge: verdict for verdict in judge_offline(trace)}
+
+
+def _assert_verbatim(trace: Trace, finding: Finding) -> None:
+    span = next(span for span in trace.spans if span.span_id == finding.evidence_span_id) if finding.evidence else None
+    if span is None:
+        assert finding.evidence_place is None
+        return
+    messages = [trace.messages[at] for at in (*span.input_messages, *span.output_messages)]
+    texts = [span.input, span.output, span.tool_arguments, span.status_message]
+    texts += [message.content for message in messages]
+    texts += [call.arguments for message in messages for call in message.tool_calls]
+    assert any(finding.evidence in text for text in texts if text), (finding.check, finding.evidence)
