@@ -48,7 +48,7 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
     return pairs
 
 
-def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
+def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """The traces of the first file, with the log records of all."""
     found = Found()
     for source in sources:
