@@ -164,6 +164,7 @@ class Review:
     status: Literal["open", "submitted", "skipped"]
     no_error: bool = False
     reason: str = ""
+    guideline_version: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -50,7 +50,7 @@ def apply_ops(
     base_revision: int,
     ops: Sequence[Op],
     occasion: int = 0,
-    guideline_version: int | None = None,
+    guideline_version: str | None = None,
 ) -> Applied | Stale:
     """Apply a batch: all of it or nothing. An operation that was applied before changes nothing.
 
@@ -84,7 +84,7 @@ def state(engine: Engine, *, annotator: str, trace_id: str, occasion: int = 0) -
 class _Writer:
     """Appends the rows of one batch; knows the trace's digest and spans."""
 
-    def __init__(self, connection: Connection, item: Item, guideline_version: int | None) -> None:
+    def __init__(self, connection: Connection, item: Item, guideline_version: str | None) -> None:
         self.connection, self.item = connection, item
         self.now = time.time_ns() // 1000
         row = connection.execute(
@@ -230,7 +230,6 @@ def put_labels(
     scores: Iterable[ScoreLabel],
     reviews: Iterable[Review],
     author: str,
-    guideline_version: int | None = None,
 ) -> dict[str, int]:
     """Append imported labels; what stands there already, equal, is not written again.
 
@@ -239,7 +238,9 @@ def put_labels(
     """
     digests = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).tuples().all())
     now = time.time_ns() // 1000
-    common = {"author": author, "guideline_version": guideline_version, "created_at": now, "op_id": None}
+    common = {"author": author, "created_at": now, "op_id": None}
+    reviews = list(reviews)
+    versions = {(review.annotator, review.trace_id): review.guideline_version for review in reviews}
     tables_and_rows: list[tuple[str, Table, tuple[str, ...], list[dict[str, Any]]]] = [
         ("errors", _error, ("label_id",), [_error_row(label) for label in errors]),
         ("scores", _score, ("annotator", "trace_id", "dimension"), [_score_row(score) for score in scores]),
@@ -252,6 +253,7 @@ def put_labels(
         for row in new:
             row |= {key: value for key, value in common.items() if key in table.c}
             row["trace_digest"] = digests.get(row["trace_id"])
+            row["guideline_version"] = versions.get((row["annotator"], row["trace_id"]))
         if new:
             connection.execute(insert(table), new)
         written[name] = len(new)
@@ -316,7 +318,12 @@ def reviews(connection: Connection, *conditions: ColumnElement[bool]) -> list[Re
     )
     return [
         Review(
-            trace_id=row.trace_id, annotator=row.annotator, status=row.status, no_error=row.no_error, reason=row.reason
+            trace_id=row.trace_id,
+            annotator=row.annotator,
+            status=row.status,
+            no_error=row.no_error,
+            reason=row.reason,
+            guideline_version=row.guideline_version,
         )
         for row in rows
     ]
