@@ -272,7 +272,7 @@ def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> p
     One row per system, impact, split and kind: hits, n, failed, not_applicable, coverage with Wilson's
     interval, printed. An error counts as long as one judge of the system answered (`missing="drop"`) or always
     (`disagree`); `failed` counts the errors for which some judge failed and none caught it.
-    A baseline is a system with one judge, so it stands in the same table.
+    A baseline is a system with one judge, so it stands in the same table. Source: Agent GPA Tables 2 and 5.
     """
     rows: list[dict[str, object]] = []
     for (system, split), part in _groups(error_pairs):

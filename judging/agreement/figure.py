@@ -12,14 +12,14 @@ Reason = Literal[
     "fewer than two runs",
     "no positive predicted",
     "no positives",
+    "no negatives",
     "precision and recall are both 0",
-    "no predictions",
     "no finding reviewed",
     "no citations",
     "no informative judge",
     "fewer than three raters",
     "no discordant pairs",
-    "all resamples undefined",
+    "no pairs",
 ]
 
 TOO_FEW: Final = 10

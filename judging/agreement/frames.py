@@ -18,6 +18,8 @@ JUDGES: Final = ("LC", "EE", "PA", "PQ", "GF", "TS", "TC")
 IMPACTS: Final[tuple[Impact, ...]] = ("low", "medium", "high", "all")
 KINDS: Final[tuple[Kind, ...]] = ("caught", "localized")
 STATES: Final[tuple[State, ...]] = ("scored", "failed", "not_applicable")
+FAILURES: Final = ("unparsable", "too_long", "refused", "error")
+"""The ledger's names for a judge that did not answer; all count as `failed`."""
 NO_SPLIT: Final = "all"
 NO_SYSTEM: Final = ""
 
@@ -55,10 +57,11 @@ def with_defaults(frame: pd.DataFrame, defaults: Mapping[str, str]) -> pd.DataFr
 
 
 def check_states(frame: pd.DataFrame, name: str) -> None:
-    """Raise ValueError for a state outside `STATES`."""
+    """Read the ways a judge can fail as `failed`, in place; raise ValueError for a state that is none of ours."""
+    frame["state"] = frame["state"].replace(dict.fromkeys(FAILURES, "failed"))
     unknown = sorted(set(frame["state"]) - set(STATES))
     if unknown:
-        raise ValueError(f"{name} has the states {unknown!r}; expected one of {list(STATES)!r}")
+        raise ValueError(f"{name} has the states {unknown!r}; expected one of {[*STATES, *FAILURES]!r}")
 
 
 def in_order(values: Iterable[object], known: Sequence[str]) -> tuple[str, ...]:

@@ -113,6 +113,7 @@ def alpha(matrix: Floats, level: Level = "interval") -> Figure:
     scores are computed from sums of squares, since the library's array of units x values x values explodes.
     """
     pairable = pairable_units(matrix)
+    _check_level(pairable, level)
     n = pairable.shape[1]
     agreement = present(pair_agreement(pairable))
     reason = alpha_reason(pairable)
@@ -145,7 +146,8 @@ def alpha_bootstrap(
     resampled. Source: METRICS.md, measured there.
     """
     keep = (~np.isnan(matrix)).sum(axis=0) >= 2
-    pairable = matrix[:, keep]
+    pairable = pairable_units(matrix)
+    _check_level(pairable, level)
     sums, multiplicity = _alpha_sums(pairable, level, collapse=clusters is None)
     if clusters is not None:
         _, cluster = np.unique(clusters[keep], return_inverse=True)
@@ -404,6 +406,11 @@ def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
             "undefined_draws": int(boot.undefined[0]),
         }
     return row
+
+
+def _check_level(pairable: Floats, level: Level) -> None:
+    if level == "ratio" and bool((pairable < 0).any()):
+        raise ValueError("ratio alpha needs ratings of 0 or more; use the interval level for negative ones")
 
 
 def _jackknife(boot: Bootstrap) -> tuple[Floats, Floats]:

@@ -282,6 +282,11 @@ def tabulate(human: NDArray[np.float64], model: NDArray[np.float64]) -> NDArray[
     return np.bincount(place, minlength=POINTS * POINTS).reshape(POINTS, POINTS)
 
 
+def scored_rows(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The checked pairs that have both scores."""
+    return pairs[(pairs["state"] == "scored") & pairs["human"].notna() & pairs["model"].notna()]
+
+
 def score_figures(
     score_pairs: pd.DataFrame,
     *,
@@ -333,7 +338,11 @@ def score_table(
     Columns: system, judge, split, n, traces, failed, not_applicable, missing, then each metric with its
     `_low` and `_high`. `n` counts the scored pairs. NaN where undefined.
     """
-    figures = score_figures(score_pairs, missing=missing, draws=draws, seed=seed, method=method)
+    return wide_scores(score_figures(score_pairs, missing=missing, draws=draws, seed=seed, method=method))
+
+
+def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
+    """`score_figures` with one row per system, judge and split, as `score_table` describes it."""
     columns = {**KEYS, **LEFT_OUT}
     columns |= {f"{m.name}{end}": "float64" for m in SCORE_METRICS for end in ("", "_low", "_high")}
     if figures.empty:
@@ -498,12 +507,8 @@ def _groups(score_pairs: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.Da
     return [(key, pairs.iloc[places[key]]) for key in order if key in places]
 
 
-def _scored(part: pd.DataFrame) -> pd.DataFrame:
-    return part[(part["state"] == "scored") & part["human"].notna() & part["model"].notna()]
-
-
 def _scored_table(part: pd.DataFrame) -> NDArray[np.int64]:
-    scored = _scored(part)
+    scored = scored_rows(part)
     return tabulate(scored["human"].to_numpy(), scored["model"].to_numpy())
 
 
@@ -511,7 +516,7 @@ def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int, seed: int, 
     """All metrics of one judge on one split."""
     failed_rows = part[(part["state"] == "failed") & part["human"].notna()]
     failed = len(failed_rows) if missing == "disagree" else 0
-    scored = _scored(part)
+    scored = scored_rows(part)
     table = tabulate(scored["human"].to_numpy(), scored["model"].to_numpy())
     used = pd.concat([scored["trace_id"], failed_rows["trace_id"]]) if failed else scored["trace_id"]
     repeated = bool(used.duplicated().any())

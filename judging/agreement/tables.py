@@ -10,12 +10,55 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from judging.agreement import errors, frames, reliability, scores
+from judging.agreement import (
+    compare,
+    errors,
+    findings,
+    frames,
+    prevalence,
+    raters,
+    rationale,
+    reliability,
+    scores,
+    trail,
+)
 from judging.agreement.frames import Impact, Kind, Missing
 from judging.agreement.intervals import DRAWS, SEED, Method
 from judging.agreement.rounding import half_up, percent
 
-InputName = Literal["error_pairs", "score_pairs", "ratings"]
+InputName = Literal[
+    "error_pairs",
+    "score_pairs",
+    "ratings",
+    "findings",
+    "judged",
+    "rationales",
+    "repeats",
+    "unit_labels",
+    "other_error_pairs",
+    "other_score_pairs",
+    "trail_gold",
+    "trail_predictions",
+    "trail_traces",
+]
+
+COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
+    "error_pairs": frames.ERROR_PAIRS,
+    "score_pairs": frames.SCORE_PAIRS,
+    "ratings": frames.RATINGS,
+    "findings": frames.FINDINGS,
+    "judged": ("trace_id", "judge"),
+    "rationales": frames.RATIONALES,
+    "repeats": ("rater", "unit", "first", "second"),
+    "unit_labels": ("judge", "unit", "model", "human"),
+    "other_error_pairs": frames.ERROR_PAIRS,
+    "other_score_pairs": frames.SCORE_PAIRS,
+    "trail_gold": ("trace_id", "category", "location"),
+    "trail_predictions": ("trace_id", "category", "location"),
+    "trail_traces": ("trace_id", "state"),
+}
+"""Needed columns of each input; `report --from-csv` reads a file of each name. Optional columns: see the function
+that takes the frame."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,54 +72,71 @@ class Inputs:
     error_pairs: pd.DataFrame | None = None
     score_pairs: pd.DataFrame | None = None
     ratings: pd.DataFrame | None = None
+    """Optional column `rater_kind`: `run` (default) or `human`; Table 7 takes runs, the ceiling people."""
+    findings: pd.DataFrame | None = None
+    judged: pd.DataFrame | None = None
+    rationales: pd.DataFrame | None = None
+    repeats: pd.DataFrame | None = None
+    unit_labels: pd.DataFrame | None = None
+    other_error_pairs: pd.DataFrame | None = None
+    other_score_pairs: pd.DataFrame | None = None
+    trail_gold: pd.DataFrame | None = None
+    trail_predictions: pd.DataFrame | None = None
+    trail_traces: pd.DataFrame | None = None
+    vectoriser: rationale.VectoriserName = "tfidf"
     missing: Missing = "drop"
     draws: int = DRAWS
     seed: int = SEED
     method: Method = "percentile"
 
-    @cached_property
-    def errors(self) -> pd.DataFrame:
-        """The error pairs, or an empty frame of their columns."""
-        return self._frame(self.error_pairs, frames.ERROR_PAIRS)
+    def frame(self, name: InputName) -> pd.DataFrame:
+        """The input of that name, or an empty frame of its columns."""
+        given = getattr(self, name)
+        if isinstance(given, pd.DataFrame):
+            return given
+        return frames.empty(dict.fromkeys(COLUMNS[name], "object"))
 
-    @cached_property
-    def scores(self) -> pd.DataFrame:
-        """The score pairs, or an empty frame of their columns."""
-        return self._frame(self.score_pairs, frames.SCORE_PAIRS)
+    def rated_by(self, kind: Literal["run", "human"]) -> pd.DataFrame:
+        """The ratings by runs of judges, or by people. Raises ValueError for another kind of rater."""
+        ratings = frames.with_defaults(self.frame("ratings"), {"rater_kind": "run"})
+        unknown = sorted(set(ratings["rater_kind"]) - {"run", "human"})
+        if unknown:
+            raise ValueError(f"ratings.rater_kind holds {unknown!r}; expected run or human")
+        return ratings[ratings["rater_kind"] == kind]
 
     @cached_property
     def error_rates(self) -> pd.DataFrame:
         """`errors.error_table` of the error pairs."""
         return errors.error_table(
-            self.errors, missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
+            self.frame("error_pairs"), missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
         )
 
     @cached_property
     def coverage(self) -> pd.DataFrame:
         """`errors.coverage_table` of the error pairs."""
-        return errors.coverage_table(self.errors, missing=self.missing)
+        return errors.coverage_table(self.frame("error_pairs"), missing=self.missing)
 
     @cached_property
     def suite(self) -> pd.DataFrame:
         """`errors.suite_coverage` of the error pairs."""
-        return errors.suite_coverage(self.errors, missing=self.missing)
+        return errors.suite_coverage(self.frame("error_pairs"), missing=self.missing)
+
+    @cached_property
+    def score_figures(self) -> pd.DataFrame:
+        """`scores.score_figures` of the score pairs."""
+        return scores.score_figures(
+            self.frame("score_pairs"), missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
+        )
 
     @cached_property
     def score_rates(self) -> pd.DataFrame:
         """`scores.score_table` of the score pairs."""
-        return scores.score_table(
-            self.scores, missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
-        )
+        return scores.wide_scores(self.score_figures)
 
     @cached_property
     def consistency(self) -> pd.DataFrame:
         """`reliability.reliability_table` of the ratings."""
-        ratings = self._frame(self.ratings, frames.RATINGS)
-        return reliability.reliability_table(ratings, draws=self.draws, seed=self.seed, method=self.method)
-
-    @staticmethod
-    def _frame(given: pd.DataFrame | None, columns: tuple[str, ...]) -> pd.DataFrame:
-        return frames.empty(dict.fromkeys(columns, "object")) if given is None else given
+        return reliability.reliability_table(self.rated_by("run"), draws=self.draws, seed=self.seed, method=self.method)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,9 +237,44 @@ def _score_columns(*metrics: str) -> Callable[[Inputs], pd.DataFrame]:
     return lambda inputs: inputs.score_rates[columns]
 
 
+def _ceiling(inputs: Inputs) -> pd.DataFrame:
+    return raters.human_ceiling(inputs.rated_by("human"), draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+
+
+def _rationales(inputs: Inputs) -> pd.DataFrame:
+    vectoriser = rationale.VECTORISERS[inputs.vectoriser]()
+    return rationale.rationale_table(
+        inputs.frame("rationales"), vectoriser, draws=inputs.draws, seed=inputs.seed, method=inputs.method
+    )
+
+
+def _trail(inputs: Inputs) -> pd.DataFrame:
+    return trail.trail_table(
+        inputs.frame("trail_gold"),
+        inputs.frame("trail_predictions"),
+        inputs.frame("trail_traces"),
+        draws=inputs.draws,
+        seed=inputs.seed,
+        method=inputs.method,
+    )
+
+
+def _error_differences(inputs: Inputs) -> pd.DataFrame:
+    left, right = inputs.frame("error_pairs"), inputs.frame("other_error_pairs")
+    return compare.compare_errors(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+
+
+def _score_differences(inputs: Inputs) -> pd.DataFrame:
+    left, right = inputs.frame("score_pairs"), inputs.frame("other_score_pairs")
+    return compare.compare_scores(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+
+
 _ERRORS: Final[tuple[InputName, ...]] = ("error_pairs",)
 _SCORES: Final[tuple[InputName, ...]] = ("score_pairs",)
 _RATINGS: Final[tuple[InputName, ...]] = ("ratings",)
+_TWO_ERRORS: Final[tuple[InputName, ...]] = ("error_pairs", "other_error_pairs")
+_TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
+_TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
 _COVERED: Final = ("coverage", "coverage_low", "coverage_high")
 
 TABLES: Final[tuple[Table, ...]] = (
@@ -188,7 +283,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Errors mapped to each judge, by impact",
         paper="Table 1",
         needs=_ERRORS,
-        build=lambda inputs: errors.error_map(inputs.errors),
+        build=lambda inputs: errors.error_map(inputs.frame("error_pairs")),
         percents=("share",),
     ),
     Table(
@@ -280,5 +375,263 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_SCORES,
         build=_score_columns("bucketed", "two_point", "pearson", "spearman", "nmae"),
         digits=3,
+    ),
+    Table(
+        name="error_figures",
+        title="Every rate of caught and localized with its own n and reason",
+        needs=_ERRORS,
+        build=lambda inputs: errors.error_figures(inputs.error_rates),
+    ),
+    Table(
+        name="coverage_grid",
+        title="Errors by judges: 0 missed, 1 caught, 2 localized",
+        paper="Figures 3 and 4",
+        needs=_ERRORS,
+        build=lambda inputs: errors.coverage_grid(inputs.frame("error_pairs")),
+    ),
+    Table(
+        name="dimension_grid",
+        title="Which judge caught the errors of which dimension",
+        needs=_ERRORS,
+        build=lambda inputs: errors.dimension_grid(inputs.frame("error_pairs")),
+        percents=("share",),
+    ),
+    Table(
+        name="findings",
+        title="Unmatched findings, finding precision, invalid citations",
+        needs=("findings",),
+        build=lambda inputs: findings.finding_table(inputs.frame("findings"), inputs.judged),
+    ),
+    Table(
+        name="score_figures",
+        title="Every score metric with its n and reason",
+        needs=_SCORES,
+        build=lambda inputs: inputs.score_figures,
+    ),
+    Table(
+        name="score_confusion",
+        title="Human scores against judge scores",
+        needs=_SCORES,
+        build=lambda inputs: scores.confusion(inputs.frame("score_pairs")),
+    ),
+    Table(
+        name="score_prevalence",
+        title="How often each score is given",
+        needs=_SCORES,
+        build=lambda inputs: scores.score_prevalence(inputs.frame("score_pairs")),
+    ),
+    Table(
+        name="score_flags",
+        title="Judges whose scores are constant, lenient, harsh or two-peaked",
+        needs=_SCORES,
+        build=lambda inputs: scores.score_flags(inputs.frame("score_pairs")),
+    ),
+    Table(
+        name="human_ceiling",
+        title="The judge's figures between people",
+        needs=_RATINGS,
+        build=_ceiling,
+    ),
+    Table(
+        name="rater_pairs",
+        title="Every pair of raters",
+        needs=_RATINGS,
+        build=lambda inputs: raters.pairwise_table(inputs.frame("ratings")),
+    ),
+    Table(
+        name="annotator_test",
+        title="Alternative annotator test",
+        needs=("ratings", "score_pairs"),
+        build=lambda inputs: raters.annotator_test_table(inputs.rated_by("human"), inputs.frame("score_pairs")),
+    ),
+    Table(
+        name="self_consistency",
+        title="People against themselves on hidden repeats",
+        needs=("repeats",),
+        build=lambda inputs: raters.self_consistency(inputs.frame("repeats")),
+    ),
+    Table(
+        name="rationale_consistency",
+        title="Semantic Consistency Index",
+        needs=("rationales",),
+        build=_rationales,
+    ),
+    Table(
+        name="corpus_rates",
+        title="Corpus-level error rates, corrected for the judge",
+        needs=("unit_labels",),
+        build=lambda inputs: prevalence.corpus_table(inputs.frame("unit_labels"), seed=inputs.seed),
+    ),
+    Table(
+        name="compared_errors",
+        title="Two sides: differences of precision to accuracy",
+        needs=_TWO_ERRORS,
+        build=_error_differences,
+    ),
+    Table(
+        name="compared_mcnemar",
+        title="Two sides: McNemar on caught errors, Holm over judges",
+        needs=_TWO_ERRORS,
+        build=lambda inputs: compare.mcnemar_table(inputs.frame("error_pairs"), inputs.frame("other_error_pairs")),
+    ),
+    Table(
+        name="compared_error_flips",
+        title="Two sides: errors treated differently",
+        needs=_TWO_ERRORS,
+        build=lambda inputs: compare.error_flips(inputs.frame("error_pairs"), inputs.frame("other_error_pairs")),
+    ),
+    Table(
+        name="compared_scores",
+        title="Two sides: differences of score metrics",
+        needs=_TWO_SCORES,
+        build=_score_differences,
+    ),
+    Table(
+        name="compared_score_flips",
+        title="Two sides: traces scored differently",
+        needs=_TWO_SCORES,
+        build=lambda inputs: compare.score_flips(inputs.frame("score_pairs"), inputs.frame("other_score_pairs")),
+    ),
+    Table(
+        name="trail_measures",
+        title="TRAIL's official recall measures beside pair-level precision, recall and F1",
+        needs=_TRAIL,
+        build=_trail,
+    ),
+)
+
+_RATE_TITLES: Final = {
+    "precision": "Precision",
+    "recall": "Recall, coverage",
+    "f1": "F1",
+    "f2": "F2",
+    "accuracy": "Accuracy on relevant errors",
+}
+
+
+_BEST: Final[dict[str, Literal["low", "zero"]]] = {"nmae": "low", "bias": "zero"}
+
+_TRAIL_METRICS: Final[tuple[tuple[str, str, Callable[..., object], Literal["high", "zero"]], ...]] = (
+    ("weighted_f1", "TRAIL weighted F1 (official)", trail.weighted_f1, "high"),
+    ("location_accuracy", "TRAIL location accuracy (official, recall)", trail.location_accuracy, "high"),
+    ("joint_accuracy", "TRAIL joint accuracy (official, recall)", trail.joint_accuracy, "high"),
+    ("pair_precision", "Pair-level precision", trail.pair_scores, "high"),
+    ("pair_recall", "Pair-level recall", trail.pair_scores, "high"),
+    ("pair_f1", "Pair-level F1", trail.pair_scores, "high"),
+    ("predictions_per_error", "Predictions per gold error", trail.predictions_per_error, "zero"),
+)
+
+
+METRICS: Final[tuple[Metric, ...]] = (
+    *(
+        Metric(name=rate, title=_RATE_TITLES[rate], function=function, table="error_figures", column="value")
+        for rate, function in errors.RATE_FUNCTIONS.items()
+    ),
+    Metric(
+        name="suite_coverage",
+        title="Coverage by any judge",
+        function=errors.suite_coverage,
+        table="table_02_caught_coverage",
+        column="coverage",
+    ),
+    Metric(
+        name="finding_precision",
+        title="Finding precision",
+        function=findings.finding_table,
+        table="findings",
+        column="finding_precision",
+    ),
+    Metric(
+        name="unmatched_per_trace",
+        title="Unmatched findings a trace",
+        function=findings.finding_table,
+        table="findings",
+        column="unmatched_per_trace",
+        best="low",
+    ),
+    Metric(
+        name="invalid_citation_rate",
+        title="Invalid citations",
+        function=findings.finding_table,
+        table="findings",
+        column="invalid_citation_rate",
+        best="low",
+    ),
+    *(
+        Metric(
+            name=metric.name,
+            title=metric.title,
+            function=metric.function,
+            table="score_figures",
+            column="value",
+            best=_BEST.get(metric.name, "high"),
+        )
+        for metric in scores.SCORE_METRICS
+    ),
+    *(
+        Metric(
+            name=f"alpha_{level}",
+            title=f"Krippendorff's alpha, {level}",
+            function=reliability.alpha,
+            table="table_07_consistency",
+            column=f"alpha_{level}",
+        )
+        for level in ("interval", "ordinal", "nominal")
+    ),
+    Metric(
+        name="mean_sd",
+        title="Mean standard deviation over runs",
+        function=reliability.mean_spread,
+        table="table_07_consistency",
+        column="mean_sd",
+        best="low",
+    ),
+    Metric(
+        name="identical",
+        title="Traces with all runs identical",
+        function=reliability.share_identical,
+        table="table_07_consistency",
+        column="identical",
+    ),
+    Metric(
+        name="unscored",
+        title="Unscored replies",
+        function=reliability.share_unscored,
+        table="table_07_consistency",
+        column="unscored",
+        best="low",
+    ),
+    Metric(
+        name="sci",
+        title="Semantic Consistency Index",
+        function=rationale.consistency_index,
+        table="rationale_consistency",
+        column="sci",
+    ),
+    Metric(
+        name="winning_rate",
+        title="Winning rate of the alternative annotator test",
+        function=raters.alternative_annotator_test,
+        table="annotator_test",
+        column="winning_rate",
+    ),
+    Metric(
+        name="average_advantage",
+        title="Average advantage of the judge over a person",
+        function=raters.alternative_annotator_test,
+        table="annotator_test",
+        column="average_advantage",
+    ),
+    Metric(
+        name="corpus_rate",
+        title="Corrected corpus rate",
+        function=prevalence.corrected_rate,
+        table="corpus_rates",
+        column="rate",
+        best="zero",
+    ),
+    *(
+        Metric(name=name, title=title, function=function, table="trail_measures", column=name, best=best)
+        for name, title, function, best in _TRAIL_METRICS
     ),
 )

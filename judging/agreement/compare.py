@@ -1,0 +1,261 @@
+"""Two judges, prompts or runs on the same traces: differences, McNemar, Holm, and what flipped.
+
+Each side is a frame of its own, so any two authors, groups or runs can stand left and right.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judging.agreement import errors, frames, scores
+from judging.agreement.frames import IMPACTS, KINDS, Kind
+from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+from judging.agreement.scores import POINTS, SCORE_METRICS
+
+_ERROR: Final = ["judge", "trace_id", "error_id"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class McNemar:
+    """Units where one side alone was right, and whether that differs from chance; None where undefined."""
+
+    only_left: int
+    only_right: int
+    p_exact: float
+    statistic: float | None
+    p_corrected: float | None
+
+
+def mcnemar(only_left: int, only_right: int) -> McNemar:
+    """McNemar's test of two discordant counts: exact binomial, and chi-square with continuity correction.
+
+    Source: McNemar 1947; Edwards 1948. Edge: without discordant pairs the exact p is 1 and the chi-square does not
+    exist. Assumes independent pairs: errors of one trace are not, so read the clustered interval beside it.
+    """
+    from scipy.special import bdtr, chdtrc
+
+    discordant = only_left + only_right
+    if discordant == 0:
+        return McNemar(only_left=0, only_right=0, p_exact=1.0, statistic=None, p_corrected=None)
+    exact = min(1.0, 2 * float(bdtr(min(only_left, only_right), discordant, 0.5)))
+    statistic = max(0, abs(only_left - only_right) - 1) ** 2 / discordant
+    return McNemar(
+        only_left=only_left,
+        only_right=only_right,
+        p_exact=exact,
+        statistic=statistic,
+        p_corrected=float(chdtrc(1, statistic)),
+    )
+
+
+def holm(p_values: NDArray[np.float64]) -> Floats:
+    """P-values adjusted for their number so that any false rejection stays rare; NaN stays NaN and is not counted.
+
+    Source: Holm 1979. Shapes: (k,) to (k,).
+    """
+    adjusted = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(~np.isnan(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    steps = p_values[order] * np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(steps), 1.0) if len(order) else steps
+    return adjusted
+
+
+def compare_errors(
+    left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
+    """Differences of precision to accuracy of two sets of error pairs, paired by judge and error.
+
+    Both sides are `error_pairs`; only errors scored on both count. One row per judge, impact, kind and rate:
+    left, right, difference (left minus right), low, high, n (errors on both sides), traces, undefined_draws,
+    significant (the interval excludes 0). Paired cluster bootstrap: both sides are resampled with the same traces.
+    """
+    both = _paired_errors(left, right)
+    columns = {
+        **dict.fromkeys(("judge", "impact", "kind", "metric"), "object"),
+        **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
+        **dict.fromkeys(("n", "traces", "undefined_draws"), "int64"),
+        "significant": "bool",
+    }
+    if both.empty:
+        return frames.empty(columns)
+    sides = [_side_cells(both, side) for side in ("left", "right")]
+    judges = sides[0].judges
+    joined = np.stack([cells.counts for cells in sides], axis=1).reshape(len(sides[0].traces), -1)
+
+    def statistic(sums: Floats) -> Floats:
+        found = errors.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
+        return (found[..., 0, :, :] - found[..., 1, :, :]).reshape(*sums.shape[:-1], -1)
+
+    boot = cluster_bootstrap(joined, statistic, draws=draws, seed=seed)
+    low, high = boot.interval(method)
+    totals = [cells.counts.sum(axis=0) for cells in sides]
+    found = [errors.rates(total).reshape(-1) for total in totals]
+    counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
+    index = pd.MultiIndex.from_product(
+        [judges, IMPACTS, KINDS, errors.RATES], names=["judge", "impact", "kind", "metric"]
+    )
+    table = pd.DataFrame({"left": found[0], "right": found[1], "difference": found[0] - found[1]}, index=index)
+    table["low"], table["high"], table["n"] = low, high, counted
+    table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
+    table["undefined_draws"] = boot.undefined
+    table["significant"] = (low > 0) | (high < 0)
+    return table.reset_index()[list(columns)].astype(columns)
+
+
+def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame, *, kind: Kind = "caught") -> pd.DataFrame:
+    """McNemar on the relevant errors of each judge: caught by one side alone, with Holm over the judges.
+
+    One row per judge: n (relevant errors on both sides), both, only_left, only_right, neither, statistic and
+    p_corrected (chi-square with continuity correction), p_exact, p_holm (of p_exact). p is NaN where n is 0.
+    """
+    both = _paired_errors(left, right)
+    relevant = both[both["relevant"]]
+    rows = []
+    for judge in frames.in_order(both["judge"], frames.JUDGES):
+        mine = relevant[relevant["judge"] == judge]
+        a, b = mine[f"{kind}_left"].to_numpy(), mine[f"{kind}_right"].to_numpy()
+        test = mcnemar(int((a & ~b).sum()), int((b & ~a).sum()))
+        rows.append(
+            {
+                "judge": judge,
+                "n": len(mine),
+                "both": int((a & b).sum()),
+                "only_left": test.only_left,
+                "only_right": test.only_right,
+                "neither": int((~a & ~b).sum()),
+                "statistic": test.statistic,
+                "p_corrected": test.p_corrected,
+                "p_exact": test.p_exact if len(mine) else None,
+            }
+        )
+    columns = {
+        "judge": "object",
+        **dict.fromkeys(("n", "both", "only_left", "only_right", "neither"), "int64"),
+        **dict.fromkeys(("statistic", "p_corrected", "p_exact"), "float64"),
+    }
+    table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    return table.assign(p_holm=holm(table["p_exact"].to_numpy()))
+
+
+def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """Errors that the two sides treat differently: judge, trace_id, error_id, impact, relevant, left, right.
+
+    `left` and `right` are `missed`, `caught` or `localized`.
+    """
+    both = _paired_errors(left, right)
+    words = np.array(["missed", "caught", "localized"], dtype=object)
+    level = {
+        side: both[f"caught_{side}"].astype(int) + both[f"localized_{side}"].astype(int) for side in ("left", "right")
+    }
+    table = both[[*_ERROR, "impact", "relevant"]].assign(
+        left=words[level["left"].to_numpy()], right=words[level["right"].to_numpy()]
+    )
+    return table[(level["left"] != level["right"]).to_numpy()].reset_index(drop=True)
+
+
+def compare_scores(
+    left: pd.DataFrame, right: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
+    """Differences of every score metric of two sets of score pairs, paired by judge and trace.
+
+    Both sides are `score_pairs`, each with its own human scores; only traces scored on both count. One row per
+    judge and metric: left, right, difference, low, high, n, undefined_draws, significant.
+    """
+    both = _paired_scores(left, right)
+    columns = {
+        **dict.fromkeys(("judge", "metric"), "object"),
+        **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
+        **dict.fromkeys(("n", "undefined_draws"), "int64"),
+        "significant": "bool",
+    }
+    parts = [
+        _score_differences(both[both["judge"] == judge], draws, seed, method).assign(judge=judge)
+        for judge in frames.in_order(both["judge"], frames.JUDGES)
+    ]
+    table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
+    return table[list(columns)].astype(columns)
+
+
+def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """Traces that the two sides score differently: judge, trace_id, human (left's), left, right, change."""
+    both = _paired_scores(left, right)
+    table = both.rename(columns={"human_left": "human", "model_left": "left", "model_right": "right"})
+    table = table[table["left"] != table["right"]]
+    table = table[["judge", "trace_id", "human", "left", "right"]].astype(
+        dict.fromkeys(("human", "left", "right"), "int64")
+    )
+    return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
+
+
+def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    """Errors scored on both sides, one row each; raises ValueError when the sides differ in what is relevant."""
+    sides = [_one_system(errors.checked_pairs(side), name) for side, name in ((left, "left"), (right, "right"))]
+    scored = [side[side["state"] == "scored"] for side in sides]
+    for side, name in zip(scored, ("left", "right"), strict=True):
+        frames.require_unique(side, f"the {name} error pairs", _ERROR)
+    both = scored[0].merge(
+        scored[1][[*_ERROR, "relevant", "caught", "localized"]], on=_ERROR, suffixes=("_left", "_right")
+    )
+    differs = both["relevant_left"] != both["relevant_right"]
+    if differs.any():
+        row = both.loc[differs, _ERROR].iloc[0].to_dict()
+        raise ValueError(f"the two sides map {row!r} differently; compare them under one mapping of errors")
+    return both.rename(columns={"relevant_left": "relevant"})
+
+
+def _one_system(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
+    if pairs["system"].nunique() > 1:
+        raise ValueError(f"the {name} side holds several systems; choose one: {sorted(set(pairs['system']))!r}")
+    return pairs
+
+
+def _side_cells(both: pd.DataFrame, side: str) -> errors.Cells:
+    named = both.rename(columns={f"caught_{side}": "caught", f"localized_{side}": "localized"})
+    return errors.trace_cells(named)
+
+
+def _paired_scores(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
+    key = ["judge", "trace_id"]
+    sides = []
+    for side, name in ((left, "left"), (right, "right")):
+        scored = scores.scored_rows(_one_system(scores.checked_scores(side), name))
+        frames.require_unique(scored, f"the {name} score pairs", key)
+        sides.append(scored[[*key, "human", "model"]])
+    return sides[0].merge(sides[1], on=key, suffixes=("_left", "_right"))
+
+
+def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method) -> pd.DataFrame:
+    size = POINTS * POINTS
+    cells = np.zeros((len(mine), 2 * size))
+    for s, side in enumerate(("left", "right")):
+        place = (mine[f"human_{side}"] * POINTS + mine[f"model_{side}"]).to_numpy().astype(np.int64)
+        cells[np.arange(len(mine)), s * size + place] = 1
+
+    def both_sides(sums: Floats) -> Floats:
+        table = sums.reshape(*sums.shape[:-1], 2, POINTS, POINTS)
+        return np.stack([metric.function(table) for metric in SCORE_METRICS], axis=-1)
+
+    def statistic(sums: Floats) -> Floats:
+        found = both_sides(sums)
+        return np.asarray(found[..., 0, :] - found[..., 1, :], dtype=np.float64)
+
+    found = both_sides(cells.sum(axis=0))
+    boot = cluster_bootstrap(cells, statistic, draws=draws, seed=seed)
+    low, high = boot.interval(method)
+    return pd.DataFrame(
+        {
+            "metric": [metric.name for metric in SCORE_METRICS],
+            "left": found[0],
+            "right": found[1],
+            "difference": found[0] - found[1],
+            "low": low,
+            "high": high,
+            "n": len(mine),
+            "undefined_draws": boot.undefined,
+            "significant": (low > 0) | (high < 0),
+        }
+    )

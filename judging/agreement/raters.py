@@ -1,0 +1,394 @@
+"""Any raters side by side: pairs of them, the human ceiling, the alternative annotator test, self-consistency."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judging.agreement import frames
+from judging.agreement.figure import Reason, present
+from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+from judging.agreement.reliability import (
+    alpha_with_interval,
+    pairable_units,
+    rating_groups,
+    rating_matrix,
+)
+from judging.agreement.scores import (
+    POINTS,
+    ac1,
+    ac2,
+    bucketed,
+    exact,
+    nmae,
+    off_by_one,
+    pair_alpha,
+    pearson,
+    quadratic_kappa,
+    spearman,
+    tabulate,
+    two_point,
+)
+
+KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+TableFunction = Callable[[NDArray[np.generic]], Floats]
+PAIR_METRICS: Final[dict[str, TableFunction]] = {
+    "exact": exact,
+    "off_by_one": off_by_one,
+    "bucketed": bucketed,
+    "quadratic_kappa": quadratic_kappa,
+    "ac1": ac1,
+    "ac2": ac2,
+    "alpha": pair_alpha,
+}
+CEILING_METRICS: Final[dict[str, TableFunction]] = {
+    "exact": exact,
+    "off_by_one": off_by_one,
+    "bucketed": bucketed,
+    "two_point": two_point,
+    "pearson": pearson,
+    "spearman": spearman,
+    "nmae": nmae,
+    "quadratic_kappa": quadratic_kappa,
+    "ac1": ac1,
+    "ac2": ac2,
+}
+
+Alignment = Literal["accuracy", "rmse"]
+EPSILON: Final = 0.2
+"""The advantage granted to the judge for its price: 0.2 against experts, 0.15 skilled people, 0.1 crowds."""
+FALSE_DISCOVERY: Final = 0.05
+ENOUGH_UNITS: Final = 30
+
+
+def pairwise_table(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Every pair of raters (people, runs, judges as raters) on the units that both rated.
+
+    `ratings`: unit, rater, value on 0..3; optional judge, system, split, state. One row per system, judge, split,
+    rater_a, rater_b (by name): n (overlap), exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha
+    (interval), reason (of an undefined kappa). NaN where undefined. Symmetric: each pair stands once.
+    """
+    rows = []
+    for (system, judge, split), part in rating_groups(ratings):
+        matrix = rating_matrix(part)
+        _check_scale(matrix.values)
+        for a, b in combinations(range(len(matrix.raters)), 2):
+            both = ~np.isnan(matrix.values[[a, b]]).any(axis=0)
+            table = tabulate(matrix.values[a, both], matrix.values[b, both])
+            rows.append(
+                {
+                    "system": system,
+                    "judge": judge,
+                    "split": split,
+                    "rater_a": matrix.raters[a],
+                    "rater_b": matrix.raters[b],
+                    "n": int(both.sum()),
+                    **{name: float(metric(table)) for name, metric in PAIR_METRICS.items()},
+                    "reason": _pair_reason(table),
+                }
+            )
+    columns = {
+        **KEYS,
+        **dict.fromkeys(("rater_a", "rater_b"), "object"),
+        "n": "int64",
+        **dict.fromkeys(PAIR_METRICS, "float64"),
+        "reason": "object",
+    }
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def ceiling_columns() -> dict[str, str]:
+    """Columns and types of `human_ceiling`."""
+    figures = [f"{name}{end}" for name in (*CEILING_METRICS, "alpha") for end in ("", "_low", "_high")]
+    return {**KEYS, **dict.fromkeys(("raters", "n"), "int64"), **dict.fromkeys(figures, "float64"), "reason": "object"}
+
+
+def human_ceiling(
+    ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
+    """The judge's figures between people, on the units that two people or more rated: what a judge can reach.
+
+    `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), system, split, state.
+    Each unit counts once however many people rated it: all ordered pairs of its raters share its weight, so the
+    figures are symmetric and independent of who is named first. Alpha is Krippendorff's over all raters. One row
+    per system, judge and split: raters, n (units), each metric with bounds (bootstrap by unit), reason.
+    """
+    rows = []
+    for (system, judge, split), part in rating_groups(ratings):
+        matrix = rating_matrix(part)
+        _check_scale(matrix.values)
+        figures = _ceiling_figures(matrix.values, draws, seed, method)
+        common = alpha_with_interval(matrix.values, "interval", draws=draws, seed=seed, method=method)
+        rows.append(
+            {
+                "system": system,
+                "judge": judge,
+                "split": split,
+                "raters": len(matrix.raters),
+                "n": pairable_units(matrix.values).shape[1],
+                **figures,
+                "alpha": common.value,
+                "alpha_low": common.low,
+                "alpha_high": common.high,
+                "reason": common.reason,
+            }
+        )
+    columns = ceiling_columns()
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def symmetric_tables(matrix: Floats) -> Floats:
+    """Score pairs of each unit with two ratings or more (units, 16): all ordered pairs of raters, summing to 1."""
+    pairable = pairable_units(matrix)
+    counts = np.stack([(pairable == point).sum(axis=0) for point in range(POINTS)], axis=1).astype(np.float64)
+    ordered = counts[:, :, None] * counts[:, None, :]
+    points = np.arange(POINTS)
+    ordered[:, points, points] -= counts
+    rated = counts.sum(axis=1)
+    return np.asarray((ordered / (rated * (rated - 1))[:, None, None]).reshape(len(rated), POINTS * POINTS))
+
+
+def self_consistency(repeats: pd.DataFrame) -> pd.DataFrame:
+    """How far people agree with themselves on hidden repeats of the same unit.
+
+    `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional judge (the dimension). One row per
+    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, reason.
+    """
+    frames.require(repeats, "repeats", ("rater", "unit", "first", "second"))
+    long = frames.with_defaults(repeats, {"judge": ""})
+    long["rater"] = long["rater"].astype(str)
+    frames.require_unique(long, "repeats", ["rater", "judge", "unit"])
+    first, second = (frames.numbers(long[column], f"repeats.{column}") for column in ("first", "second"))
+    _check_scale(np.stack([first, second]))
+    both = ~np.isnan(first) & ~np.isnan(second)
+    rows = []
+    for rater in frames.in_order(long["rater"], ()):
+        for judge in frames.in_order(long.loc[long["rater"] == rater, "judge"], frames.JUDGES):
+            mine = both & ((long["rater"] == rater) & (long["judge"] == judge)).to_numpy()
+            table = tabulate(first[mine], second[mine])
+            rows.append(
+                {
+                    "rater": rater,
+                    "judge": judge,
+                    "n": int(mine.sum()),
+                    **{name: float(metric(table)) for name, metric in PAIR_METRICS.items()},
+                    "reason": _pair_reason(table),
+                }
+            )
+    columns = {
+        **dict.fromkeys(("rater", "judge"), "object"),
+        "n": "int64",
+        **dict.fromkeys(PAIR_METRICS, "float64"),
+        "reason": "object",
+    }
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotatorTest:
+    """Result of the alternative annotator test; `winning_rate` None with a reason when it cannot be run.
+
+    `people` has one row per annotator: rater, n, judge_wins, person_wins (shares, ties in both), p, rejected,
+    enough (n >= 30, below which the t test is shaky). `passed`: the winning rate is at least one half.
+    """
+
+    winning_rate: float | None
+    average_advantage: float | None
+    people: pd.DataFrame
+    epsilon: float
+    reason: Reason | None = None
+
+    @property
+    def passed(self) -> bool | None:
+        """Whether the judge may stand in for a person; None when the test could not be run."""
+        return None if self.winning_rate is None else self.winning_rate >= 0.5
+
+
+def alternative_annotator_test(
+    humans: Floats,
+    judge: Floats,
+    raters: tuple[str, ...],
+    *,
+    epsilon: float = EPSILON,
+    alignment: Alignment = "accuracy",
+    false_discovery: float = FALSE_DISCOVERY,
+) -> AnnotatorTest:
+    """Whether a judge represents a group of people as well as its members do.
+
+    Source: Calderon, Reichart and Dror 2025. `humans` (people, units) and `judge` (units,), NaN where missing.
+    Each person is left out in turn: on each of their units with another person's rating, the judge wins when it
+    aligns with the others at least as well as the person does, and the person likewise; ties win both.
+    H0 of a person: judge's wins <= person's wins - epsilon, by a one-sided t test of the differences, corrected
+    over people by Benjamini and Yekutieli. Winning rate: share of people for whom H0 is rejected. Average
+    advantage: mean share of the judge's wins. `accuracy`: share of equal ratings; `rmse`: minus the root mean
+    squared difference, for scales. Edge: fewer than three people who rated are a reason, not a figure.
+    """
+    rows = [
+        {"rater": rater, **_left_out(humans, judge, person, epsilon, alignment)} for person, rater in enumerate(raters)
+    ]
+    columns = {
+        "rater": "object",
+        "n": "int64",
+        **dict.fromkeys(("judge_wins", "person_wins", "p"), "float64"),
+    }
+    people = pd.DataFrame(rows, columns=list(columns)).astype(columns)
+    tested = people["p"].notna().to_numpy()
+    people["rejected"] = benjamini_yekutieli(people["p"].to_numpy(), false_discovery)
+    people["enough"] = people["n"] >= ENOUGH_UNITS
+    if int(tested.sum()) < 3:
+        return AnnotatorTest(
+            winning_rate=None, average_advantage=None, people=people, epsilon=epsilon, reason="fewer than three raters"
+        )
+    return AnnotatorTest(
+        winning_rate=float(people.loc[tested, "rejected"].mean()),
+        average_advantage=float(people.loc[tested, "judge_wins"].mean()),
+        people=people,
+        epsilon=epsilon,
+    )
+
+
+def annotator_test_table(
+    ratings: pd.DataFrame,
+    score_pairs: pd.DataFrame,
+    *,
+    epsilon: float = EPSILON,
+    alignment: Alignment = "accuracy",
+) -> pd.DataFrame:
+    """The alternative annotator test of every judge.
+
+    `ratings` of people: unit (the trace), rater, value, judge (the dimension). `score_pairs`: trace_id, judge,
+    model (optional system, state). One row per system and judge: people, units, winning_rate, average_advantage,
+    passed, epsilon, reason.
+    """
+    frames.require(score_pairs, "score_pairs", ("trace_id", "judge", "model"))
+    said = frames.with_defaults(score_pairs, {"system": frames.NO_SYSTEM, "state": "scored"})
+    frames.check_states(said, "score_pairs")
+    said = said[said["state"] == "scored"]
+    rows: list[dict[str, object]] = []
+    for (_, judge, _), part in rating_groups(ratings.drop(columns=["system", "split"], errors="ignore")):
+        matrix = rating_matrix(part)
+        for system in frames.in_order(said["system"], ()):
+            mine = said[(said["system"] == system) & (said["judge"].astype(str) == judge)]
+            if mine.empty:
+                continue
+            frames.require_unique(mine, "score_pairs", ["system", "judge", "trace_id"])
+            scored = pd.Series(frames.numbers(mine["model"], "model"), index=mine["trace_id"].astype(str))
+            by_unit = np.asarray(scored.reindex(list(matrix.units)), dtype=np.float64)
+            test = alternative_annotator_test(
+                matrix.values, by_unit, matrix.raters, epsilon=epsilon, alignment=alignment
+            )
+            rows.append(
+                {
+                    "system": system,
+                    "judge": judge,
+                    "people": int(test.people["p"].notna().sum()),
+                    "units": int((~np.isnan(by_unit) & (~np.isnan(matrix.values)).any(axis=0)).sum()),
+                    "winning_rate": test.winning_rate,
+                    "average_advantage": test.average_advantage,
+                    "passed": test.passed,
+                    "epsilon": epsilon,
+                    "reason": test.reason,
+                }
+            )
+    columns = {
+        **dict.fromkeys(("system", "judge"), "object"),
+        **dict.fromkeys(("people", "units"), "int64"),
+        **dict.fromkeys(("winning_rate", "average_advantage"), "float64"),
+        "passed": "boolean",
+        "epsilon": "float64",
+        "reason": "object",
+    }
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def benjamini_yekutieli(p_values: Floats, level: float = FALSE_DISCOVERY) -> NDArray[np.bool_]:
+    """Which hypotheses fall at a false discovery rate of `level` under any dependence; NaN never does.
+
+    Source: Benjamini and Yekutieli 2001. Shapes: (k,) to (k,).
+    """
+    rejected = np.zeros(len(p_values), dtype=bool)
+    known = np.flatnonzero(~np.isnan(p_values))
+    if len(known) == 0:
+        return rejected
+    order = known[np.argsort(p_values[known], kind="stable")]
+    ranks = np.arange(1, len(order) + 1)
+    limit = ranks / len(order) * level / (1 / ranks).sum()
+    passed = np.flatnonzero(p_values[order] <= limit)
+    if len(passed):
+        rejected[order[: passed[-1] + 1]] = True
+    return rejected
+
+
+def _ceiling_figures(matrix: Floats, draws: int, seed: int, method: Method) -> dict[str, float | None]:
+    sums = symmetric_tables(matrix)
+
+    def statistic(cells: Floats) -> Floats:
+        table = cells.reshape(*cells.shape[:-1], POINTS, POINTS)
+        return np.stack([metric(table) for metric in CEILING_METRICS.values()], axis=-1)
+
+    value = statistic(sums.sum(axis=0))
+    low = high = np.full(len(value), np.nan)
+    if draws > 0 and len(sums):
+        low, high = cluster_bootstrap(sums, statistic, draws=draws, seed=seed).interval(method)
+    figures: dict[str, float | None] = {}
+    for m, name in enumerate(CEILING_METRICS):
+        figures[name] = present(float(value[m]))
+        figures[f"{name}_low"] = present(float(low[m]))
+        figures[f"{name}_high"] = present(float(high[m]))
+    return figures
+
+
+def _left_out(
+    humans: Floats, judge: Floats, person: int, epsilon: float, alignment: Alignment
+) -> dict[str, float | int | None]:
+    """Wins of the judge and of one person against the others, and the p-value of the person's hypothesis."""
+    others = np.delete(humans, person, axis=0)
+    use = ~np.isnan(humans[person]) & ~np.isnan(judge) & (~np.isnan(others)).any(axis=0)
+    n = int(use.sum())
+    if n < 2:
+        return {"n": n, "judge_wins": None, "person_wins": None, "p": None}
+    by_judge = _align(judge[use], others[:, use], alignment)
+    by_person = _align(humans[person, use], others[:, use], alignment)
+    judge_wins, person_wins = by_judge >= by_person, by_person >= by_judge
+    difference = person_wins.astype(np.float64) - judge_wins.astype(np.float64)
+    return {
+        "n": n,
+        "judge_wins": float(judge_wins.mean()),
+        "person_wins": float(person_wins.mean()),
+        "p": _one_sided_p(difference, epsilon),
+    }
+
+
+def _align(ratings: Floats, others: Floats, alignment: Alignment) -> Floats:
+    """How well each rating (units,) represents the others' (people, units)."""
+    if alignment == "accuracy":
+        equal = np.where(np.isnan(others), 0.0, others == ratings)
+        return np.asarray(equal.sum(axis=0) / (~np.isnan(others)).sum(axis=0), dtype=np.float64)
+    return np.asarray(-np.sqrt(np.nanmean((others - ratings) ** 2, axis=0)), dtype=np.float64)
+
+
+def _one_sided_p(difference: Floats, epsilon: float) -> float:
+    """P of a mean difference this far below epsilon; 0 or 1 when the differences do not vary."""
+    from scipy.special import stdtr
+
+    n, mean = len(difference), float(difference.mean())
+    spread = float(difference.std(ddof=1))
+    if spread == 0:
+        return 0.0 if mean < epsilon else 1.0
+    return float(stdtr(n - 1, (mean - epsilon) / (spread / n**0.5)))
+
+
+def _check_scale(values: Floats) -> None:
+    off = ~np.isnan(values) & ~np.isin(values, np.arange(POINTS))
+    if off.any():
+        raise ValueError(f"ratings hold {values[off][0]!r}: figures of rater pairs need scores 0, 1, 2, 3 or missing")
+
+
+def _pair_reason(table: NDArray[np.int64]) -> Reason | None:
+    if int(table.sum()) == 0:
+        return "no units"
+    return "no variation" if np.isnan(float(quadratic_kappa(table))) else None

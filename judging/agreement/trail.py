@@ -1,0 +1,315 @@
+"""TRAIL's official scores, reimplemented, beside the pair-level figures that flooding cannot win.
+
+The official three are recall measures: nothing punishes a prediction too many, so naming every span with every
+category scores 0.973 on GAIA. They are shown for comparison with published numbers, and labelled so.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judging.agreement import frames
+from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide
+
+CATEGORIES: Final = (
+    "Language-only",
+    "Tool-related",
+    "Poor Information Retrieval",
+    "Incorrect Memory Usage",
+    "Tool Output Misinterpretation",
+    "Incorrect Problem Identification",
+    "Tool Selection Errors",
+    "Formatting Errors",
+    "Instruction Non-compliance",
+    "Tool Definition Issues",
+    "Environment Setup Errors",
+    "Rate Limiting",
+    "Authentication Errors",
+    "Service Errors",
+    "Resource Not Found",
+    "Resource Exhaustion",
+    "Timeout Issues",
+    "Context Handling Failures",
+    "Resource Abuse",
+    "Goal Deviation",
+    "Task Orchestration",
+)
+"""The 21 labels of the official scorer; its prompt knows all but `Incorrect Memory Usage`."""
+
+OFFICIAL: Final = ("weighted_f1", "location_accuracy", "joint_accuracy")
+PAIR: Final = ("pair_precision", "pair_recall", "pair_f1", "predictions_per_error")
+MEASURES: Final = (*OFFICIAL, *PAIR)
+
+
+def normal_category(written: str) -> str:
+    """A category as the official scorer reads it: equal but for case and spaces, else the first label that contains
+    it, else itself in lower case (and then it matches nothing). An empty one stays empty and counts as no category.
+
+    Its faults are kept, for equality with published numbers: `tool` becomes `Tool-related`, a blank becomes
+    `Language-only`, and `Task Orchestration Errors` matches no label.
+    """
+    if written == "":
+        return ""
+    lower = written.lower()
+    squeezed = lower.replace(" ", "")
+    for label in CATEGORIES:
+        if lower == label.lower() or squeezed == label.lower().replace(" ", ""):
+            return label
+    for label in CATEGORIES:
+        if lower in label.lower():
+            return label
+    return lower
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrailTraces:
+    """Gold and predictions of the traces that count, one row of additive sums a trace.
+
+    `gold` and `predicted` (traces, 21): category present. `location` and `joint` (traces,): official recalls.
+    `pairs` (traces, 3): matching, predicted and gold (location, category) pairs; `rows` (traces, 2): predictions
+    and gold errors as written. `failed` counts the traces whose prediction could not be read.
+    """
+
+    gold: NDArray[np.int64]
+    predicted: NDArray[np.int64]
+    location: Floats
+    joint: Floats
+    pairs: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    failed: int
+
+
+def trail_traces(
+    gold: pd.DataFrame, predicted: pd.DataFrame, traces: pd.DataFrame, *, failures_as_zeros: bool = False
+) -> TrailTraces:
+    """Arrange annotations for scoring.
+
+    `gold` and `predicted`: trace_id, category, location, one row per error. `traces`: trace_id, state (scored or
+    failed) of every trace with readable gold, errors or not. Failed traces are left out as the official scorer
+    does, or count as empty predictions with `failures_as_zeros`. Raises ValueError for rows of unknown traces.
+    """
+    frames.require(traces, "traces", ("trace_id", "state"))
+    known = traces.assign(trace_id=traces["trace_id"].astype(str))
+    frames.require_unique(known, "traces", ["trace_id"])
+    frames.check_states(known, "traces")
+    failed = known["state"] == "failed"
+    kept = tuple(known["trace_id"] if failures_as_zeros else known.loc[~failed, "trace_id"])
+    sides = [_labels(side, name, set(known["trace_id"])) for side, name in ((gold, "gold"), (predicted, "predicted"))]
+    places = [side.groupby("trace_id").indices for side in sides]
+    by_trace = [
+        {trace: side.iloc[at] for trace, at in place.items()} for side, place in zip(sides, places, strict=True)
+    ]
+    if failures_as_zeros:
+        for trace in known.loc[failed, "trace_id"]:
+            by_trace[1].pop(trace, None)
+    rows = [_trace_sums(by_trace[0].get(trace), by_trace[1].get(trace)) for trace in kept]
+    return TrailTraces(
+        gold=np.array([row[0] for row in rows], dtype=np.int64).reshape(len(rows), len(CATEGORIES)),
+        predicted=np.array([row[1] for row in rows], dtype=np.int64).reshape(len(rows), len(CATEGORIES)),
+        location=np.array([row[2] for row in rows], dtype=np.float64),
+        joint=np.array([row[3] for row in rows], dtype=np.float64),
+        pairs=np.array([row[4] for row in rows], dtype=np.int64).reshape(len(rows), 3),
+        rows=np.array([row[5] for row in rows], dtype=np.int64).reshape(len(rows), 2),
+        failed=int(failed.sum()),
+    )
+
+
+def weighted_f1(gold: NDArray[np.generic], predicted: NDArray[np.generic]) -> float:
+    """F1 of each category over traces, averaged by how many traces have it in gold.
+
+    Source: TRAIL's official scorer (scikit-learn's `f1_score(average="weighted", zero_division=0)` on 21 bits a
+    trace). Shapes: (traces, 21). Locations and counts never enter. Edge: 0 without any gold category, as there.
+    """
+    return float(_weighted_f1(*_category_sums(gold, predicted)))
+
+
+def location_accuracy(data: TrailTraces) -> float:
+    """Mean over traces of the share of gold locations that were predicted: a recall.
+
+    Source: TRAIL's official scorer. Edge: a trace without gold errors scores 0 for everyone, so the ceiling is
+    below 1; NaN without traces.
+    """
+    return float(divide(data.location.sum(), len(data.location)))
+
+
+def joint_accuracy(data: TrailTraces) -> float:
+    """Mean over traces of the share of gold (location, category) pairs that were predicted: a recall.
+
+    Source: TRAIL's official scorer. Edge: as for the location accuracy.
+    """
+    return float(divide(data.joint.sum(), len(data.joint)))
+
+
+def pair_scores(data: TrailTraces) -> tuple[float, float, float]:
+    """Precision, recall and F1 over all distinct (location, category) pairs of all traces.
+
+    Source: METRICS.md (beyond the official scorer). Edge: NaN where undefined, as in `errors`.
+    """
+    found = _pair_rates(data.pairs.sum(axis=0).astype(np.float64))
+    return float(found[0]), float(found[1]), float(found[2])
+
+
+def predictions_per_error(data: TrailTraces) -> float:
+    """Predictions per gold error, as written: 1 is even, 50 is flooding.
+
+    Source: METRICS.md. Edge: NaN without gold errors.
+    """
+    return float(divide(*data.rows.sum(axis=0)))
+
+
+def trail_columns() -> dict[str, str]:
+    """Columns and types of `trail_table`."""
+    figures = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
+    counts = dict.fromkeys(("traces", "failed", "gold_errors", "predictions"), "int64")
+    return {"system": "object", "failures": "object", **counts, **dict.fromkeys(figures, "float64")}
+
+
+def trail_table(
+    gold: pd.DataFrame,
+    predicted: pd.DataFrame,
+    traces: pd.DataFrame,
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method = "percentile",
+) -> pd.DataFrame:
+    """TRAIL's official measures and ours of each system, failures left out and counted as zeros.
+
+    As `trail_traces`, with a column system in `predicted` and `traces`. Two rows per system; `failures` says
+    `left out (official)` or `counted as zeros`. Columns: traces, failed, gold_errors, predictions, then
+    weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
+    pair_f1, predictions_per_error, each with bounds of the bootstrap by trace.
+    """
+    said = frames.with_defaults(predicted, {"system": frames.NO_SYSTEM})
+    states = frames.with_defaults(traces, {"system": frames.NO_SYSTEM})
+    rows = []
+    for system in frames.in_order(states["system"], ()):
+        mine, own = said[said["system"] == system], states[states["system"] == system]
+        used = gold[gold["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
+        for zeros, name in ((False, "left out (official)"), (True, "counted as zeros")):
+            data = trail_traces(used, mine, own, failures_as_zeros=zeros)
+            rows.append({"system": system, "failures": name, **_measures(data, draws, seed, method)})
+    columns = trail_columns()
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def flooding(gold: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
+    """The prediction that wins the official scores: every span (trace_id, location) with every category."""
+    categories = pd.DataFrame({"category": CATEGORIES})
+    traces = set(gold["trace_id"].astype(str))
+    known = spans[spans["trace_id"].astype(str).isin(traces)]
+    return known[["trace_id", "location"]].merge(categories, how="cross")
+
+
+def _labels(side: pd.DataFrame, name: str, traces: set[str]) -> pd.DataFrame:
+    frames.require(side, name, ("trace_id", "category", "location"))
+    rows = pd.DataFrame(
+        {
+            "trace_id": side["trace_id"].astype(str),
+            "category": side["category"].astype(object).where(side["category"].notna(), "").astype(str),
+            "location": side["location"].astype(object).where(side["location"].notna(), "").astype(str),
+        }
+    )
+    unknown = sorted(set(rows["trace_id"]) - traces)
+    if unknown:
+        raise ValueError(f"{name} has {len(unknown)} traces that `traces` lacks, the first is {unknown[0]!r}")
+    spelled = {written: normal_category(written) for written in set(rows["category"])}
+    return rows.assign(category=rows["category"].map(spelled).astype(object))
+
+
+def _trace_sums(
+    gold: pd.DataFrame | None, predicted: pd.DataFrame | None
+) -> tuple[list[int], list[int], float, float, list[int], list[int]]:
+    wanted, said = _Named.of(gold), _Named.of(predicted)
+    same = len(wanted.pairs & said.pairs)
+    return (
+        [int(label in wanted.categories) for label in CATEGORIES],
+        [int(label in said.categories) for label in CATEGORIES],
+        len(wanted.locations & said.locations) / max(len(wanted.locations), 1),
+        same / max(len(wanted.pairs), 1),
+        [same, len(said.pairs), len(wanted.pairs)],
+        [said.rows, wanted.rows],
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Named:
+    """What one side names in one trace, as sets."""
+
+    categories: frozenset[str]
+    locations: frozenset[str]
+    pairs: frozenset[tuple[str, str]]
+    rows: int
+
+    @classmethod
+    def of(cls, part: pd.DataFrame | None) -> "_Named":
+        if part is None:
+            return cls(categories=frozenset(), locations=frozenset(), pairs=frozenset(), rows=0)
+        return cls(
+            categories=frozenset(part["category"]) - {""},
+            locations=frozenset(part["location"]) - {""},
+            pairs=frozenset((at, what) for at, what in zip(part["location"], part["category"], strict=True) if what),
+            rows=len(part),
+        )
+
+
+def _category_sums(gold: NDArray[np.generic], predicted: NDArray[np.generic]) -> tuple[Floats, Floats, Floats]:
+    g, p = np.asarray(gold, dtype=np.float64), np.asarray(predicted, dtype=np.float64)
+    return (g * p).sum(axis=0), p.sum(axis=0), g.sum(axis=0)
+
+
+def _weighted_f1(hits: Floats, said: Floats, wanted: Floats) -> Floats:
+    """Sums by category (..., 21) to the weighted F1 (...), with scikit-learn's zeros."""
+    each = np.nan_to_num(divide(2 * hits, said + wanted))
+    return np.nan_to_num(divide((each * wanted).sum(axis=-1), wanted.sum(axis=-1)))
+
+
+def _pair_rates(sums: Floats) -> Floats:
+    """Matching, predicted and gold pairs (..., 3) to precision, recall, F1 (..., 3)."""
+    hits, said, wanted = sums[..., 0], sums[..., 1], sums[..., 2]
+    both = np.where(hits > 0, said + wanted, 0.0)
+    return np.stack([divide(hits, said), divide(hits, wanted), divide(2 * hits, both)], axis=-1)
+
+
+def _measures(data: TrailTraces, draws: int, seed: int, method: Method) -> dict[str, float | int]:
+    size, traces = len(CATEGORIES), len(data.location)
+    sums = np.concatenate(
+        [
+            data.gold * data.predicted,
+            data.predicted,
+            data.gold,
+            np.stack([np.ones(traces), data.location, data.joint], axis=1),
+            data.pairs,
+            data.rows,
+        ],
+        axis=1,
+    )
+
+    def statistic(cells: Floats) -> Floats:
+        hits, said, wanted, rest = np.split(cells, [size, 2 * size, 3 * size], axis=-1)
+        n = rest[..., 0]
+        return np.stack(
+            [
+                np.where(n > 0, _weighted_f1(hits, said, wanted), np.nan),
+                divide(rest[..., 1], n),
+                divide(rest[..., 2], n),
+                *np.moveaxis(_pair_rates(rest[..., 3:6]), -1, 0),
+                divide(rest[..., 6], rest[..., 7]),
+            ],
+            axis=-1,
+        )
+
+    boot = cluster_bootstrap(sums, statistic, draws=max(draws, 1), seed=seed)
+    low, high = boot.interval(method) if draws > 0 else (np.full(len(MEASURES), np.nan),) * 2
+    row: dict[str, float | int] = {
+        "traces": traces,
+        "failed": data.failed,
+        "gold_errors": int(data.rows[:, 1].sum()),
+        "predictions": int(data.rows[:, 0].sum()),
+    }
+    for m, name in enumerate(MEASURES):
+        row |= {name: boot.estimate[m], f"{name}_low": low[m], f"{name}_high": high[m]}
+    return row
