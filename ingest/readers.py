@@ -91,6 +91,25 @@ def read_bytes(data: bytes, *, file: str, format: str | None = None) -> Iterator
     yield from _read_entries(iter([Entry(file, lambda: data)]), readers, forced=format is not None)
 
 
+def open_inputs(path: Path | str) -> Iterator[tuple[str, bytes | IngestError]]:
+    """Every file under `path` as `read_traces` finds it, opened but not read as a trace: its name, and its bytes.
+
+    An error stands in the place of bytes that cannot be had. Raises `IngestError` for a path where nothing is.
+    """
+    stack = list(_entries(path))[::-1]
+    while stack:
+        entry = stack.pop()
+        try:
+            data = entry.load()
+            opener = _opener(data)
+            if opener is None:
+                yield entry.name, data
+            else:
+                stack.extend(list(_unpack(entry, data, opener))[::-1])
+        except IngestError as error:
+            yield entry.name, error
+
+
 def reader_named(name: str) -> Format:
     """The reader called `name`. Raises `IngestError` naming those there are."""
     for reader in READERS:
