@@ -37,7 +37,7 @@ class Labels:
 
     @property
     def annotators(self) -> tuple[str, ...]:
-        everyone = [*self.errors, *self.scores, *self.reviews]
+        everyone: list[ErrorLabel | ScoreLabel | Review] = [*self.errors, *self.scores, *self.reviews]
         return tuple(dict.fromkeys(one.annotator for one in everyone))
 
     def extend(self, other: Labels) -> None:

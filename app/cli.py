@@ -1,0 +1,252 @@
+"""The command `tracejury`: what it takes and prints; the work is in `app.commands`, imported where used."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+HOME = click.option(
+    "--home",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=None,
+    help="Workspace folder (default: TRACEJURY_HOME, else ./.tracejury).",
+)
+JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="tracejury")
+@click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
+def main(verbose: bool) -> None:
+    """People and LLM judges read the same agent trace, span by span; see how far they agree."""
+    os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.DEBUG if verbose else logging.WARNING,
+        format="%(levelname)s %(name)s: %(message)s",
+    )
+
+
+@main.command()
+@HOME
+@click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
+@click.option("--no-serve", is_flag=True, help="Only fill the workspace.")
+def demo(home: Path | None, port: int, no_serve: bool) -> None:
+    """Ingest the shipped samples, judge them offline, load sample labels and open the app."""
+    from app.commands import serving
+
+    serving.demo(home, port=port, serve=not no_serve)
+
+
+@main.command()
+@HOME
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
+def serve(home: Path | None, host: str, port: int) -> None:
+    """Open the app on this workspace."""
+    from app.commands import serving
+
+    sys.exit(serving.serve(home, host=host, port=port))
+
+
+@main.command()
+@click.argument("paths", nargs=-1, required=True)
+@HOME
+@click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that read files.")
+@click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
+@JSON
+def ingest(
+    paths: tuple[str, ...], home: Path | None, format_: str | None, workers: int, redact: bool, as_json: bool
+) -> None:
+    """Read traces from files, folders, globs, archives or - (standard input)."""
+    from app.commands import traces
+
+    sys.exit(traces.ingest(paths, home, format=format_, workers=workers, redact=redact, as_json=as_json))
+
+
+@main.command("traces")
+@HOME
+@JSON
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file.")
+def list_traces(home: Path | None, as_json: bool, csv_file: Path | None) -> None:
+    """List the traces of the workspace."""
+    from app.commands import traces
+
+    traces.list_traces(home, as_json=as_json, csv_file=csv_file)
+
+
+@main.command()
+@click.argument("trace")
+@HOME
+@click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file.")
+@click.option("--parquet", "parquet_file", type=click.Path(dir_okay=False, path_type=Path), help="Write Parquet.")
+@JSON
+def spans(trace: str, home: Path | None, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
+    """Print or write the span table of TRACE (an id or the beginning of one)."""
+    from app.commands import traces
+
+    traces.spans(trace, home, csv_file=csv_file, parquet_file=parquet_file, as_json=as_json)
+
+
+@main.command()
+@click.argument("trace")
+@HOME
+def text(trace: str, home: Path | None) -> None:
+    """Print exactly what a judge reads of TRACE."""
+    from app.commands import traces
+
+    traces.text(trace, home)
+
+
+@main.command()
+@click.argument("trace_ids", metavar="[TRACE]...", nargs=-1)
+@HOME
+@click.option("--judges", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
+@click.option("--model", default="checks", show_default=True, help="checks (offline) or any litellm model name.")
+@click.option("--runs", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeats of each judgement.")
+@click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
+@click.option("--agent", default=None, help="Agent description to give the judges (default: chosen by the trace).")
+@click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True)
+@click.option("--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most.")
+@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most.")
+@click.option("--budget", type=float, default=None, help="US dollars at most.")
+@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
+@click.option("--order", type=click.Choice(["trace-first", "paper"]), default="trace-first", show_default=True)
+@click.option("--temperature", type=float, default=None)
+@click.option("--max-tokens", type=click.IntRange(1), default=None)
+@click.option("--reasoning-effort", default=None)
+@click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call nothing.")
+@click.option("--failed-only", is_flag=True, help="Judge again what failed, in the last run of this kind.")
+@click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
+@JSON
+def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
+    """Judge traces (default: all)."""
+    from app.commands import judging
+
+    sys.exit(judging.judge(trace_ids, home, as_json=as_json, **options))
+
+
+@main.command()
+@HOME
+@click.option("--once", is_flag=True, help="Stop when no run waits.")
+def worker(home: Path | None, once: bool) -> None:
+    """Take judge runs from the ledger and work on them."""
+    from app.commands import judging
+
+    sys.exit(judging.worker(home, once=once))
+
+
+@main.group()
+def labels() -> None:
+    """Labels of people, in and out."""
+
+
+@labels.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@HOME
+@click.option("--as", "form", type=click.Choice(["tracejury", "trail"]), default="tracejury", show_default=True)
+@JSON
+def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json: bool) -> None:
+    """Import label files or folders of them."""
+    from app.commands import opinions
+
+    sys.exit(opinions.import_labels(files, home, form=form, as_json=as_json))
+
+
+@labels.command("export")
+@HOME
+@click.option("--out", type=click.Path(path_type=Path), required=True, help="File, or folder for trail.")
+@click.option("--as", "form", type=click.Choice(["csv", "trail", "tracejury"]), default="tracejury", show_default=True)
+@click.option("--annotator", "annotators", multiple=True, help="Only of this person (may be given again).")
+def labels_export(home: Path | None, out: Path, form: str, annotators: tuple[str, ...]) -> None:
+    """Export labels."""
+    from app.commands import opinions
+
+    sys.exit(opinions.export_labels(home, out, form=form, annotators=annotators))
+
+
+@main.group()
+def verdicts() -> None:
+    """What judges said, in and out."""
+
+
+@verdicts.command("import")
+@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@HOME
+@click.option("--as", "form", type=click.Choice(["trail"]), default="trail", show_default=True)
+@click.option("--judge", "judge_name", required=True, help="Name of the judge (or model) that made them.")
+@JSON
+def verdicts_import(files: tuple[Path, ...], home: Path | None, form: str, judge_name: str, as_json: bool) -> None:
+    """Import judge outputs made elsewhere; each file ends as findings or as a named failure."""
+    from app.commands import opinions
+
+    sys.exit(opinions.import_verdicts(files, home, form=form, judge=judge_name, as_json=as_json))
+
+
+@verdicts.command("export")
+@HOME
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="JSON file.")
+def verdicts_export(home: Path | None, out: Path) -> None:
+    """Export every verdict, failure, finding and citation."""
+    from app.commands import opinions
+
+    sys.exit(opinions.export_verdicts(home, out))
+
+
+@main.command()
+@HOME
+@click.option("--judge", "judge_name", default=None, help="Only this judge or model.")
+@JSON
+def match(home: Path | None, judge_name: str | None, as_json: bool) -> None:
+    """Propose pairs of human errors and judge findings."""
+    from app.commands import opinions
+
+    sys.exit(opinions.match(home, judge=judge_name, as_json=as_json))
+
+
+@main.command()
+@HOME
+@click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the tables.")
+@click.option("--table", "names", multiple=True, help="Only this table (may be given again).")
+@click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
+@click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
+@click.option("--human", default=None, help="Whose labels are compared (default: gold, else who reviewed most).")
+@click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")
+@click.option("--missing", type=click.Choice(["drop", "disagree"]), default="drop", show_default=True)
+@click.option("--draws", type=click.IntRange(0), default=2000, show_default=True, help="Bootstrap resamples.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--from-csv",
+    "from_csv",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    default=None,
+    help="Folder with error_pairs.csv, score_pairs.csv, ratings.csv: no workspace needed.",
+)
+@JSON
+def report(home: Path | None, as_json: bool, **options: Any) -> None:
+    """Write the tables of agreement."""
+    from app.commands import reports
+
+    sys.exit(reports.report(home, as_json=as_json, **options))
+
+
+@main.command()
+@HOME
+@click.option("--repair", is_flag=True, help="Mend what can be mended (search index, summaries).")
+@JSON
+def verify(home: Path | None, repair: bool, as_json: bool) -> None:
+    """Check the workspace: source bytes against spans, references, the ledger."""
+    from app.commands import checking
+
+    sys.exit(checking.verify(home, repair=repair, as_json=as_json))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+"""How commands speak: results on standard output, everything else on standard error."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+import orjson
+
+from ingest.trace import Rejected
+from judging.ledger import Workspace, WorkspaceError, open_workspace
+
+
+def opened(home: Path | None) -> Workspace:
+    """The workspace. Ends the command with a message when it cannot be opened."""
+    try:
+        return open_workspace(home)
+    except WorkspaceError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def print_json(document: Any) -> None:
+    """One JSON document on standard output."""
+    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def say(text: str) -> None:
+    """A line for the person, on standard error."""
+    click.echo(text, err=True)
+
+
+def name_rejected(rejected: Iterable[Rejected]) -> None:
+    for one in rejected:
+        place = f" ({one.place})" if one.place else ""
+        remedy = f"; {one.remedy}" if one.remedy else ""
+        say(f"rejected {one.file}{place}: {one.reason}{remedy}")
+
+
+def progress_bar(what: str, unit: str) -> tuple[Callable[[int, int], None], Callable[[], None]]:
+    """A progress line on standard error, shown once something takes longer than a second."""
+    from tqdm import tqdm
+
+    bar: Any = tqdm(total=None, desc=what, unit=unit, delay=1, leave=False, file=sys.stderr)
+
+    def show(done: int, total: int) -> None:
+        bar.total = total
+        bar.update(done - bar.n)
+
+    return show, bar.close
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 trace`, `1,204 traces`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -1,0 +1,111 @@
+"""The commands about traces: ingest, traces, spans, text."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from sqlalchemy import Connection, select
+
+from app.commands.output import counted, name_rejected, opened, print_json, say
+from ingest.store import load, reading, schema
+from ingest.trace import Trace
+
+
+def ingest(
+    paths: Sequence[str], home: Path | None, *, format: str | None, workers: int, redact: bool, as_json: bool
+) -> int:
+    """Exit code 0, or 1 when something was rejected."""
+    from tqdm import tqdm
+
+    from ingest.batch import Report
+    from ingest.batch import ingest as run
+
+    workspace = opened(home)
+    with tqdm(desc="reading", unit=" traces", delay=1, leave=False, file=sys.stderr) as bar:
+
+        def progress(report: Report) -> None:
+            bar.update(report.traces + report.duplicates - bar.n)
+            bar.set_postfix(spans=report.spans, rejected=len(report.rejected))
+
+        report = run(workspace.engine, paths, format=format, workers=workers, redact=redact, progress=progress)
+    name_rejected(report.rejected)
+    if as_json:
+        print_json(
+            {
+                "traces": report.traces,
+                "spans": report.spans,
+                "duplicates": report.duplicates,
+                "rejected": [asdict(one) for one in report.rejected],
+                "warnings": dict(report.warnings),
+            }
+        )
+    else:
+        for warning in report.warning_texts[:50]:
+            say(f"warning {warning}")
+        if len(report.warning_texts) > 50:
+            say(f"… and {len(report.warning_texts) - 50:,} more warnings")
+        click.echo(
+            f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
+            f"{counted(report.duplicates, 'duplicate')}, {len(report.rejected)} rejected"
+        )
+    return 1 if report.rejected else 0
+
+
+def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> None:
+    from ingest.table import trace_frame, write_csv
+
+    with reading(opened(home).engine) as connection:
+        frame = trace_frame(connection)
+    if csv_file is not None:
+        write_csv(frame, csv_file)
+        say(f"{counted(len(frame), 'trace')} written to {csv_file}")
+    elif as_json:
+        print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
+    else:
+        columns = ["trace_id", "format", "name", "spans", "llm_spans", "tool_spans", "error_spans", "total_tokens"]
+        click.echo(frame[columns].to_string(index=False) if len(frame) else "no traces yet: tracejury ingest PATH")
+
+
+def spans(trace_id: str, home: Path | None, *, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
+    from ingest.table import span_frame, span_rows, write_csv, write_parquet
+
+    trace = find_trace(home, trace_id)
+    if csv_file is not None:
+        write_csv(span_frame([trace]), csv_file)
+    if parquet_file is not None:
+        write_parquet([trace], parquet_file)
+    if as_json:
+        print_json(span_rows(trace))
+    elif csv_file is None and parquet_file is None:
+        columns = ["seq", "span_id", "kind", "name", "agent", "status", "duration_s", "total_tokens"]
+        frame = span_frame([trace])
+        frame["name"] = ["  " * depth + name for depth, name in zip(frame["depth"], frame["name"], strict=True)]
+        click.echo(frame[columns].to_string(index=False, justify="left"))
+
+
+def text(trace_id: str, home: Path | None) -> None:
+    from judging.reading import read
+
+    sys.stdout.buffer.write(read(find_trace(home, trace_id)).text.encode())
+
+
+def find_trace(home: Path | None, trace_id: str) -> Trace:
+    """The trace whose id is or begins with `trace_id`. Ends the command when there is none or more than one."""
+    with reading(opened(home).engine) as connection:
+        return load(connection, full_id(connection, trace_id))
+
+
+def full_id(connection: Connection, trace_id: str) -> str:
+    column = schema.trace.c.trace_id
+    found = list(
+        connection.scalars(select(column).where(column.startswith(trace_id, autoescape=True)).order_by(column).limit(6))
+    )
+    if trace_id in found or len(found) == 1:
+        return trace_id if trace_id in found else found[0]
+    if not found:
+        raise click.ClickException(f"no trace {trace_id!r} in this workspace: `tracejury traces` lists them")
+    raise click.ClickException(f"{trace_id!r} fits {len(found)} traces or more: {', '.join(found[:5])}")

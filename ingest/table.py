@@ -1,0 +1,137 @@
+"""The span table as Arrow and pandas, as CSV and Parquet: the same columns and types whatever the source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+from sqlalchemy import Connection, select
+
+from ingest.store import schema
+from ingest.trace import SPAN_COLUMNS, Message, Span, Trace
+
+_TOOL_CALL = pa.struct([("name", pa.string()), ("arguments", pa.string()), ("id", pa.string())])
+_MESSAGE = pa.struct(
+    [
+        ("message", pa.int32()),
+        ("role", pa.string()),
+        ("content", pa.string()),
+        ("tool_calls", pa.list_(_TOOL_CALL)),
+        ("name", pa.string()),
+        ("tool_call_id", pa.string()),
+    ]
+)
+ARROW_TYPES: dict[str, pa.DataType] = {
+    "text": pa.string(),
+    "int": pa.int64(),
+    "real": pa.float64(),
+    "time": pa.timestamp("us", tz="UTC"),
+    "messages": pa.list_(_MESSAGE),
+    "texts": pa.list_(pa.string()),
+    "json": pa.string(),
+}
+SCHEMA = pa.schema([(column.name, ARROW_TYPES[column.type]) for column in SPAN_COLUMNS])
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+_DICTIONARY_LIMIT = 256 * 1024**2  # bytes: a text that repeats is written once a row group
+
+
+def span_rows(trace: Trace) -> list[dict[str, Any]]:
+    """One dictionary a span with every column; messages whole, times as UTC microseconds, JSON as values."""
+    said = [_message(position, message) for position, message in enumerate(trace.messages)]
+    return [_row(span, said) for span in trace.spans]
+
+
+def span_table(traces: Iterable[Trace]) -> pa.Table:
+    """The span table of `traces` under `SCHEMA`; empty traces give an empty table of the same schema."""
+    batches = [_batch(trace) for trace in traces]
+    return pa.Table.from_batches(batches, schema=SCHEMA)
+
+
+def span_frame(traces: Iterable[Trace]) -> pd.DataFrame:
+    """The span table as pandas (nullable integers, UTC times, lists of dictionaries for messages)."""
+    types = {pa.int64(): pd.Int64Dtype(), pa.string(): pd.StringDtype()}
+    frame: pd.DataFrame = span_table(traces).to_pandas(types_mapper=types.get)
+    return frame
+
+
+def write_parquet(traces: Iterable[Trace], file: Path) -> int:
+    """Write the span table as Parquet (zstd), a row group a trace; returns the number of spans."""
+    count = 0
+    with pq.ParquetWriter(
+        file, SCHEMA, compression="zstd", compression_level=9, use_dictionary=True,
+        dictionary_pagesize_limit=_DICTIONARY_LIMIT, data_page_size=16 * 1024**2, write_statistics=False,
+    ) as writer:  # fmt: skip
+        for trace in traces:
+            writer.write_batch(_batch(trace))
+            count += len(trace.spans)
+    return count
+
+
+def write_csv(frame: pd.DataFrame, file: Path) -> None:
+    """Write a frame as CSV: lists as JSON, and no cell that a spreadsheet would run as a formula."""
+    safe = frame.copy()
+    for name in safe.columns:
+        column = safe[name]
+        if not (pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_datetime64_any_dtype(column.dtype)):
+            safe[name] = [_cell(value) for value in column]
+    safe.to_csv(file, index=False, lineterminator="\n", encoding="utf-8")
+
+
+def trace_frame(connection: Connection) -> pd.DataFrame:
+    """The list of traces with their summaries, in order of ingestion; lists as text, times in UTC."""
+    hidden = {"trace_key", "source_key", "attributes", "outcome", "warnings"}
+    columns = [column for column in schema.trace.c if column.name not in hidden]
+    rows = connection.execute(select(*columns).order_by(schema.trace.c.trace_key))
+    frame = pd.DataFrame(rows.all(), columns=[column.name for column in columns])
+    for name in ("agents", "models", "tools"):
+        frame[name] = [", ".join(orjson.loads(value)) for value in frame[name]]
+    for name in ("start_time", "end_time", "ingested_at"):
+        frame[name] = pd.to_datetime(frame[name].astype("Int64"), unit="us", utc=True)
+    for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
+        frame[name] = frame[name].astype("Int64")
+    return frame
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, (list, dict)) or type(value).__name__ == "ndarray":
+        return orjson.dumps(value, default=_plain).decode()
+    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
+        return f"'{value}"
+    return value
+
+
+def _plain(value: Any) -> Any:
+    return value.tolist()
+
+
+def _message(position: int, message: Message) -> dict[str, Any]:
+    return {"message": position, **asdict(message), "tool_calls": [asdict(call) for call in message.tool_calls]}
+
+
+def _row(span: Span, said: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    row: dict[str, Any] = {column.name: getattr(span, column.name) for column in SPAN_COLUMNS}
+    row["input_messages"] = [said[position] for position in span.input_messages]
+    row["output_messages"] = [said[position] for position in span.output_messages]
+    for name in ("events", "links", "warnings"):
+        row[name] = list(row[name])
+    row["attributes"] = dict(span.attributes)
+    return row
+
+
+def _batch(trace: Trace) -> pa.RecordBatch:
+    rows = span_rows(trace)
+    return pa.RecordBatch.from_arrays(
+        [pa.array(_values(rows, c.name, c.type), ARROW_TYPES[c.type]) for c in SPAN_COLUMNS], schema=SCHEMA
+    )
+
+
+def _values(rows: Sequence[dict[str, Any]], name: str, kind: str) -> Iterator[Any]:
+    if kind == "json":
+        return (orjson.dumps(row[name]).decode() for row in rows)
+    return (row[name] for row in rows)

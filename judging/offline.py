@@ -1,0 +1,119 @@
+"""Runs the offline judge over traces and keeps its verdicts; what it judged before is not judged again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, Engine, select
+
+from ingest.store import load, reading, trace_ids, writing
+from judging.checks import MODEL, checks_version, judge_offline
+from judging.ledger import tables
+from judging.ledger.verdicts import (
+    JudgeVersion,
+    add_cells,
+    add_run,
+    ensure_judge_version,
+    finish_cell,
+    set_run_status,
+    trace_digests,
+)
+from judging.reading import read
+from judging.records import DIMENSIONS, Dimension, Verdict
+
+Progress = Callable[[int, int], None]
+
+
+def judge_versions(dimensions: Sequence[Dimension] = DIMENSIONS) -> dict[str, JudgeVersion]:
+    """The offline judge's version for each dimension."""
+    return {
+        dimension: JudgeVersion(judge=dimension, model=MODEL, rubric_version=checks_version(), mode="checks")
+        for dimension in dimensions
+    }
+
+
+def judge_all(
+    engine: Engine,
+    *,
+    traces: Sequence[str] | None = None,
+    dimensions: Sequence[Dimension] = DIMENSIONS,
+    author: str = "command",
+    progress: Progress | None = None,
+) -> dict[str, object]:
+    """Judge `traces` (default: all) offline under `dimensions`; one transaction a trace.
+
+    Returns `{"run", "model", "traces", "cells", "states", "findings", "skipped", "cost_usd"}`; `skipped` counts
+    cells that this very version of the checks had judged before, on the same content.
+    """
+    versions = judge_versions(dimensions)
+    with reading(engine) as connection:
+        wanted = list(traces) if traces is not None else trace_ids(connection)
+        done = _done(connection, versions)
+        digests = trace_digests(connection)
+    todo = {t: [d for d in dimensions if (versions[d].version, t, digests.get(t)) not in done] for t in wanted}
+    todo = {trace_id: missing for trace_id, missing in todo.items() if missing}
+    states: Counter[str] = Counter()
+    findings = 0
+    run_key = _new_run(engine, versions, author) if todo else None
+    for number, (trace_id, missing) in enumerate(todo.items()):
+        with reading(engine) as connection:
+            trace = load(connection, trace_id, with_logs=False)
+        verdicts = [v for v in judge_offline(trace, read(trace)) if v.judge in missing]
+        assert run_key is not None
+        with writing(engine) as connection:
+            _keep(connection, run_key, verdicts, versions)
+        states.update(verdict.state for verdict in verdicts)
+        findings += sum(len(verdict.findings) for verdict in verdicts)
+        if progress is not None:
+            progress(number + 1, len(todo))
+    if run_key is not None:
+        with writing(engine) as connection:
+            set_run_status(connection, run_key, "done")
+    return {
+        "run": run_key,
+        "model": MODEL,
+        "traces": len(wanted),
+        "cells": sum(states.values()),
+        "states": dict(states),
+        "findings": findings,
+        "skipped": len(wanted) * len(dimensions) - sum(len(missing) for missing in todo.values()),
+        "cost_usd": 0.0,
+    }
+
+
+def _done(connection: Connection, versions: dict[str, JudgeVersion]) -> set[tuple[str, str, str | None]]:
+    cell = tables.cell
+    hashes = [judge.version for judge in versions.values()]
+    rows = connection.execute(
+        select(cell.c.judge_version, cell.c.trace_id, cell.c.trace_digest).where(
+            cell.c.judge_version.in_(hashes), cell.c.state.in_(("scored", "not_applicable"))
+        )
+    )
+    return set(rows.tuples().all())
+
+
+def _new_run(engine: Engine, versions: dict[str, JudgeVersion], author: str) -> int:
+    with writing(engine) as connection:
+        for judge in versions.values():
+            ensure_judge_version(connection, judge)
+        spec = {"model": MODEL, "judges": [*versions], "runs": 1, "mode": "checks"}
+        return add_run(connection, name="offline checks", spec=spec, author=author, status="running")
+
+
+def _keep(connection: Connection, run_key: int, verdicts: Sequence[Verdict], versions: dict[str, JudgeVersion]) -> None:
+    cell = tables.cell
+    add_cells(
+        connection,
+        run_key,
+        [(versions[v.judge].version, v.judge, v.trace_id, 0) for v in verdicts],
+        state="running",
+    )
+    for verdict in verdicts:
+        key = connection.scalar(
+            select(cell.c.cell_key).where(
+                cell.c.run_key == run_key, cell.c.judge == verdict.judge, cell.c.trace_id == verdict.trace_id
+            )
+        )
+        assert key is not None
+        finish_cell(connection, key, verdict)
