@@ -1,0 +1,371 @@
+"""One rubric, one model, one text: a `Verdict` or a `Failure`, with at most one repair call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import orjson
+
+from ingest.trace import Json
+from judging.evidence import addresses_judge, place_evidence
+from judging.model import Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
+from judging.prompt import Order, Prompt, SpanToJudge, build_prompt, repair_request
+from judging.reading import Block, Reading
+from judging.records import Call, Citation, Failure, FailureState, Finding, Verdict
+from judging.reply import Form, ParsedFinding, ParsedReply, Unparsable, read_reply, reply_schema
+from judging.rubric import AgentDescription, Rubric
+
+N = TypeVar("N", int, float)
+ALL_FORMS: tuple[Form, ...] = ("json", "tool", "template")
+ERRORS_ONLY = "this judge reports errors and gives no score"
+SPAN_KINDS_JUDGED = frozenset({"LLM", "TOOL", "RETRIEVER", "RERANKER", "EMBEDDING", "GUARDRAIL", "EVENT"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Judge:
+    """Who judges, and how it is asked. `parameters` are sent to the provider as they are, only those set."""
+
+    rubric: Rubric
+    model: str
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    order: Order = "cache"
+    repairs: bool = True
+
+
+@dataclass(kw_only=True)
+class Manners:
+    """What a model has been found to take: forms still to be tried, best first, and parameters left out."""
+
+    forms: list[Form] = field(default_factory=lambda: list(ALL_FORMS))
+    left_out: set[str] = field(default_factory=set)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limit:
+    """What fits: `context` tokens in all, `answer` of them kept for the answer, counted by `count`."""
+
+    context: int
+    count: Callable[[str], int]
+    answer: int = 0
+
+    def excess(self, prompt: Prompt) -> str | None:
+        """Why the prompt does not fit; None where it does."""
+        tokens = sum(self.count(text) for text in (prompt.system, prompt.prefix, prompt.suffix) if text)
+        if tokens + self.answer <= self.context:
+            return None
+        return f"{tokens:,} tokens counted, {self.answer:,} kept for the answer; the model takes {self.context:,}"
+
+
+async def judge_trace(
+    judge: Judge,
+    reading: Reading,
+    model: Model,
+    *,
+    agent: AgentDescription | None = None,
+    span: SpanToJudge | None = None,
+    manners: Manners | None = None,
+    limit: Limit | None = None,
+    share_prefix: bool = False,
+) -> Verdict | Failure:
+    """Ask one judge once about a trace (or about one `span` of it).
+
+    Every `ModelError` becomes a Failure; any other exception is a fault of ours, or a stop, and passes through.
+    """
+    talk = _Talk(
+        judge=judge,
+        reading=reading,
+        model=model,
+        agent=agent,
+        span=span,
+        manners=manners or Manners(),
+        limit=limit,
+        share_prefix=share_prefix,
+    )
+    return await talk.outcome()
+
+
+async def judge_spans(
+    judge: Judge,
+    reading: Reading,
+    model: Model,
+    *,
+    agent: AgentDescription | None = None,
+    manners: Manners | None = None,
+    limit: Limit | None = None,
+) -> Verdict | Failure:
+    """Ask the judge about each span that acts, one call a span, and put the outcomes together.
+
+    Stops at the first span that gives no verdict: a trace with an unjudged span has no outcome of its own.
+    """
+    known = manners or Manners()
+    verdicts: dict[str, Verdict] = {}
+    for block in spans_judged(reading):
+        span = SpanToJudge(span_id=block.span_id, ordinal=block.ordinal)
+        outcome = await judge_trace(
+            judge, reading, model, agent=agent, span=span, manners=known, limit=limit, share_prefix=True
+        )
+        if isinstance(outcome, Failure):
+            return _failed_span(outcome, span, verdicts)
+        verdicts[block.ordinal] = outcome
+    return combine_spans(verdicts)
+
+
+def spans_judged(reading: Reading) -> tuple[Block, ...]:
+    """The spans that the span-by-span mode asks about: those that act (model and tool calls, events), else all."""
+    acting = tuple(block for block in reading.blocks if _kind(block) in SPAN_KINDS_JUDGED)
+    return acting or reading.blocks
+
+
+def combine_spans(verdicts: Mapping[str, Verdict]) -> Verdict:
+    """One verdict for the trace from those of its spans (by ordinal): all findings, and the lowest score.
+
+    Not applicable only where it is so for every span. Raises ValueError without any span.
+    """
+    if not verdicts:
+        raise ValueError("no span was judged")
+    first = next(iter(verdicts.values()))
+    scores = {ordinal: verdict.score for ordinal, verdict in verdicts.items() if verdict.score is not None}
+    lowest = min(scores.values(), default=None)
+    where = [ordinal for ordinal, score in scores.items() if score == lowest]
+    return Verdict(
+        judge=first.judge,
+        trace_id=first.trace_id,
+        state="not_applicable" if lowest is None else "scored",
+        score=lowest,
+        criteria=first.criteria,
+        rationale="\n".join(f"{ordinal} ({v.score}): {v.rationale}" for ordinal, v in verdicts.items()),
+        findings=tuple(finding for verdict in verdicts.values() for finding in verdict.findings),
+        call=_joint_call(verdicts),
+        reason=first.reason if lowest is None else None,
+        notes=(
+            *(() if lowest is None else (f"span_mode: the lowest of {len(scores)} scores, at {', '.join(where)}",)),
+            *dict.fromkeys(note for verdict in verdicts.values() for note in verdict.notes),
+        ),
+    )
+
+
+def resolve_findings(parsed: Iterable[ParsedFinding], reading: Reading, rubric: Rubric) -> tuple[Finding, ...]:
+    """Findings with each citation resolved (or kept as unresolved) and each quote looked for in the trace."""
+    return tuple(_finding(finding, reading, rubric) for finding in parsed)
+
+
+def _finding(parsed: ParsedFinding, reading: Reading, rubric: Rubric) -> Finding:
+    citations = tuple(Citation(cite=cite, span_id=reading.resolve(cite)) for cite in parsed.citations)
+    cited = [citation.span_id for citation in citations if citation.span_id is not None]
+    place = place_evidence(reading, parsed.evidence, cited)
+    return Finding(
+        description=parsed.description,
+        evidence=parsed.evidence,
+        citations=citations,
+        dimension=rubric.dimension,
+        impact=parsed.impact,
+        category=parsed.category,
+        evidence_place=None if place is None else place.place,
+        evidence_span_id=None if place is None else place.span_id,
+    )
+
+
+@dataclass(kw_only=True)
+class _Talk:
+    """The calls of one judgement: what was sent, what came back, what the model would not take."""
+
+    judge: Judge
+    reading: Reading
+    model: Model
+    agent: AgentDescription | None
+    span: SpanToJudge | None
+    manners: Manners
+    limit: Limit | None
+    share_prefix: bool
+    prompt: Prompt | None = None
+    replies: list[ModelReply] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)
+    failed_calls: int = 0
+
+    async def outcome(self) -> Verdict | Failure:
+        try:
+            first = await self._ask()
+            if isinstance(first, Failure):
+                return first
+            parsed = self._read(first)
+            if isinstance(parsed, Unparsable) and self.judge.repairs and not _refusal(first):
+                parsed = await self._repaired(first, parsed)
+        except ModelError as error:
+            return self._failure(_STATES.get(error.kind, "error"), f"{error.kind}: {error.message}")
+        if isinstance(parsed, ParsedReply):
+            return self._verdict(parsed)
+        refusal = _refusal(self.replies[-1])
+        return self._failure("unparsable" if refusal is None else "refused", refusal or parsed.reason)
+
+    async def _ask(self, turns: tuple[Turn, ...] = ()) -> ModelReply | Failure:
+        """One reply; a rejected form or parameter is given up, recorded, and the call made again without it."""
+        while True:
+            request = self._request(turns)
+            excess = None if self.limit is None else self.limit.excess(request.prompt)
+            if excess is not None:
+                return self._failure("too_long", f"not sent: {excess}")
+            try:
+                reply = await self.model(request)
+            except ModelError as error:
+                self.failed_calls += 1
+                if not self._gives_way(error, request):
+                    raise
+                continue
+            self.replies.append(reply)
+            return reply
+
+    def _request(self, turns: tuple[Turn, ...]) -> ModelRequest:
+        form = self.manners.forms[0]
+        rubric = self.judge.rubric
+        self.prompt = build_prompt(
+            self.reading.text, rubric, form=form, order=self.judge.order, agent=self.agent, span=self.span
+        )
+        sent = {name: value for name, value in self.judge.parameters.items() if name not in self.manners.left_out}
+        return ModelRequest(
+            prompt=self.prompt,
+            form=form,
+            schema=reply_schema(rubric),
+            parameters=sent,
+            turns=turns,
+            share_prefix=self.share_prefix,
+        )
+
+    def _gives_way(self, error: ModelError, request: ModelRequest) -> bool:
+        if error.kind == "rejected_parameter" and error.parameter in request.parameters:
+            self.manners.left_out.add(str(error.parameter))
+            self.refused.append(f"{error.parameter}: {error.message}")
+            return True
+        if error.kind == "rejected_form" and request.form != "template":
+            self.refused.append(f"{request.form}: {error.message}")
+            if self.manners.forms[0] == request.form and len(self.manners.forms) > 1:  # another cell may have done it
+                del self.manners.forms[0]
+            return self.manners.forms[0] != request.form
+        return False
+
+    def _read(self, reply: ModelReply) -> ParsedReply | Unparsable:
+        refusal = _refusal(reply)
+        if refusal is not None:
+            return Unparsable(refusal)
+        if reply.finish_reason == "length":
+            return Unparsable("the reply was cut off at the token limit")
+        return read_reply(reply.text, self.judge.rubric)
+
+    async def _repaired(self, first: ModelReply, bad: Unparsable) -> ParsedReply | Unparsable:
+        try:
+            second = await self._ask(repair_turns(first.text, repair_request(bad.reason)))
+        except ModelError as error:
+            return Unparsable(f"{bad.reason}; the repair call failed: {error.kind}: {error.message}")
+        if isinstance(second, Failure):
+            return bad
+        parsed = self._read(second)
+        if isinstance(parsed, Unparsable):
+            return Unparsable(f"{bad.reason}; after the repair call: {parsed.reason}")
+        return parsed
+
+    def _verdict(self, parsed: ParsedReply) -> Verdict:
+        errors_only = self.judge.rubric.answer == "errors"
+        return Verdict(
+            judge=self.judge.rubric.key,
+            trace_id=self.reading.trace_id,
+            state="not_applicable" if parsed.score is None else "scored",
+            score=parsed.score,
+            criteria=parsed.criteria,
+            rationale=parsed.rationale,
+            findings=resolve_findings(parsed.findings, self.reading, self.judge.rubric),
+            call=self._call(),
+            reason=ERRORS_ONLY if errors_only else parsed.not_applicable,
+            notes=(*parsed.notes, *addresses_judge(self.reading)),
+        )
+
+    def _failure(self, state: FailureState, reason: str) -> Failure:
+        return Failure(
+            judge=self.judge.rubric.key,
+            trace_id=self.reading.trace_id,
+            state=state,
+            reason=reason,
+            call=self._call(),
+        )
+
+    def _call(self) -> Call:
+        raw = [reply.text for reply in self.replies]
+        parameters: dict[str, Json] = {**self.judge.parameters, "form": self.manners.forms[0]}
+        if self.refused:
+            parameters["rejected"] = [*self.refused]
+        if self.manners.left_out:
+            parameters["left_out"] = [*sorted(self.manners.left_out)]
+        return Call(
+            model=self.judge.model,
+            parameters=parameters,
+            prompt_hash="" if self.prompt is None else self.prompt.hash,
+            raw_reply=raw[0] if raw else None,
+            repair_reply=raw[1] if len(raw) > 1 else None,
+            finish_reason=self.replies[-1].finish_reason if self.replies else None,
+            prompt_tokens=_sum(reply.prompt_tokens for reply in self.replies),
+            completion_tokens=_sum(reply.completion_tokens for reply in self.replies),
+            cached_tokens=_sum(reply.cached_tokens for reply in self.replies),
+            cost_usd=_sum(reply.cost_usd for reply in self.replies),
+            latency_s=_sum(reply.latency_s for reply in self.replies),
+            attempts=sum(reply.attempts for reply in self.replies) + self.failed_calls,
+        )
+
+
+_STATES: Mapping[str, FailureState] = {"too_long": "too_long", "refused": "refused"}
+
+
+def _refusal(reply: ModelReply) -> str | None:
+    if reply.refusal:
+        return f"the model refused: {reply.refusal}"
+    return "the provider's content filter stopped the reply" if reply.finish_reason == "content_filter" else None
+
+
+def _sum(values: Iterable[N | None]) -> N | None:
+    """The sum; None where a part is unknown: a sum of the rest would pass for the whole."""
+    total: N | None = None
+    for value in values:
+        if value is None:
+            return None
+        total = value if total is None else total + value
+    return total
+
+
+def _kind(block: Block) -> str:
+    return block.header.split("] ", 1)[-1].split(" ", 1)[0]
+
+
+def _failed_span(failure: Failure, span: SpanToJudge, verdicts: Mapping[str, Verdict]) -> Failure:
+    calls = [*(verdict.call for verdict in verdicts.values()), failure.call]
+    raw = {**{ordinal: v.call.raw_reply for ordinal, v in verdicts.items()}, span.ordinal: failure.call.raw_reply}
+    return Failure(
+        judge=failure.judge,
+        trace_id=failure.trace_id,
+        state=failure.state,
+        reason=f"{span.ordinal}: {failure.reason}",
+        call=_summed(calls, raw, {}),
+    )
+
+
+def _joint_call(verdicts: Mapping[str, Verdict]) -> Call:
+    raw = {ordinal: verdict.call.raw_reply for ordinal, verdict in verdicts.items()}
+    repairs = {o: v.call.repair_reply for o, v in verdicts.items() if v.call.repair_reply is not None}
+    return _summed([verdict.call for verdict in verdicts.values()], raw, repairs)
+
+
+def _summed(calls: Sequence[Call], raw: Mapping[str, str | None], repairs: Mapping[str, str | None]) -> Call:
+    """One `Call` for many: tokens and costs are sums, replies a JSON object by span."""
+    last = calls[-1]
+    return Call(
+        model=last.model,
+        parameters=last.parameters,
+        prompt_hash=last.prompt_hash,
+        raw_reply=orjson.dumps(raw).decode(),
+        repair_reply=orjson.dumps(repairs).decode() if repairs else None,
+        finish_reason=last.finish_reason,
+        prompt_tokens=_sum(call.prompt_tokens for call in calls),
+        completion_tokens=_sum(call.completion_tokens for call in calls),
+        cached_tokens=_sum(call.cached_tokens for call in calls),
+        cost_usd=_sum(call.cost_usd for call in calls),
+        latency_s=_sum(call.latency_s for call in calls),
+        attempts=sum(call.attempts for call in calls),
+    )

@@ -1,0 +1,259 @@
+"""The litellm adapter against a scripted provider on loopback: requests as sent, replies as read, errors by kind."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+
+import pytest
+
+from ingest.trace import Json
+from judging.model import (
+    LitellmModel,
+    ModelError,
+    ModelReply,
+    ModelRequest,
+    Prices,
+    Turn,
+    classify,
+    context_limit,
+    count_tokens,
+    first_forms,
+    known_prices,
+    messages_of,
+)
+from judging.prompt import Prompt, build_prompt
+from judging.reply import Form, reply_schema
+from judging.rubric import rubrics
+from tests.fake_provider import Action, Answer, Hang, Provider, Reset, Script, Status, in_turn, verdict
+from tests.judging.traces import small_reading
+
+LC = rubrics()["LC"]
+SONNET = Prices(prompt=3e-6, completion=15e-6, cache_read=0.3e-6, cache_write=3.75e-6)
+
+
+def request(form: Form = "json", parameters: Mapping[str, Json] | None = None, **changes: object) -> ModelRequest:
+    prompt = build_prompt(small_reading().text, LC, form=form)
+    return ModelRequest(prompt=prompt, form=form, schema=reply_schema(LC), parameters=parameters or {}, **changes)  # type: ignore[arg-type]
+
+
+class Setup:
+    """A provider that a test scripts, and a model that calls it."""
+
+    def __init__(self, provider: Provider) -> None:
+        self.provider = provider
+
+    def ask(self, script: Script | Action, wish: ModelRequest | None = None, **options: object) -> ModelReply:
+        self.provider.script = script if callable(script) else in_turn(script)
+        model = LitellmModel(name="openai/fake", api_base=self.provider.base_url, api_key="k", **options)  # type: ignore[arg-type]
+        return asyncio.run(model(wish or request()))
+
+    def error(self, action: Action, parameters: Mapping[str, Json] | None = None, **options: object) -> ModelError:
+        with pytest.raises(ModelError) as caught:
+            self.ask(action, request(parameters=parameters), **options)
+        return caught.value
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with Provider(in_turn(Answer(text=verdict()))) as running:
+        yield running
+
+
+@pytest.fixture
+def setup(provider: Provider) -> Setup:
+    provider.log.requests.clear()
+    return Setup(provider)
+
+
+def test_a_reply_comes_with_usage_and_the_request_holds_only_what_was_set(setup: Setup) -> None:
+    reply = setup.ask(Answer(text=verdict(), completion_tokens=77), prices=SONNET)
+    body = setup.provider.log.requests[0].body
+    assert set(body) == {"model", "messages", "response_format"}
+    assert [message["role"] for message in body["messages"]] == ["system", "user"]
+    assert body["response_format"]["json_schema"]["schema"] == reply_schema(LC)
+    assert (reply.text, reply.finish_reason, reply.completion_tokens) == (verdict(), "stop", 77)
+    assert reply.prompt_tokens is not None
+    plain = reply.prompt_tokens - (reply.cached_tokens or 0)
+    expected = plain * 3e-6 + (reply.cached_tokens or 0) * 0.3e-6 + 77 * 15e-6
+    assert reply.cost_usd == pytest.approx(expected)
+
+
+def test_the_second_call_with_the_same_prefix_is_cached_by_the_provider(setup: Setup) -> None:
+    text = "span " * 2000
+    prompts = [build_prompt(text, rubrics()[key]) for key in ("LC", "EE")]
+    wishes = [ModelRequest(prompt=prompt, form="json", schema=reply_schema(LC)) for prompt in prompts]
+    replies = [setup.ask(Answer(text=verdict()), wish) for wish in wishes]
+    shared = len(prompts[0].system + "\n" + prompts[0].prefix) // 4
+    assert replies[0].cached_tokens == 0
+    assert replies[1].cached_tokens == shared // 128 * 128
+
+
+def test_parameters_are_sent_as_set(setup: Setup) -> None:
+    wish = request(parameters={"temperature": 0, "max_tokens": 50, "seed": 7, "reasoning_effort": "low"})
+    setup.ask(Answer(text=verdict()), wish)
+    body = setup.provider.log.requests[0].body
+    assert {name: body[name] for name in wish.parameters} == dict(wish.parameters)
+
+
+def test_the_tool_form_reads_the_arguments_of_the_call(setup: Setup) -> None:
+    reply = setup.ask(Answer(text=verdict(1), finish_reason="tool_calls"), request("tool"))
+    assert setup.provider.log.requests[0].body["tool_choice"]["function"]["name"] == "give_verdict"
+    assert reply.text == verdict(1)
+
+
+def test_the_template_form_asks_for_nothing_special(setup: Setup) -> None:
+    setup.ask(Answer(text="Score: 2"), request("template"))
+    assert set(setup.provider.log.requests[0].body) == {"model", "messages"}
+
+
+def test_repair_turns_follow_the_prompt(setup: Setup) -> None:
+    setup.ask(Answer(text=verdict()), request(turns=(Turn(role="assistant", text="hm"), Turn(role="user", text="so?"))))
+    messages = setup.provider.log.requests[0].body["messages"]
+    assert [(message["role"]) for message in messages] == ["system", "user", "assistant", "user"]
+    assert messages[-1]["content"] == "so?"
+
+
+@pytest.mark.parametrize(
+    ("action", "kind"),
+    [
+        (Status(code=429, headers={"retry-after": "2"}), "rate_limit"),
+        (Status(code=429, message="You exceeded your current quota", error_code="insufficient_quota"), "auth"),
+        (Status(code=500), "transient"),
+        (Status(code=502), "transient"),
+        (Status(code=503), "transient"),
+        (Status(code=529), "transient"),
+        (Reset(), "transient"),
+        (Status(code=408), "timeout"),
+        (Status(code=401), "auth"),
+        (Status(code=403), "auth"),
+        (Status(code=404, message="no such model"), "no_model"),
+        (Status(code=413), "too_long"),
+        (
+            Status(code=400, message="This model's maximum context length is 8192 tokens.", error_code="context_length_exceeded"),
+            "too_long",
+        ),
+        (Status(code=400, message="flagged", error_code="content_filter"), "refused"),
+        (Status(code=400, message="'response_format' of type json_schema is not supported", param="response_format"), "rejected_form"),
+        (Status(code=400, message="Failed to parse grammar"), "rejected_form"),
+        (Status(code=400, message="messages: at least one message is required"), "bad_request"),
+    ],
+)  # fmt: skip
+def test_each_error_has_its_kind(setup: Setup, action: Action, kind: str) -> None:
+    assert setup.error(action).kind == kind
+    assert len(setup.provider.log.requests) == 1  # neither litellm nor the client retries behind our back
+
+
+@pytest.mark.parametrize(
+    "status",
+    [
+        Status(code=400, message="Unsupported value: 'temperature' does not support 0", param="temperature"),
+        Status(code=422, message="extra inputs are not permitted: temperature"),
+    ],
+)
+def test_a_rejected_parameter_is_named(setup: Setup, status: Status) -> None:
+    error = setup.error(status, {"seed": 1, "temperature": 0})
+    assert (error.kind, error.parameter) == ("rejected_parameter", "temperature")
+
+
+def test_a_parameter_with_a_bad_value_is_no_rejected_parameter(setup: Setup) -> None:
+    status = Status(code=400, message="max_tokens is too large: 999999", param="max_tokens")
+    assert setup.error(status, {"max_tokens": 999_999}).kind == "bad_request"
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [({"retry-after": "2"}, 2.0), ({"retry-after": "0.5"}, 0.5), ({"retry-after-ms": "1500"}, 1.5),
+     ({}, None), ({"retry-after": "soon"}, None), ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0)],
+)  # fmt: skip
+def test_retry_after_is_read_in_its_forms(setup: Setup, headers: dict[str, str], seconds: float | None) -> None:
+    assert setup.error(Status(code=429, headers=headers)).retry_after_s == seconds
+
+
+@pytest.mark.parametrize("action", [Hang(), Answer(text=verdict(), trickle_s=30)])
+def test_hanging_and_trickling_answers_end_at_the_time_limit(setup: Setup, action: Action) -> None:
+    started = time.monotonic()
+    assert setup.error(action, timeout_s=0.5).kind == "timeout"
+    assert time.monotonic() - started < 3
+
+
+def test_a_slow_answer_within_the_limit_is_taken(setup: Setup) -> None:
+    assert setup.ask(Answer(text=verdict(), trickle_s=0.2), timeout_s=10).text == verdict()
+
+
+@pytest.mark.parametrize("text", [None, ""])
+def test_an_empty_reply_is_empty_text(setup: Setup, text: str | None) -> None:
+    assert setup.ask(Answer(text=text)).text == ""
+
+
+def test_a_refusal_is_kept(setup: Setup) -> None:
+    assert setup.ask(Answer(text=None, refusal="I cannot")).refusal == "I cannot"
+
+
+def test_the_cost_of_an_unknown_model_is_unknown_and_not_zero(setup: Setup) -> None:
+    assert setup.ask(Answer(text=verdict())).cost_usd is None
+
+
+def test_any_other_exception_becomes_a_model_error_that_names_it() -> None:
+    error = classify(RuntimeError("odd"), {})
+    assert (error.kind, error.message) == ("bad_request", "RuntimeError: odd")
+
+
+def test_the_key_never_shows_in_the_model_s_text() -> None:
+    assert "hush" not in repr(LitellmModel(name="openai/fake", api_key="hush"))
+
+
+def test_anthropic_s_prefix_is_marked_for_its_cache_only_when_it_is_shared() -> None:
+    prompt = Prompt(system="s", prefix="the trace", suffix="the rubric")
+    shared = ModelRequest(prompt=prompt, form="json", schema={}, share_prefix=True)
+    parts = messages_of(shared, marks_cache=True)[1]["content"]
+    assert parts[0] == {"type": "text", "text": "the trace", "cache_control": {"type": "ephemeral"}}
+    assert parts[1]["text"] == "the rubric"
+    alone = ModelRequest(prompt=prompt, form="json", schema={})
+    assert messages_of(alone, marks_cache=True)[1]["content"] == "the tracethe rubric"
+
+
+def test_public_prices_and_limits_are_known_offline() -> None:
+    prices = known_prices("claude-sonnet-4-5")
+    assert prices is not None
+    assert (prices.prompt, prices.completion, prices.cache_read) == (3e-6, 15e-6, 0.3e-6)
+    assert (prices.batch_prompt, prices.cache_write) == (1.5e-6, 3.75e-6)
+    assert context_limit("claude-sonnet-4-5") == 200_000
+    assert (known_prices("openai/no-such-model"), context_limit("openai/no-such-model")) == (None, None)
+    assert first_forms("claude-sonnet-4-5")[0] == first_forms("openai/no-such-model")[0] == "json"
+    assert 2 <= count_tokens("gpt-4o", "hello world") <= 4
+
+
+def test_a_batch_goes_in_as_a_file_and_comes_back_by_name(setup: Setup) -> None:
+    setup.provider.script = lambda r: Status(code=400, message="odd") if r.number == 1 else Answer(text=verdict(3))
+    setup.provider.batch_polls_until_done = 2
+    prices = Prices(prompt=2e-6, completion=4e-6, batch_prompt=1e-6, batch_completion=2e-6)
+    model = LitellmModel(name="openai/fake", api_base=setup.provider.base_url, api_key="k", prices=prices)
+
+    async def whole() -> tuple[object, Mapping[str, ModelReply | ModelError] | None]:
+        batch = await model.submit_batch({"cell-1": request(parameters={"temperature": 0}), "cell-2": request()})
+        return await model.poll_batch(batch), await model.poll_batch(batch)
+
+    early, results = asyncio.run(whole())
+    assert early is None
+    assert results is not None
+    good, bad = results["cell-1"], results["cell-2"]
+    assert isinstance(good, ModelReply)
+    assert good.text == verdict(3)
+    assert good.prompt_tokens is not None
+    assert good.cost_usd == pytest.approx(good.prompt_tokens * 1e-6 + (good.completion_tokens or 0) * 2e-6)
+    assert isinstance(bad, ModelError)
+    assert bad.kind == "bad_request"
+    assert setup.provider.log.requests[0].body["temperature"] == 0
+    assert setup.provider.log.requests[0].body["model"] == "fake"
+
+
+def test_a_provider_without_batches_says_so() -> None:
+    with pytest.raises(ModelError, match="no batch interface for 'anthropic/claude-sonnet-4-5'"):
+        asyncio.run(LitellmModel(name="anthropic/claude-sonnet-4-5").submit_batch({}))
+
+
+def test_litellm_is_imported_only_when_a_model_is_asked() -> None:
+    code = "import sys, judging.model, judging.judge; sys.exit('litellm' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
