@@ -1,0 +1,1 @@
+"""Pieces of screens: values in, value out; they read no store."""

@@ -1,0 +1,803 @@
+// The desk: holds trace, labels and outbox together, turns keys into acts, and tells Streamlit what it must know.
+
+import { askConflict, askSkip, showGuideline, showKeys, showRefused } from "./dialogs.mjs";
+import { ErrorCards } from "./errors.mjs";
+import { isTyping, keyTable, pressedKey } from "./keys.mjs";
+import { applyAll, applyOperation, completeState, History, inverseOf, missingFields } from "./labels.mjs";
+import { Outbox } from "./outbox.mjs";
+import { copyText, el, replaceIn, say } from "./page.mjs";
+import { Reader } from "./reader.mjs";
+import { Scores } from "./scores.mjs";
+import { durationText, peerOf, SpanIndex } from "./spans.mjs";
+import { showText } from "./page.mjs";
+import { Tree } from "./tree.mjs";
+
+const TJ_PANES = ["tree", "text", "errors", "scores"];
+const TJ_IDLE = 60000; // milliseconds without a sign of the person: the timer stands still
+const tjOutboxes = new Map(); // they go on sending when the page shows another trace
+const tjHistories = new Map();
+
+class Desk {
+  constructor(root, component) {
+    this.root = root;
+    this.abort = new AbortController();
+    this.signal = this.abort.signal;
+    this.component = component;
+    this.data = component.data;
+    this.traceId = this.data.trace_id;
+    this.user = this.data.user;
+    this.phase = this.data.phase;
+    this.dimensions = this.data.dimensions;
+    this.dimensionKeys = this.dimensions.map((dimension) => dimension.key);
+    this.pane = "text";
+    this.errorId = null;
+    this.isBusy = false;
+    this.keyOverrides = recall("tj:keys:" + this.user, {});
+    this.isPretty = recall("tj:pretty:" + this.user, false);
+    this.table = keyTable(this.keyOverrides);
+    this.outbox = this.openOutbox();
+    this.history = tjHistories.get(this.user + this.traceId) || new History();
+    tjHistories.set(this.user + this.traceId, this.history);
+    this.state = this.startState();
+    this.startTimer();
+  }
+
+  part(name) {
+    return this.root.querySelector(`[data-tj="${name}"]`);
+  }
+
+  // ---- opening -----------------------------------------------------------------------------------------------
+
+  openOutbox() {
+    const name = this.user + " " + this.traceId;
+    const known = tjOutboxes.get(name);
+    const send = (body) => this.post("ops", { token: this.data.token, trace_id: this.traceId, ...body });
+    const outbox = known || new Outbox({ storage: window.localStorage, prefix: `tj:op:${this.user}:${this.traceId}:`, send });
+    outbox.send = send;
+    outbox.changed = () => this.outboxChanged();
+    tjOutboxes.set(name, outbox);
+    return outbox;
+  }
+
+  /** What the server holds, with what has not reached it on top. */
+  startState() {
+    const state = completeState(this.data.state);
+    if (!this.outbox.isSending) this.outbox.revision = Math.max(this.outbox.revision, state.revision);
+    return applyAll(state, this.outbox.operations());
+  }
+
+  async open() {
+    this.setBusy("Opening the trace…");
+    const document_ = await this.fetchJson("trace/" + encodeURIComponent(this.traceId));
+    if (this.signal.aborted) return;
+    if (!document_) return this.setBusy("The trace could not be loaded.", () => this.open());
+    this.setBusy(null);
+    this.takeDocument(document_);
+    this.tree = new Tree(this);
+    this.tree.listen();
+    this.reader = new Reader(this);
+    this.cards = new ErrorCards(this);
+    this.scores = new Scores(this);
+    this.tree.reader = this.reader;
+    this.drawHead();
+    this.drawTop();
+    this.listen();
+    this.fit();
+    this.errorId = this.state.errors[0]?.label_id || null;
+    this.draw();
+    this.tree.drawMap();
+    const wanted = this.spans.seqOf.get(this.data.span);
+    this.select(wanted ?? this.resumeSeq(), { isFirst: wanted === undefined });
+    this.focusPane("text");
+    this.outbox.flush();
+    this.root.dataset.ready = this.traceId;
+  }
+
+  takeDocument(doc) {
+    this.doc = doc;
+    this.spans = new SpanIndex({ ...doc.spans, names: doc.names, agents: doc.agents, tools: doc.tools });
+    this.models = doc.models;
+    this.plans = new Set(doc.plans);
+    this.texts = new Map(Object.entries(doc.texts).map(([number, text]) => [+number, text]));
+    this.blocks = new Array(this.spans.size);
+    for (const block of doc.blocks) this.blocks[block.seq] = block;
+    this.current = 0;
+  }
+
+  resumeSeq() {
+    return this.spans.seqOf.get(recall(`tj:span:${this.user}:${this.traceId}`, null)) ?? 0;
+  }
+
+  setBusy(message, retry = null) {
+    const busy = this.part("busy");
+    busy.hidden = message === null;
+    replaceIn(busy, el("span", { text: message || "" }), retry ? el("button", { class: "tj-secondary", text: "Try again", on: { click: retry } }) : null);
+  }
+
+  // ---- the server --------------------------------------------------------------------------------------------
+
+  url(path, query = {}) {
+    const parameters = new URLSearchParams({ token: this.data.token, ...query });
+    return `${this.data.base}/api/${path}?${parameters}`;
+  }
+
+  async fetchJson(path, query) {
+    try {
+      const answer = await fetch(this.url(path, query), { signal: this.signal });
+      if (answer.status === 401) this.tell("renew");
+      if (answer.ok) return await answer.json();
+      const problem = await answer.json().catch(() => ({}));
+      say(this, problem.error || `The server answered ${answer.status}`, true);
+    } catch (error) {
+      if (!this.signal.aborted) say(this, "No connection to the server", true);
+    }
+    return null;
+  }
+
+  async post(path, body) {
+    const text = JSON.stringify(body);
+    const answer = await fetch(`${this.data.base}/api/${path}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: text,
+      keepalive: text.length < 60000, // also while the tab is being closed
+      signal: AbortSignal.timeout(20000),
+    });
+    return { status: answer.status, body: await answer.json().catch(() => ({})) };
+  }
+
+  /** Loads blocks that are not here yet (`whole`: with their long texts in full). */
+  async loadBlocks(first, count, whole = false) {
+    const answer = await this.fetchJson(`span/${encodeURIComponent(this.traceId)}/${first}`, { count, ...(whole ? { whole: 1 } : {}) });
+    if (!answer) return false;
+    for (const [number, text] of Object.entries(answer.texts)) {
+      if (whole || typeof this.texts.get(+number) !== "string") this.texts.set(+number, text);
+    }
+    for (const block of answer.blocks) this.blocks[block.seq] = block;
+    return true;
+  }
+
+  textOf(number) {
+    const text = this.texts.get(number);
+    if (typeof text === "string") return { loaded: text, length: text.length, isWhole: true };
+    return text ? { loaded: text.head, length: text.length, isWhole: false } : { loaded: "", length: 0, isWhole: true };
+  }
+
+  hasCutText(seq) {
+    const block = this.blocks[seq];
+    return block.parts.some((part) => !this.textOf(part.text).isWhole) || block.repeats.some((repeat) => !this.textOf(repeat[3]).isWhole);
+  }
+
+  get isWhole() {
+    return this.doc.blocks.length === this.spans.size && [...this.texts.values()].every((text) => typeof text === "string");
+  }
+
+  loadedTexts(seq) {
+    const block = this.blocks[seq];
+    return block ? block.parts.map((part) => this.textOf(part.text).loaded) : [];
+  }
+
+  warningsOf(seq) {
+    return this.doc.span_warnings[seq] || [];
+  }
+
+  // ---- acts --------------------------------------------------------------------------------------------------
+
+  get isLocked() {
+    return this.data.read_only || (this.state.review.status !== "open" && this.phase !== "revealed");
+  }
+
+  /** Blind labels are closed once the judges' errors have been seen. */
+  isClosedLabel(error) {
+    return this.isLocked || (this.phase === "revealed" && error.phase === "blind");
+  }
+
+  newId() {
+    return crypto.randomUUID ? crypto.randomUUID() : [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
+  /** One act of the person: shown, remembered for undo, and on its way to the store. */
+  act(kind, payload, merge = null) {
+    if (this.isLocked && kind !== "review.put") {
+      say(this, this.data.read_only ? "This page is for reading" : "This trace is finished. Reopen it to change labels");
+      return false;
+    }
+    const operation = { kind, payload };
+    this.history.record({ undo: inverseOf(this.state, operation), redo: operation, merge });
+    this.perform(operation);
+    return true;
+  }
+
+  perform({ kind, payload }) {
+    this.state = applyOperation(this.state, { kind, payload });
+    this.outbox.add({ op_id: this.newId(), kind, payload: kind === "review.put" ? reviewForm(payload) : payload, client_time: new Date().toISOString() });
+    this.draw();
+  }
+
+  undo() {
+    this.flushTyping();
+    this.history.seal();
+    const step = this.isLocked ? null : this.history.undo();
+    if (!step) return say(this, "Nothing to undo");
+    this.perform(step.undo);
+    this.showStep(step.undo);
+  }
+
+  redo() {
+    const step = this.isLocked ? null : this.history.redo();
+    if (!step) return say(this, "Nothing to redo");
+    this.perform(step.redo);
+    this.showStep(step.redo);
+  }
+
+  showStep({ kind, payload }) {
+    if (kind === "error.put") this.errorId = payload.label_id;
+    if (kind === "error.delete" && this.errorId === payload.label_id) this.errorId = this.state.errors[0]?.label_id || null;
+    if (kind === "score.put") this.scores.row = Math.max(0, this.dimensionKeys.indexOf(payload.dimension));
+    this.draw();
+  }
+
+  flushTyping() {
+    this.cards.flushTyping();
+    this.scores.flushTyping();
+  }
+
+  reviewWith(changes) {
+    return { ...this.state.review, active_ms: Math.round(this.activeMs), ...changes };
+  }
+
+  // ---- submit and skip ---------------------------------------------------------------------------------------
+
+  submit() {
+    this.flushTyping();
+    if (this.data.read_only || this.isBusy) return;
+    if (this.state.review.status === "submitted" && this.phase !== "revealed") return this.tell("next");
+    const [missing] = missingFields(this.state, this.dimensionKeys);
+    if (missing) return this.showMissing(missing);
+    this.finish("submitted", "");
+  }
+
+  showMissing(missing) {
+    say(this, missing.message, true);
+    if (missing.place === "error") {
+      this.cards.choose(missing.label_id);
+      this.focusPane("errors");
+      (this.part("errors").querySelector(`.tj-card.tj-now [data-field="${missing.field}"] button`) || this.part("errors").querySelector(`.tj-card.tj-now [data-field="${missing.field}"]`))?.focus();
+    } else if (missing.place === "score") {
+      this.scores.choose(this.dimensionKeys.indexOf(missing.dimension));
+      this.focusPane("scores");
+      this.part("scores").querySelector(`[data-dimension="${missing.dimension}"] [data-score]`)?.focus({ preventScroll: true });
+    } else {
+      this.focusPane("errors");
+      this.part("errors").querySelector('[data-hold="no-error"]')?.focus();
+    }
+  }
+
+  /** Stores the end of the work and moves on once everything has arrived; until then the item stays. */
+  async finish(status, reason) {
+    this.flushTyping();
+    this.perform({ kind: "review.put", payload: this.reviewWith({ status, reason }) });
+    this.isBusy = true;
+    this.drawHead();
+    const isStored = await this.drained(8000);
+    this.isBusy = false;
+    this.drawHead();
+    if (isStored) return this.tell(status);
+    say(this, "Not stored yet: it stays here and is sent as soon as the server answers", true);
+    return undefined;
+  }
+
+  reopen() {
+    this.perform({ kind: "review.put", payload: this.reviewWith({ status: "open", reason: "" }) });
+    this.drawHead();
+  }
+
+  async drained(patience) {
+    this.outbox.flush();
+    for (const end = Date.now() + patience; Date.now() < end && !this.signal.aborted; ) {
+      if (!this.outbox.pending) return true;
+      if (this.outbox.conflict || this.outbox.parked.length) return false;
+      await new Promise((done) => setTimeout(done, 25));
+    }
+    return this.outbox.pending === 0;
+  }
+
+  tell(kind) {
+    this.component.setTriggerValue("act", { kind, trace_id: this.traceId });
+  }
+
+  // ---- the outbox --------------------------------------------------------------------------------------------
+
+  outboxChanged() {
+    if (this.signal.aborted) return;
+    this.drawSaved();
+    if (this.outbox.conflict && !this.part("dialog").open) this.meetConflict();
+    if (this.outbox.isWaitingForToken && !this.askedForToken) {
+      this.askedForToken = true;
+      this.tell("renew");
+    }
+  }
+
+  /** Another tab was faster. Where its state is what we wanted anyway, there is nothing to ask. */
+  meetConflict() {
+    const theirs = completeState(this.outbox.conflict.state);
+    const ours = applyAll(theirs, this.outbox.operations());
+    if (JSON.stringify(sortedState(ours)) === JSON.stringify(sortedState(theirs))) return this.settle("theirs");
+    return askConflict(this);
+  }
+
+  settle(choice) {
+    const operations = this.outbox.operations();
+    const theirs = completeState(this.outbox.resolve(choice));
+    this.state = choice === "mine" ? applyAll(theirs, operations) : theirs;
+    if (choice === "theirs") {
+      this.history = new History();
+      tjHistories.set(this.user + this.traceId, this.history);
+    }
+    if (!this.state.errors.some((error) => error.label_id === this.errorId)) this.errorId = this.state.errors[0]?.label_id || null;
+    this.draw();
+  }
+
+  dropRefused() {
+    for (const item of this.outbox.parked) this.outbox.forget(item);
+    this.outbox.parked = [];
+    this.outbox.problem = null;
+    this.drawSaved();
+    say(this, "Dropped. Reload to see what is stored");
+  }
+
+  // ---- moving ------------------------------------------------------------------------------------------------
+
+  select(seq, { from = null, isFirst = false, keepScroll = false, toHit = false } = {}) {
+    const previous = this.current;
+    this.current = Math.max(0, Math.min(this.spans.size - 1, seq));
+    this.tree.reveal(this.current);
+    if (!isFirst && !keepScroll) this.reader.show(this.current, previous);
+    else {
+      this.reader.blockNode(previous)?.classList.remove("tj-now");
+      this.reader.blockNode(this.current)?.classList.add("tj-now");
+      if (isFirst) this.reader.show(this.current, previous);
+    }
+    if (toHit) this.reader.scrollToHit(this.current);
+    remember(`tj:span:${this.user}:${this.traceId}`, this.spans.id[this.current]);
+    clearTimeout(this.spanTimer);
+    if (!isFirst || this.data.span) this.spanTimer = setTimeout(() => this.tellSpan(), 250);
+    if (from === "tree") this.pane = "tree";
+  }
+
+  tellSpan() {
+    const id = this.spans.id[this.current];
+    if (this.toldSpan === id || this.signal.aborted) return;
+    this.toldSpan = id;
+    this.component.setStateValue("span", id);
+  }
+
+  selectId(id) {
+    const seq = this.spans.seqOf.get(id);
+    if (seq !== undefined) this.select(seq);
+  }
+
+  linkTo(seq) {
+    const url = new URL(window.location.href);
+    url.search = new URLSearchParams({ trace: this.traceId, span: this.spans.id[seq] }).toString();
+    return url.toString();
+  }
+
+  nextPlan() {
+    const plans = this.doc.plans;
+    if (!plans.length) return say(this, "No plan was found in this trace");
+    return this.select(plans.find((seq) => seq > this.current) ?? plans[0]);
+  }
+
+  labelledSpans() {
+    return new Set(this.marksBySpan().keys());
+  }
+
+  /** Impacts of the errors on each span (seq). */
+  marksBySpan() {
+    const marks = new Map();
+    for (const error of this.state.errors) {
+      for (const id of error.span_ids) {
+        const seq = this.spans.seqOf.get(id);
+        if (seq !== undefined) marks.set(seq, [...(marks.get(seq) || []), error.impact || "none"]);
+      }
+    }
+    return marks;
+  }
+
+  focusPane(name) {
+    this.pane = name;
+    for (const pane of TJ_PANES) this.part(pane).closest(".tj-pane").classList.toggle("tj-focused", pane === name);
+    this.part(name).focus({ preventScroll: true });
+  }
+
+  stepPane(step) {
+    const next = TJ_PANES.indexOf(this.pane) + step;
+    if (next < 0 || next >= TJ_PANES.length) return false;
+    this.focusPane(TJ_PANES[next]);
+    return true;
+  }
+
+  // ---- keys --------------------------------------------------------------------------------------------------
+
+  listen() {
+    const options = { signal: this.signal };
+    document.addEventListener("keydown", (event) => this.key(event), { ...options, capture: true });
+    for (const sign of ["pointerdown", "pointermove", "keydown", "wheel"]) document.addEventListener(sign, () => (this.lastSign = Date.now()), { ...options, passive: true });
+    window.addEventListener("online", () => this.outbox.nudge(), options);
+    window.addEventListener("resize", () => this.fit(), options);
+    window.addEventListener("beforeunload", (event) => this.leaving(event), options);
+    document.addEventListener("visibilitychange", () => document.hidden && (this.flushTyping(), this.outbox.flush()), options);
+    for (const name of TJ_PANES) this.part(name).closest(".tj-pane").addEventListener("focusin", () => this.paneEntered(name), options);
+    this.reader.flow.addEventListener("mousedown", (event) => this.blockPressed(event), options);
+    this.root.addEventListener("mousedown", (event) => event.target.closest("button.tj-toggle,button.tj-score") && event.preventDefault(), options);
+    this.part("submit").onclick = () => this.submit();
+    this.part("skip").onclick = () => askSkip(this);
+    this.part("reopen").onclick = () => this.reopen();
+    this.part("keys").onclick = () => showKeys(this);
+    this.part("undo").onclick = () => this.undo();
+    this.part("redo").onclick = () => this.redo();
+    this.part("previous").onclick = () => this.tell("previous");
+    this.part("next").onclick = () => this.tell("next");
+    this.part("saved").onclick = () => (this.outbox.parked.length ? showRefused(this) : this.outbox.nudge());
+    this.part("pretty").onclick = () => this.togglePretty();
+    this.part("goal-toggle").onclick = () => this.toggleTop("goal");
+    this.part("answer-toggle").onclick = () => this.toggleTop("answer");
+    this.part("dialog").addEventListener("close", () => this.focusPane(this.pane), options);
+  }
+
+  paneEntered(name) {
+    this.pane = name;
+    for (const pane of TJ_PANES) this.part(pane).closest(".tj-pane").classList.toggle("tj-focused", pane === name);
+  }
+
+  blockPressed(event) {
+    const block = event.target.closest("[data-block]");
+    if (block && !event.target.closest("button")) this.select(+block.dataset.block, { keepScroll: true });
+  }
+
+  leaving(event) {
+    this.flushTyping();
+    if (this.outbox.pending && !this.outbox.isKeptLocally) event.preventDefault();
+  }
+
+  key(event) {
+    const target = event.target;
+    if (this.part("dialog").open) return;
+    const isOurs = target === document.body || this.root.contains(target);
+    if (!isOurs) return;
+    const key = pressedKey(event);
+    if (key === "Ctrl+Enter") return this.take(event, () => this.submit());
+    if (isTyping(target)) {
+      if (key === "Escape") return this.take(event, () => this.leaveField(target));
+      return;
+    }
+    if (key === null) return;
+    if (key === "Tab") return this.tab(event);
+    if (this.isBusy) return this.take(event, () => {});
+    if ((key === "Enter" || key === "Space") && target.closest("button,a,summary,input,[data-seq]")) return;
+    if (this.pane === "scores" && this.scoreKey(event, key)) return;
+    if (this.pane === "tree" && this.treeKey(event, key)) return;
+    const action = this.table.get(key);
+    if (action === undefined) return;
+    if ((key.startsWith("Arrow") || key === "Backspace") && target.matches?.("input,select")) return;
+    this.take(event, () => this.run(action));
+  }
+
+  take(event, act) {
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  }
+
+  /** From a pane (not from a control in it) Tab goes to the next pane; at the ends it leaves as usual. */
+  tab(event) {
+    const isPane = event.target === document.body || TJ_PANES.some((name) => this.part(name) === event.target);
+    if (isPane && this.stepPane(event.shiftKey ? -1 : 1)) this.take(event, () => {});
+  }
+
+  leaveField(field) {
+    field.blur();
+    this.flushTyping();
+    const pane = TJ_PANES.find((name) => this.part(name).contains(field)) || "text";
+    this.focusPane(pane);
+  }
+
+  scoreKey(event, key) {
+    const acts = {
+      0: () => this.scores.set(0),
+      1: () => this.scores.set(1),
+      2: () => this.scores.set(2),
+      3: () => this.scores.set(3),
+      N: () => this.scores.toggleNotApplicable(),
+      ArrowDown: () => this.scores.move(1),
+      ArrowUp: () => this.scores.move(-1),
+      Backspace: () => this.scores.change({ value: null, not_applicable: false }),
+    };
+    if (/^[4-9]$/.test(key)) return true;
+    if (!acts[key]) return false;
+    this.take(event, acts[key]);
+    return true;
+  }
+
+  treeKey(event, key) {
+    const { current, tree, spans } = this;
+    if (key === "ArrowRight") {
+      this.take(event, () => (spans.hasChildren(current) && tree.folded.has(current) ? tree.toggle(current) : spans.hasChildren(current) ? this.select(current + 1, { from: "tree" }) : null));
+    } else if (key === "ArrowLeft") {
+      this.take(event, () => (spans.hasChildren(current) && !tree.folded.has(current) ? tree.toggle(current) : spans.parent[current] >= 0 ? this.select(spans.parent[current], { from: "tree" }) : null));
+    } else if (key === "Home" || key === "End") {
+      this.take(event, () => this.select(key === "Home" ? tree.rows[0] : tree.rows[tree.rows.length - 1], { from: "tree" }));
+    } else return false;
+    return true;
+  }
+
+  run(action) {
+    const { cards, reader, tree } = this;
+    const acts = {
+      next: () => this.select(tree.neighbour(1)),
+      previous: () => this.select(tree.neighbour(-1)),
+      nextPeer: () => this.select(peerOf(this.spans, this.current, 1)),
+      previousPeer: () => this.select(peerOf(this.spans, this.current, -1)),
+      fold: () => tree.toggle(this.current),
+      foldAll: () => tree.toggleAll(),
+      search: () => this.part("search").select(),
+      nextHit: () => tree.nextHit(),
+      goal: () => this.toggleTop("goal"),
+      plan: () => this.nextPlan(),
+      answer: () => this.toggleTop("answer"),
+      pretty: () => this.togglePretty(),
+      showAll: () => reader.openAll(this.current),
+      copyId: () => copyText(this, this.spans.id[this.current], "Span id"),
+      link: () => copyText(this, this.linkTo(this.current), "Link"),
+      newError: () => cards.add(),
+      low: () => cards.setImpact("low"),
+      medium: () => cards.setImpact("medium"),
+      high: () => cards.setImpact("high"),
+      evidence: () => cards.addEvidence(),
+      growEnd: () => reader.sentence(true, true),
+      growStart: () => reader.sentence(false, true),
+      shrinkEnd: () => reader.sentence(true, false),
+      shrinkStart: () => reader.sentence(false, false),
+      describe: () => (this.pane === "scores" ? this.scores.describe() : cards.describe()),
+      addSpan: () => cards.addSpan(),
+      removeSpan: () => cards.removeSpan(),
+      nextError: () => cards.next(),
+      deleteError: () => cards.delete(),
+      noError: () => cards.toggleNoError(),
+      undo: () => this.undo(),
+      redo: () => this.redo(),
+      scores: () => this.focusPane("scores"),
+      lessSure: () => this.scores.stepConfidence(-1),
+      moreSure: () => this.scores.stepConfidence(1),
+      panes: () => this.stepPane(1) || this.focusPane(TJ_PANES[0]),
+      previousItem: () => this.tell("previous"),
+      nextItem: () => this.tell("next"),
+      skip: () => !this.isLocked && askSkip(this),
+      help: () => showKeys(this),
+      guideline: () => showGuideline(this),
+    };
+    if (action.startsWith("dimension")) {
+      const dimension = this.dimensionKeys[+action.slice(9) - 1];
+      if (dimension) cards.toggleDimension(dimension);
+    } else acts[action]?.();
+  }
+
+  setKeys(overrides) {
+    this.keyOverrides = overrides;
+    this.table = keyTable(overrides);
+    remember("tj:keys:" + this.user, overrides);
+  }
+
+  togglePretty() {
+    this.isPretty = !this.isPretty;
+    remember("tj:pretty:" + this.user, this.isPretty);
+    this.part("pretty").setAttribute("aria-pressed", String(this.isPretty));
+    for (const group of this.reader.groups) {
+      if (!group.isDrawn) continue;
+      for (let seq = group.first; seq < group.last; seq++) this.reader.redraw(seq);
+    }
+    this.reader.scrollTo(this.reader.blockNode(this.current));
+  }
+
+  toggleTop(name) {
+    const strip = this.part(name);
+    strip.classList.toggle("tj-open");
+    this.part(name + "-toggle").setAttribute("aria-expanded", String(strip.classList.contains("tj-open")));
+  }
+
+  // ---- drawing -----------------------------------------------------------------------------------------------
+
+  draw() {
+    if (!this.reader) return;
+    this.cards.draw();
+    this.scores.draw();
+    this.tree.only.has("labelled") ? this.tree.refresh() : this.tree.draw();
+    this.tree.drawMarks();
+    this.reader.scheduleMarks();
+    this.drawHead();
+    this.drawSaved();
+  }
+
+  drawHead() {
+    const { review } = this.state;
+    const { queue } = this.data;
+    this.part("title").textContent = this.traceId;
+    this.part("title").title = `${this.doc.format} trace ${this.traceId}`;
+    this.root.classList.toggle("tj-is-locked", this.isLocked);
+    const isDone = review.status !== "open";
+    this.part("status").textContent = this.data.read_only ? "read only" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.phase;
+    this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" ? this.phase : review.status;
+    this.part("submit").hidden = this.data.read_only || (isDone && this.phase !== "revealed");
+    this.part("skip").hidden = this.data.read_only || isDone;
+    this.part("reopen").hidden = this.data.read_only || !isDone || this.phase === "revealed" || this.isBusy;
+    this.part("submit").disabled = this.isBusy;
+    this.part("submit").textContent = this.isBusy ? "Saving…" : "Submit";
+    this.part("previous").disabled = queue ? !queue.has_previous : false;
+    this.part("next").disabled = queue ? !queue.has_next : false;
+    this.part("undo").disabled = this.isLocked || !this.history.past.length;
+    this.part("redo").disabled = this.isLocked || !this.history.future.length;
+    this.part("pretty").setAttribute("aria-pressed", String(this.isPretty));
+    this.drawQueue(queue);
+  }
+
+  drawQueue(queue) {
+    const host = this.part("queue");
+    if (!queue) return replaceIn(host);
+    const bars = [["mine", queue.done, queue.total]];
+    if (queue.team_total) bars.push(["team", queue.team_done, queue.team_total]);
+    return replaceIn(
+      host,
+      ...bars.map(([name, done, total]) =>
+        el("span", { class: "tj-progress", title: `${done} of ${total} done (${name})` }, el("span", { text: `${done}/${total} ${name}` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
+      ),
+    );
+  }
+
+  drawSaved() {
+    const { outbox } = this;
+    const typing = (this.cards?.typing ? 1 : 0) + (this.scores?.typing ? 1 : 0);
+    const unsaved = outbox.pending + typing;
+    const button = this.part("saved");
+    const kind = outbox.parked.length ? "refused" : unsaved && outbox.failures ? "waiting" : unsaved ? "sending" : "saved";
+    const time = outbox.savedAt ? new Date(outbox.savedAt).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", second: "2-digit" }) : "";
+    const text = { refused: `${outbox.parked.length} refused`, waiting: `${unsaved} unsaved, retrying`, sending: `${unsaved} unsaved`, saved: time ? `saved ${time}` : "all saved" }[kind];
+    if (button.dataset.kind === kind && button.lastChild.textContent === text) return;
+    button.dataset.kind = kind;
+    button.dataset.unsaved = unsaved;
+    button.lastChild.textContent = text;
+    button.title = outbox.problem || (kind === "saved" ? "Every label is stored" : "Kept in this browser until stored");
+  }
+
+  drawTop() {
+    for (const [name, number] of [["goal", this.doc.goal], ["answer", this.doc.answer]]) {
+      const text = number === null ? null : this.textOf(number);
+      this.part(name).classList.toggle("tj-absent", text === null);
+      const host = this.part(name + "-text");
+      if (text) showText(host, text.loaded, {});
+      else host.textContent = name === "goal" ? "The trace does not say" : "No final answer in the trace";
+    }
+    const times = this.spans.duration.map((each, seq) => (this.spans.start[seq] || 0) + (each || 0));
+    const whole = times.reduce((most, each) => Math.max(most, each), 0);
+    const facts = [`${this.spans.size} spans`, durationText(whole), this.doc.format, this.doc.clock === "sim" ? "simulated clock" : ""].filter(Boolean);
+    this.part("facts").textContent = facts.join(" · ");
+    const { warnings } = this.doc;
+    const host = this.part("warnings");
+    host.hidden = !warnings.length;
+    host.textContent = `${warnings.length} warning${warnings.length > 1 ? "s" : ""}`;
+    host.title = warnings.join("\n");
+  }
+
+  /** The desk fills the window from where it stands. */
+  fit() {
+    const top = this.root.getBoundingClientRect().top + window.scrollY;
+    this.root.style.setProperty("--tj-height", Math.max(460, window.innerHeight - Math.max(0, top) - 8) + "px");
+    const probe = getComputedStyle(this.root).getPropertyValue("--st-background-color").trim();
+    this.root.dataset.scheme = isDark(probe) ? "dark" : "light";
+    if (this.tree) {
+      this.tree.draw();
+      this.tree.drawMap();
+    }
+  }
+
+  // ---- time --------------------------------------------------------------------------------------------------
+
+  startTimer() {
+    const known = recall(`tj:time:${this.user}:${this.traceId}`, 0);
+    this.activeMs = Math.max(known, this.state.review.active_ms || 0);
+    this.lastSign = Date.now();
+    let before = Date.now();
+    const timer = setInterval(() => {
+      const now = Date.now();
+      if (!document.hidden && now - this.lastSign < TJ_IDLE && !this.isLocked) this.activeMs += Math.min(now - before, 2000);
+      before = now;
+      remember(`tj:time:${this.user}:${this.traceId}`, Math.round(this.activeMs));
+      const seconds = Math.floor(this.activeMs / 1000);
+      this.part("timer").textContent = String(Math.floor(seconds / 60)).padStart(2, "0") + ":" + String(seconds % 60).padStart(2, "0");
+    }, 1000);
+    this.signal.addEventListener("abort", () => clearInterval(timer));
+  }
+
+  /** The script ran again: a fresh pass, queue or phase; the person's work is not touched. */
+  update(component) {
+    this.component = component;
+    this.data = { ...component.data, state: this.data.state };
+    this.phase = this.data.phase;
+    this.askedForToken = false;
+    if (this.outbox.isWaitingForToken) this.outbox.renewed();
+    if (!this.reader) return;
+    this.fit();
+    this.draw();
+  }
+
+  close() {
+    if (this.reader) {
+      this.flushTyping();
+      this.reader.close();
+    }
+    this.abort.abort();
+    clearTimeout(this.spanTimer);
+  }
+}
+
+function reviewForm({ status, no_error, reason, active_ms }) {
+  return { status, no_error, reason, active_ms: active_ms ?? null };
+}
+
+/** What two states must share to be the same work: keys in one order, no bookkeeping. */
+function sortedState({ errors, scores, review }) {
+  const score = ({ dimension, value, not_applicable, note, confidence }) => [dimension, value, not_applicable, note, confidence];
+  return { errors: errors.map(canonical), scores: Object.keys(scores).sort().map((key) => score(scores[key])), review: [review.status, review.no_error, review.reason] };
+}
+
+function canonical(value) {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (value === null || typeof value !== "object") return value;
+  return Object.keys(value).sort().map((key) => [key, canonical(value[key])]);
+}
+
+function isDark(color) {
+  const probe = document.createElement("canvas").getContext("2d");
+  probe.fillStyle = color || "#ffffff";
+  probe.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = probe.getImageData(0, 0, 1, 1).data;
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
+}
+
+function recall(key, otherwise) {
+  try {
+    const text = window.localStorage.getItem(key);
+    return text === null ? otherwise : JSON.parse(text);
+  } catch {
+    return otherwise;
+  }
+}
+
+function remember(key, value) {
+  try {
+    window.localStorage.setItem(key, JSON.stringify(value));
+  } catch {
+    return; // a preference, not a label: it may be lost
+  }
+}
+
+const tjDesks = new WeakMap();
+
+export default function (component) {
+  const { parentElement, data } = component;
+  const root = parentElement.querySelector(".tj-desk");
+  const known = tjDesks.get(root);
+  if (known && known.traceId === data.trace_id && known.user === data.user && known.data.read_only === data.read_only) {
+    known.update(component);
+  } else {
+    known?.close();
+    const desk = new Desk(root, component);
+    tjDesks.set(root, desk);
+    delete root.dataset.ready;
+    desk.open();
+  }
+  return () => {
+    tjDesks.get(root)?.close();
+    tjDesks.delete(root);
+  };
+}

@@ -1,0 +1,129 @@
+// The dialogs: cheat sheet with remapping, skip with a reason, the choice after another tab, the guideline.
+
+import { el, replaceIn } from "./page.mjs";
+import { keyConflict, keyLabel, keysOf, pressedKey, TJ_KEYS } from "./keys.mjs";
+
+function openDialog(desk, label, ...children) {
+  const dialog = desk.part("dialog");
+  replaceIn(dialog, ...children);
+  dialog.setAttribute("aria-label", label);
+  if (!dialog.open) dialog.showModal();
+  return dialog;
+}
+
+function head(desk, title, ...extra) {
+  return el("header", { class: "tj-dialog-head" }, el("h2", { text: title }), ...extra, el("button", { class: "tj-quiet", text: "Close", "aria-label": "Close", on: { click: () => desk.part("dialog").close() } }));
+}
+
+export function showKeys(desk, problem = "") {
+  const groups = ["Read", "Label", "Finish"].map((group) =>
+    el("section", {}, el("h3", { text: group }), ...TJ_KEYS.filter((entry) => entry.group === group).map((entry) => keyRow(desk, entry))),
+  );
+  const reset = el("button", { class: "tj-quiet", text: "Reset keys", on: { click: () => desk.setKeys({}) || showKeys(desk) } });
+  const changed = Object.keys(desk.keyOverrides).length > 0;
+  openDialog(
+    desk,
+    "Keys",
+    head(desk, "Keys", changed ? reset : null),
+    el("p", { class: "tj-hint", text: "Choose a key to change it, then press the new one. Typing in a field never triggers a key. R and C stay Streamlit's." }),
+    el("p", { class: "tj-problem", role: "alert", text: problem }),
+    el("div", { class: "tj-keys" }, ...groups),
+  );
+}
+
+function keyRow(desk, entry) {
+  const title = entry.id.startsWith("dimension") ? desk.dimensions[+entry.id.slice(9) - 1]?.title : entry.title;
+  if (!title) return null;
+  const keys = keysOf(entry.id, desk.keyOverrides).map((key) => el("kbd", { text: keyLabel(key) }));
+  const button = el("button", { class: "tj-key", disabled: entry.fixed, "aria-label": `Change the key of: ${title}`, "data-action": entry.id }, ...keys);
+  button.onclick = () => {
+    replaceIn(button, el("em", { text: "press a key" }));
+    button.onkeydown = (event) => takeKey(desk, entry, event);
+  };
+  return el("div", { class: "tj-key-row" }, button, el("span", { text: title }));
+}
+
+function takeKey(desk, entry, event) {
+  event.preventDefault();
+  event.stopPropagation();
+  if (["Shift", "Control", "Alt", "Meta"].includes(event.key)) return;
+  if (event.key === "Escape") return showKeys(desk);
+  const key = pressedKey(event);
+  const problem = key === null ? "This key cannot be used." : keyConflict(entry.id, key, desk.keyOverrides);
+  if (problem === null) desk.setKeys({ ...desk.keyOverrides, [entry.id]: key });
+  showKeys(desk, problem || "");
+}
+
+export function askSkip(desk) {
+  const reason = el("textarea", { class: "tj-field", rows: 3, "aria-label": "Reason", placeholder: "Why is this trace skipped? (a person has to read this later)" });
+  reason.value = desk.state.review.reason;
+  const skip = el("button", { class: "tj-primary", text: "Skip this trace" });
+  skip.onclick = () => {
+    if (!reason.value.trim()) return reason.focus();
+    desk.part("dialog").close();
+    desk.finish("skipped", reason.value.trim());
+  };
+  openDialog(desk, "Skip this trace", head(desk, "Skip this trace"), reason, el("div", { class: "tj-dialog-acts" }, skip));
+  reason.focus();
+}
+
+/** After 409: what is unsent here, what is stored, and the two ways on. */
+export function askConflict(desk) {
+  const { conflict } = desk.outbox;
+  const mine = desk.outbox.operations();
+  const theirs = conflict.state;
+  const choose = (choice) => {
+    desk.part("dialog").close();
+    desk.settle(choice);
+  };
+  const scores = Object.values(theirs.scores || {}).filter((score) => score.value !== null || score.not_applicable).length;
+  const dialog = openDialog(
+    desk,
+    "Changed in another tab",
+    el("header", { class: "tj-dialog-head" }, el("h2", { text: "This trace was changed in another tab" })),
+    el("p", { text: `Stored there: ${plural((theirs.errors || []).length, "error")} and ${plural(scores, "score")}. Not sent from here: ${plural(mine.length, "change")}.` }),
+    el("ul", { class: "tj-changes" }, ...mine.slice(-6).map((op) => el("li", { text: describeOperation(op) }))),
+    el(
+      "div",
+      { class: "tj-dialog-acts" },
+      el("button", { class: "tj-secondary", "data-choice": "theirs", text: "Take the other tab’s", on: { click: () => choose("theirs") } }),
+      el("button", { class: "tj-primary", "data-choice": "mine", text: `Keep mine on top (${plural(mine.length, "change")})`, on: { click: () => choose("mine") } }),
+    ),
+  );
+  dialog.oncancel = (event) => event.preventDefault(); // one of the two has to be chosen: nothing may vanish by Esc
+}
+
+export function showRefused(desk) {
+  const items = desk.outbox.parked.map((item) => el("li", {}, el("b", { text: describeOperation(item.op) }), el("span", { text: " " + item.reason })));
+  openDialog(
+    desk,
+    "Changes that were refused",
+    head(desk, "The server refused these changes"),
+    el("ul", { class: "tj-changes" }, ...items),
+    el("p", { class: "tj-hint", text: "They stay in this browser until they are sent or dropped." }),
+    el(
+      "div",
+      { class: "tj-dialog-acts" },
+      el("button", { class: "tj-secondary", text: "Drop them", on: { click: () => desk.part("dialog").close() || desk.dropRefused() } }),
+      el("button", { class: "tj-primary", text: "Send again", on: { click: () => desk.part("dialog").close() || desk.outbox.nudge() } }),
+    ),
+  );
+}
+
+export function showGuideline(desk) {
+  const sections = desk.dimensions.map(({ key, title, about, anchors }) =>
+    el("section", { class: "tj-guideline" }, el("h3", { text: `${key}  ${title}` }), el("p", { text: about }), ...anchors.map(([points, meaning]) => el("div", { class: "tj-anchor" }, el("b", { text: points }), el("span", { text: meaning })))),
+  );
+  openDialog(desk, "Guideline", head(desk, "Guideline"), ...sections);
+}
+
+function plural(count, word) {
+  return `${count} ${word}${count === 1 ? "" : "s"}`;
+}
+
+function describeOperation({ kind, payload }) {
+  if (kind === "error.delete") return "an error deleted";
+  if (kind === "error.put") return `error ${payload.dimensions.join(" ") || "without dimension"}${payload.impact ? ", " + payload.impact : ""}${payload.description ? ": " + payload.description.slice(0, 60) : ""}`;
+  if (kind === "score.put") return `${payload.dimension}: ${payload.not_applicable ? "not applicable" : payload.value === null ? "no score" : payload.value}`;
+  return payload.status === "open" ? "no error: " + (payload.no_error ? "ticked" : "not ticked") : payload.status;
+}

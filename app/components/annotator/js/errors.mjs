@@ -1,0 +1,304 @@
+// The error cards: spans, dimensions, impact, category, evidence and description of each error.
+
+import { el, replaceIn, say } from "./page.mjs";
+import { newErrorLabel, TJ_IMPACTS, toggled } from "./labels.mjs";
+
+const TJ_TYPING_PAUSE = 350; // milliseconds without a key before a text is saved
+
+export class ErrorCards {
+  constructor(desk) {
+    this.desk = desk;
+    this.host = desk.part("errors");
+    this.typing = null;
+  }
+
+  get error() {
+    return this.desk.state.errors.find((error) => error.label_id === this.desk.errorId) || null;
+  }
+
+  /** A label as stored is the whole label: every change puts all of it. */
+  change(error, changes, merge = null) {
+    this.desk.act("error.put", { ...error, ...changes }, merge);
+  }
+
+  add() {
+    const { desk } = this;
+    const evidence = desk.reader.selectedEvidence();
+    const span = evidence ? evidence.span_id : desk.spans.id[desk.current];
+    const error = newErrorLabel(desk.newId(), [span], evidence ? [evidence] : [], desk.phase);
+    desk.errorId = error.label_id;
+    if (!desk.act("error.put", error)) return;
+    if (evidence) desk.select(desk.spans.seqOf.get(span), { keepScroll: true });
+    desk.focusPane("errors");
+    this.scrollToCard();
+  }
+
+  scrollToCard() {
+    this.host.querySelector(".tj-card.tj-now")?.scrollIntoView({ block: "nearest" });
+  }
+
+  need() {
+    if (this.error) return this.error;
+    say(this.desk, this.desk.state.errors.length ? "Choose an error first (T)" : "Press A to label an error on this span");
+    return null;
+  }
+
+  toggleDimension(dimension) {
+    const error = this.need();
+    if (error) this.change(error, { dimensions: toggled(error.dimensions, dimension, this.desk.dimensionKeys) });
+  }
+
+  setImpact(impact) {
+    const error = this.need();
+    if (error) this.change(error, { impact: error.impact === impact ? null : impact });
+  }
+
+  addEvidence() {
+    const error = this.need();
+    if (!error) return;
+    const evidence = this.desk.reader.selectedEvidence();
+    if (!evidence) return say(this.desk, "Select text in the conversation first, or press ] for a sentence");
+    const same = (other) => other.span_id === evidence.span_id && other.field === evidence.field && other.start === evidence.start && other.end === evidence.end;
+    if (error.evidence.some(same)) return say(this.desk, "This evidence is there already");
+    const spans = error.span_ids.includes(evidence.span_id) ? error.span_ids : [...error.span_ids, evidence.span_id];
+    this.change(error, { evidence: [...error.evidence, evidence], span_ids: spans });
+  }
+
+  addSpan() {
+    const error = this.need();
+    const id = this.desk.spans.id[this.desk.current];
+    if (error && !error.span_ids.includes(id)) this.change(error, { span_ids: [...error.span_ids, id] });
+  }
+
+  removeSpan(id = this.desk.spans.id[this.desk.current]) {
+    const error = this.need();
+    if (error && error.span_ids.includes(id)) this.change(error, { span_ids: error.span_ids.filter((other) => other !== id) });
+  }
+
+  delete() {
+    const error = this.need();
+    if (!error) return;
+    const at = this.desk.state.errors.indexOf(error);
+    if (!this.desk.act("error.delete", { label_id: error.label_id })) return;
+    const left = this.desk.state.errors;
+    this.desk.errorId = left.length ? left[Math.min(at, left.length - 1)].label_id : null;
+    this.desk.draw();
+    say(this.desk, "Error deleted. U brings it back");
+  }
+
+  next() {
+    const { errors } = this.desk.state;
+    if (!errors.length) return;
+    const at = errors.findIndex((error) => error.label_id === this.desk.errorId);
+    this.choose(errors[(at + 1) % errors.length].label_id);
+  }
+
+  choose(labelId) {
+    this.desk.errorId = labelId;
+    this.desk.draw();
+    this.desk.reader.markAll();
+    this.scrollToCard();
+    const error = this.error;
+    const seq = error && error.span_ids.length ? this.desk.spans.seqOf.get(error.span_ids[0]) : undefined;
+    if (seq !== undefined) this.desk.select(seq, {});
+  }
+
+  describe() {
+    if (this.need()) this.host.querySelector(".tj-card.tj-now textarea")?.focus();
+  }
+
+  draw() {
+    const { desk } = this;
+    const { errors } = desk.state;
+    const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
+    const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
+    desk.part("errors-count").textContent = errors.length;
+    const cards = errors.map((error, number) => (error.label_id === desk.errorId ? this.card(error, number) : this.row(error, number)));
+    if (!errors.length) cards.push(el("p", { class: "tj-empty" }, "Select text that shows an error and press ", el("kbd", { text: "A" }), ", then a dimension (", el("kbd", { text: "1" }), "–", el("kbd", { text: "7" }), ") and an impact (", el("kbd", { text: "L" }), " ", el("kbd", { text: "M" }), " ", el("kbd", { text: "H" }), ")."));
+    cards.push(this.noError());
+    replaceIn(this.host, ...cards);
+    if (hold) this.restore(hold);
+  }
+
+  restore({ id, from, to }) {
+    const field = this.host.querySelector(`[data-hold="${CSS.escape(id)}"]`);
+    if (!field) return;
+    field.focus({ preventScroll: true });
+    if (field.setSelectionRange && from !== undefined && from !== null) field.setSelectionRange(from, to);
+  }
+
+  noError() {
+    const { desk } = this;
+    const box = el("input", { type: "checkbox", "data-hold": "no-error" });
+    box.checked = desk.state.review.no_error;
+    box.disabled = desk.isLocked || (desk.state.errors.length > 0 && !box.checked);
+    box.onchange = () => this.toggleNoError();
+    return el("label", { class: "tj-no-error", title: desk.state.errors.length ? "There are labelled errors" : null }, box, "No error in this trace");
+  }
+
+  toggleNoError() {
+    const { desk } = this;
+    if (desk.state.errors.length && !desk.state.review.no_error) {
+      desk.draw();
+      return say(desk, "There are labelled errors: delete them first, or leave the box empty");
+    }
+    desk.act("review.put", desk.reviewWith({ no_error: !desk.state.review.no_error }));
+  }
+
+  row(error, number) {
+    const summary = error.evidence.length ? "“" + error.evidence[0].quote + "”" : error.description;
+    return el(
+      "button",
+      { class: "tj-error-row", "data-hold": "row-" + error.label_id, "data-label": error.label_id, on: { click: () => this.choose(error.label_id) } },
+      el("span", { class: "tj-number", text: number + 1 }),
+      impactDot(error.impact),
+      el("span", { class: "tj-dims" }, ...error.dimensions.map((dimension) => el("b", { text: dimension }))),
+      el("span", { class: "tj-row-spans", text: this.ordinals(error).join(" ") }),
+      el("span", { class: "tj-summary" }, el("bdi", { text: summary.slice(0, 200) })),
+      this.isComplete(error) ? null : el("span", { class: "tj-tag tj-tag-missing", text: "incomplete" }),
+    );
+  }
+
+  isComplete(error) {
+    return error.span_ids.length > 0 && error.dimensions.length > 0 && error.impact !== null;
+  }
+
+  ordinals(error) {
+    return error.span_ids.map((id) => (this.desk.spans.seqOf.has(id) ? "S" + (this.desk.spans.seqOf.get(id) + 1) : id.slice(0, 8)));
+  }
+
+  card(error, number) {
+    const { desk } = this;
+    const isClosed = desk.isClosedLabel(error);
+    const card = el(
+      "section",
+      { class: "tj-card tj-now", "data-label": error.label_id, "aria-label": `Error ${number + 1}` },
+      el(
+        "div",
+        { class: "tj-card-head" },
+        el("span", { class: "tj-number", text: number + 1 }),
+        this.spanChips(error, isClosed),
+        error.phase === "revealed" ? el("span", { class: "tj-tag", text: "after reveal" }) : null,
+        isClosed ? null : el("button", { class: "tj-quiet tj-delete", title: "Delete this error (⌫)", "aria-label": `Delete error ${number + 1}`, text: "Delete", "data-hold": "delete", on: { click: () => this.delete() } }),
+      ),
+      this.dimensions(error, isClosed),
+      this.impacts(error, isClosed),
+      this.evidenceList(error, isClosed),
+      this.description(error, isClosed),
+      this.category(error, isClosed),
+    );
+    return card;
+  }
+
+  spanChips(error, isClosed) {
+    const ordinals = this.ordinals(error);
+    const chips = error.span_ids.map((id, i) =>
+      el(
+        "span",
+        { class: "tj-span-chip" },
+        el("button", { class: "tj-link", title: id, text: ordinals[i], "data-hold": "span-" + id, on: { click: () => this.desk.selectId(id) } }),
+        isClosed ? null : el("button", { class: "tj-x", "aria-label": `Remove span ${ordinals[i]}`, text: "×", "data-hold": "x-" + id, on: { click: () => this.removeSpan(id) } }),
+      ),
+    );
+    if (!isClosed) chips.push(el("button", { class: "tj-quiet", "data-field": "spans", "data-hold": "add-span", title: "Add the span in hand (+)", text: "+ span", on: { click: () => this.addSpan() } }));
+    return el("span", { class: "tj-span-chips" }, ...chips);
+  }
+
+  dimensions(error, isClosed) {
+    const buttons = this.desk.dimensions.map(({ key, title }, number) =>
+      el(
+        "button",
+        { class: "tj-toggle", "aria-pressed": String(error.dimensions.includes(key)), disabled: isClosed, title, "aria-label": title, "data-hold": "dim-" + key, on: { click: () => this.toggleDimension(key) } },
+        el("i", { text: number + 1, "aria-hidden": "true" }),
+        key,
+      ),
+    );
+    return el("div", { class: "tj-toggles", role: "group", "aria-label": "Dimensions", "data-field": "dimensions" }, ...buttons);
+  }
+
+  impacts(error, isClosed) {
+    const buttons = TJ_IMPACTS.map((impact) =>
+      el(
+        "button",
+        { class: "tj-toggle tj-toggle-wide", "aria-pressed": String(error.impact === impact), disabled: isClosed, "data-hold": "impact-" + impact, on: { click: () => this.setImpact(impact) } },
+        impactDot(impact),
+        impact[0].toUpperCase() + impact.slice(1),
+      ),
+    );
+    return el("div", { class: "tj-toggles", role: "group", "aria-label": "Impact", "data-field": "impact" }, ...buttons);
+  }
+
+  evidenceList(error, isClosed) {
+    const items = error.evidence.map((evidence, number) =>
+      el(
+        "li",
+        { class: "tj-quote" },
+        el("button", { class: "tj-quote-text", dir: "auto", title: "Show it in the conversation", "data-hold": "quote-" + number, text: evidence.quote, on: { click: () => this.showEvidence(evidence) } }),
+        el("span", { class: "tj-quote-place", text: this.placeText(evidence) }),
+        isClosed ? null : el("button", { class: "tj-x", "aria-label": `Remove evidence ${number + 1}`, text: "×", "data-hold": "unquote-" + number, on: { click: () => this.change(error, { evidence: error.evidence.filter((other) => other !== evidence) }) } }),
+      ),
+    );
+    if (!isClosed) items.push(el("li", {}, el("button", { class: "tj-quiet", "data-hold": "evidence", title: "Add the selected text as evidence (E)", text: "+ evidence from selection", on: { mousedown: (event) => event.preventDefault(), click: () => this.addEvidence() } })));
+    return el("ul", { class: "tj-quotes", "aria-label": "Evidence" }, ...items);
+  }
+
+  placeText(evidence) {
+    const seq = this.desk.spans.seqOf.get(evidence.span_id);
+    return seq === undefined ? "" : "S" + (seq + 1);
+  }
+
+  async showEvidence(evidence) {
+    if (!(await this.desk.reader.showEvidence(evidence))) say(this.desk, "This quote does not stand in the span's text as it is shown");
+  }
+
+  description(error, isClosed) {
+    const field = el("textarea", { class: "tj-field", dir: "auto", rows: 2, maxlength: 100000, placeholder: "What is wrong, and why", "aria-label": "Description", "data-hold": "description", disabled: isClosed });
+    field.value = error.description;
+    field.oninput = () => {
+      fitHeight(field);
+      this.typed(error.label_id, field.value);
+    };
+    field.onblur = () => this.flushTyping();
+    requestAnimationFrame(() => fitHeight(field));
+    return field;
+  }
+
+  typed(labelId, text) {
+    clearTimeout(this.typing?.timer);
+    this.typing = { labelId, text, timer: setTimeout(() => this.flushTyping(), TJ_TYPING_PAUSE) };
+    this.desk.drawSaved();
+  }
+
+  /** Saves a description that is still being typed; the whole of one visit to the field is one step of undo. */
+  flushTyping() {
+    if (!this.typing) return;
+    const { labelId, text, timer } = this.typing;
+    clearTimeout(timer);
+    this.typing = null;
+    const error = this.desk.state.errors.find((each) => each.label_id === labelId);
+    if (error && error.description !== text) this.change(error, { description: text }, "description:" + labelId);
+  }
+
+  category(error, isClosed) {
+    const { categories } = this.desk.data;
+    if (!categories.length) return null;
+    const select = el("select", { class: "tj-field", "aria-label": "TRAIL category", "data-hold": "category", disabled: isClosed }, el("option", { value: "", text: "No category" }));
+    for (const { group, names } of categories) {
+      const options = names.map((name) => el("option", { value: name, text: name }));
+      select.append(group ? el("optgroup", { label: group }, ...options) : options[0], ...(group ? [] : options.slice(1)));
+    }
+    if (error.category && ![...select.options].some((option) => option.value === error.category)) select.append(el("option", { value: error.category, text: error.category }));
+    select.value = error.category || "";
+    select.onchange = () => this.change(error, { category: select.value || null });
+    return select;
+  }
+}
+
+export function impactDot(impact) {
+  return el("i", { class: "tj-dot tj-impact-" + (impact || "none"), role: "img", "aria-label": impact ? "impact " + impact : "no impact chosen", title: impact || "no impact chosen" });
+}
+
+export function fitHeight(field) {
+  field.style.height = "auto";
+  field.style.height = Math.min(220, field.scrollHeight + 2) + "px";
+}

@@ -1,0 +1,126 @@
+// The labels of one trace as values: operations, their inverses, undo and redo, what is missing.
+
+export const TJ_IMPACTS = ["low", "medium", "high"];
+
+export function emptyState() {
+  return { revision: 0, errors: [], scores: {}, review: { status: "open", no_error: false, reason: "" } };
+}
+
+/** A server's state with every key present. */
+export function completeState(state) {
+  const known = { ...emptyState(), ...(state || {}) };
+  known.errors = [...(known.errors || [])];
+  known.scores = { ...(known.scores || {}) };
+  known.review = { ...emptyState().review, ...(known.review || {}) };
+  return known;
+}
+
+/** `state` after one operation; a new value, the old one stays as it was. */
+export function applyOperation(state, { kind, payload }) {
+  switch (kind) {
+    case "error.put": {
+      const at = state.errors.findIndex((error) => error.label_id === payload.label_id);
+      const errors = at < 0 ? [...state.errors, payload] : state.errors.map((old, i) => (i === at ? payload : old));
+      return { ...state, errors };
+    }
+    case "error.delete":
+      return { ...state, errors: state.errors.filter((error) => error.label_id !== payload.label_id) };
+    case "score.put":
+      return { ...state, scores: { ...state.scores, [payload.dimension]: payload } };
+    case "review.put":
+      return { ...state, review: payload };
+    default:
+      throw new Error("unknown operation " + kind);
+  }
+}
+
+export function applyAll(state, operations) {
+  return operations.reduce(applyOperation, state);
+}
+
+/** The operation that takes `operation` back, given the state before it. */
+export function inverseOf(state, { kind, payload }) {
+  if (kind === "error.put" || kind === "error.delete") {
+    const before = state.errors.find((error) => error.label_id === payload.label_id);
+    return before ? { kind: "error.put", payload: before } : { kind: "error.delete", payload: { label_id: payload.label_id } };
+  }
+  if (kind === "score.put") return { kind, payload: scoreOf(state, payload.dimension) };
+  return { kind, payload: state.review };
+}
+
+export function scoreOf(state, dimension) {
+  return state.scores[dimension] || { dimension, value: null, not_applicable: false, note: "", confidence: null };
+}
+
+export function newErrorLabel(labelId, spanIds, evidence, phase) {
+  return {
+    label_id: labelId,
+    span_ids: [...spanIds],
+    dimensions: [],
+    impact: null,
+    category: null,
+    description: "",
+    evidence: [...evidence],
+    phase,
+  };
+}
+
+/** `list` without `item` if it is there, else with it, in the order of `order`. */
+export function toggled(list, item, order) {
+  const next = list.includes(item) ? list.filter((other) => other !== item) : [...list, item];
+  return order ? next.sort((a, b) => order.indexOf(a) - order.indexOf(b)) : next;
+}
+
+/** What still keeps the item from being submitted, in the order in which it is asked for. */
+export function missingFields(state, dimensions) {
+  const missing = [];
+  for (const [number, error] of state.errors.entries()) {
+    const name = `Error ${number + 1}`;
+    if (!error.span_ids.length) missing.push({ place: "error", label_id: error.label_id, field: "spans", message: `${name} has no span` });
+    if (!error.dimensions.length) missing.push({ place: "error", label_id: error.label_id, field: "dimensions", message: `${name} has no dimension` });
+    if (error.impact === null) missing.push({ place: "error", label_id: error.label_id, field: "impact", message: `${name} has no impact` });
+  }
+  if (!state.errors.length && !state.review.no_error) {
+    missing.push({ place: "none", message: "No error is labelled: tick “No error in this trace”, or label one" });
+  }
+  for (const dimension of dimensions) {
+    const score = scoreOf(state, dimension);
+    if (score.value === null && !score.not_applicable) missing.push({ place: "score", dimension, message: `${dimension} has no score` });
+  }
+  return missing;
+}
+
+/** Undo and redo of one item. Steps with the same `merge` key (typing in one field) become one step. */
+export class History {
+  constructor(limit = 500) {
+    this.past = [];
+    this.future = [];
+    this.limit = limit;
+  }
+
+  record(step) {
+    const last = this.past[this.past.length - 1];
+    this.future = [];
+    if (last && step.merge && last.merge === step.merge) last.redo = step.redo;
+    else this.past.push(step);
+    if (this.past.length > this.limit) this.past.shift();
+  }
+
+  /** The typing is over: what follows is a step of its own. */
+  seal() {
+    const last = this.past[this.past.length - 1];
+    if (last) last.merge = null;
+  }
+
+  undo() {
+    const step = this.past.pop();
+    if (step) this.future.push(step);
+    return step || null;
+  }
+
+  redo() {
+    const step = this.future.pop();
+    if (step) this.past.push(step);
+    return step || null;
+  }
+}

@@ -1,0 +1,210 @@
+// Operations on their way to the store: kept until acknowledged, sent in order, each counted once.
+
+const TJ_BATCH = 50;
+const TJ_SLOWEST = 10000; // milliseconds between two tries at most
+
+/**
+ * Sends operations one batch after another and keeps each in `storage` until the server acknowledged it.
+ *
+ * `send({base_revision, ops})` gives `{status, body}` or throws when offline. A batch that may have arrived is
+ * sent again unchanged, so that the server can tell by its ids. 409 waits for `resolve`; 401 for `renewed`;
+ * an operation refused for its content (403, 413, 422) is parked and shown, never dropped by itself.
+ */
+export class Outbox {
+  constructor({ storage, prefix, send, changed = () => {}, clock = () => Date.now(), later = defaultLater, dice = Math.random }) {
+    Object.assign(this, { storage, prefix, send, changed, clock, later, dice });
+    this.queue = this.kept();
+    this.batch = null;
+    this.parked = [];
+    this.conflict = null;
+    this.revision = 0;
+    this.failures = 0;
+    this.problem = null;
+    this.waiting = null;
+    this.isSending = false;
+    this.isWaitingForToken = false;
+    this.savedAt = null;
+    this.isKeptLocally = true;
+    this.counter = 0;
+  }
+
+  /** Operations of an earlier page that were not acknowledged, in their order. */
+  kept() {
+    const keys = [];
+    for (let i = 0; i < this.storage.length; i++) {
+      const key = this.storage.key(i);
+      if (key && key.startsWith(this.prefix)) keys.push(key);
+    }
+    const items = [];
+    for (const key of keys.sort()) {
+      try {
+        items.push({ key, op: JSON.parse(this.storage.getItem(key)) });
+      } catch {
+        continue; // not ours, or cut off while writing: it stays where it is
+      }
+    }
+    return items;
+  }
+
+  get pending() {
+    return this.queue.length + this.parked.length;
+  }
+
+  operations() {
+    return [...this.queue, ...this.parked].map((item) => item.op);
+  }
+
+  add(op) {
+    const stamp = this.clock().toString(36).padStart(9, "0") + "-" + (this.counter++).toString(36).padStart(5, "0");
+    const key = this.prefix + stamp + "-" + op.op_id;
+    try {
+      this.storage.setItem(key, JSON.stringify(op));
+    } catch {
+      this.isKeptLocally = false; // storage full: still sent, but a reload before that would lose it
+    }
+    this.queue.push({ key, op });
+    this.changed();
+    this.flush();
+  }
+
+  /** Sends what is there, now; returns when the queue is empty or the sending has to wait. */
+  async flush() {
+    if (this.isSending || this.conflict || this.isWaitingForToken || !this.queue.length) return;
+    this.cancelTimer();
+    this.isSending = true;
+    try {
+      while (this.queue.length && !this.conflict && !this.isWaitingForToken) {
+        if (!(await this.sendBatch())) break;
+      }
+    } finally {
+      this.isSending = false;
+      this.changed();
+    }
+  }
+
+  async sendBatch() {
+    this.batch ??= { base_revision: this.revision, items: this.queue.slice(0, this.single ? 1 : TJ_BATCH) };
+    const { base_revision, items } = this.batch;
+    let answer;
+    try {
+      answer = await this.send({ base_revision, ops: items.map((item) => item.op) });
+    } catch (error) {
+      return this.tryLater("Offline: " + (error && error.message ? error.message : "no connection"));
+    }
+    return this.handle(answer, items);
+  }
+
+  handle({ status, body }, items) {
+    if (status === 200) return this.acknowledge(items, body);
+    if (status === 409) {
+      this.batch = null;
+      this.conflict = { revision: body.revision, state: body.state };
+      return false;
+    }
+    if (status === 401) {
+      this.batch = null;
+      this.isWaitingForToken = true;
+      this.problem = "The session's pass has run out";
+      return false;
+    }
+    if (status === 403 || status === 413 || status === 422) return this.refuse(items, body, status);
+    return this.tryLater((body && body.error) || `The server answered ${status}`);
+  }
+
+  acknowledge(items, body) {
+    const done = new Set(items.map((item) => item.op.op_id));
+    for (const item of items) this.forget(item);
+    this.queue = this.queue.filter((item) => !done.has(item.op.op_id));
+    this.batch = null;
+    this.single = false;
+    this.revision = body.revision;
+    this.failures = 0;
+    this.problem = null;
+    this.savedAt = this.clock();
+    this.changed();
+    return true;
+  }
+
+  refuse(items, body, status) {
+    this.batch = null;
+    if (items.length > 1) {
+      this.single = true; // find the one that is refused; the others must still arrive
+      return true;
+    }
+    const [item] = items;
+    this.queue = this.queue.filter((other) => other !== item);
+    this.parked.push(item);
+    this.single = false;
+    const why = (body && body.error) || `The server answered ${status}`;
+    item.reason = body && body.remedy ? `${why}. ${body.remedy}` : why;
+    this.problem = item.reason;
+    this.changed();
+    return true;
+  }
+
+  tryLater(problem) {
+    this.failures++;
+    this.problem = problem;
+    const wait = Math.min(TJ_SLOWEST, 400 * 2 ** Math.min(this.failures - 1, 6)) * (0.75 + 0.5 * this.dice());
+    this.waiting = this.later(() => {
+      this.waiting = null;
+      this.flush();
+    }, wait);
+    this.changed();
+    return false;
+  }
+
+  cancelTimer() {
+    if (this.waiting) this.waiting();
+    this.waiting = null;
+  }
+
+  /** Try at once: the network is back, or the person asked. */
+  nudge() {
+    if (this.parked.length) {
+      this.queue.push(...this.parked);
+      this.parked = [];
+    }
+    this.flush();
+  }
+
+  renewed() {
+    this.isWaitingForToken = false;
+    this.problem = null;
+    this.flush();
+  }
+
+  /** The person's choice after 409: `mine` goes on top of the other state, `theirs` drops what is unsent. */
+  resolve(choice) {
+    const { revision, state } = this.conflict;
+    this.conflict = null;
+    this.revision = revision;
+    this.problem = null;
+    if (choice === "theirs") this.discard();
+    this.changed();
+    this.flush();
+    return state;
+  }
+
+  discard() {
+    for (const item of [...this.queue, ...this.parked]) this.forget(item);
+    this.queue = [];
+    this.parked = [];
+    this.batch = null;
+    this.problem = null;
+    this.changed();
+  }
+
+  forget(item) {
+    try {
+      this.storage.removeItem(item.key);
+    } catch {
+      return; // storage is gone: a later page sends it again, and the server knows its id
+    }
+  }
+}
+
+function defaultLater(action, wait) {
+  const timer = setTimeout(action, wait);
+  return () => clearTimeout(timer);
+}

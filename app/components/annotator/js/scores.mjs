@@ -1,0 +1,142 @@
+// The scores: 0 to 3 or not applicable for each dimension, confidence, note, and the rubric beside them.
+
+import { el, replaceIn } from "./page.mjs";
+import { fitHeight } from "./errors.mjs";
+import { scoreOf } from "./labels.mjs";
+
+const TJ_NOTE_PAUSE = 350;
+
+export class Scores {
+  constructor(desk) {
+    this.desk = desk;
+    this.host = desk.part("scores");
+    this.row = 0;
+    this.typing = null;
+  }
+
+  get dimension() {
+    return this.desk.dimensions[this.row];
+  }
+
+  /** A change of the dimension in hand; undone like any other act. */
+  change(changes, merge = null, key = this.dimension.key) {
+    const { phase, ...score } = scoreOf(this.desk.state, key);
+    this.desk.act("score.put", { ...score, ...changes }, merge);
+  }
+
+  set(value) {
+    const score = scoreOf(this.desk.state, this.dimension.key);
+    this.change({ value: score.value === value ? null : value, not_applicable: false });
+  }
+
+  toggleNotApplicable() {
+    const score = scoreOf(this.desk.state, this.dimension.key);
+    this.change({ value: null, not_applicable: !score.not_applicable });
+  }
+
+  setConfidence(value) {
+    this.change({ confidence: value });
+  }
+
+  stepConfidence(step) {
+    const now = scoreOf(this.desk.state, this.dimension.key).confidence;
+    this.setConfidence(now === null ? 2 : Math.min(3, Math.max(1, now + step)));
+  }
+
+  move(step) {
+    this.choose(Math.min(this.desk.dimensions.length - 1, Math.max(0, this.row + step)));
+  }
+
+  choose(row) {
+    this.flushTyping();
+    this.row = row;
+    this.draw();
+    this.host.querySelector(".tj-score-row.tj-now")?.scrollIntoView({ block: "nearest" });
+  }
+
+  describe() {
+    this.host.querySelector("textarea")?.focus();
+  }
+
+  draw() {
+    const { desk } = this;
+    const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
+    const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
+    const given = desk.dimensions.filter(({ key }) => isGiven(scoreOf(desk.state, key))).length;
+    desk.part("scores-count").textContent = `${given} of ${desk.dimensions.length}`;
+    replaceIn(this.host, el("div", { class: "tj-score-table", role: "group", "aria-label": "Scores" }, ...desk.dimensions.map((dimension, row) => this.scoreRow(dimension, row))), this.guide());
+    if (hold) {
+      const field = this.host.querySelector(`[data-hold="${hold.id}"]`);
+      field?.focus({ preventScroll: true });
+      if (field?.setSelectionRange && hold.from !== undefined && hold.from !== null) field.setSelectionRange(hold.from, hold.to);
+    }
+  }
+
+  scoreRow({ key, title }, row) {
+    const score = scoreOf(this.desk.state, key);
+    const choose = (act) => () => {
+      this.row = row;
+      act();
+      this.draw();
+    };
+    const choice = (value, label, isChosen, act, description) =>
+      el("button", { class: "tj-score", role: "radio", "aria-checked": String(isChosen), disabled: this.desk.isLocked, text: label, title: description, "aria-label": `${title}: ${description}`, "data-hold": `${key}-${value}`, "data-score": value, on: { click: choose(act) } });
+    const values = [0, 1, 2, 3].map((value) => choice(value, value, score.value === value, () => this.set(value), `score ${value}`));
+    values.push(choice("na", "n/a", score.not_applicable, () => this.toggleNotApplicable(), "not applicable"));
+    const name = el("button", { class: "tj-score-name", "data-hold": "name-" + key, on: { click: () => this.choose(row) } }, el("b", { text: key }), el("span", { text: title }));
+    const sure = score.confidence === null ? null : el("span", { class: "tj-sure", title: `confidence ${score.confidence} of 3`, text: "•".repeat(score.confidence) });
+    return el("div", { class: "tj-score-row" + (row === this.row ? " tj-now" : ""), "data-dimension": key }, name, sure, el("div", { class: "tj-score-choices", role: "radiogroup", "aria-label": title }, ...values));
+  }
+
+  /** The rubric's text of the dimension in hand, the given score's anchor set off, with note and confidence. */
+  guide() {
+    const { desk } = this;
+    const { key, title, about, anchors } = this.dimension;
+    const score = scoreOf(desk.state, key);
+    const lines = anchors.map(([points, meaning]) =>
+      el("div", { class: "tj-anchor" + (covers(points, score.value) ? " tj-now" : "") }, el("b", { text: points }), el("span", { text: meaning })),
+    );
+    const confidence = [1, 2, 3].map((value) =>
+      el("button", { class: "tj-score", role: "radio", "aria-checked": String(score.confidence === value), disabled: desk.isLocked, text: value, "aria-label": `confidence ${value} of 3`, "data-hold": "sure-" + value, on: { click: () => this.setConfidence(score.confidence === value ? null : value) } }),
+    );
+    const note = el("textarea", { class: "tj-field", dir: "auto", rows: 1, maxlength: 100000, placeholder: `Note on ${key}`, "aria-label": `Note on ${title}`, "data-hold": "note-" + key, disabled: desk.isLocked });
+    note.value = score.note;
+    note.oninput = () => {
+      fitHeight(note);
+      this.typed(key, note.value);
+    };
+    note.onblur = () => this.flushTyping();
+    return el(
+      "div",
+      { class: "tj-guide" },
+      el("div", { class: "tj-guide-head" }, el("b", { text: title }), el("span", { class: "tj-confidence", role: "radiogroup", "aria-label": "Confidence" }, el("span", { text: "confidence" }), ...confidence)),
+      note,
+      about ? el("p", { class: "tj-about", text: about }) : null,
+      ...lines,
+    );
+  }
+
+  typed(key, text) {
+    clearTimeout(this.typing?.timer);
+    this.typing = { key, text, timer: setTimeout(() => this.flushTyping(), TJ_NOTE_PAUSE) };
+    this.desk.drawSaved();
+  }
+
+  flushTyping() {
+    if (!this.typing) return;
+    const { key, text, timer } = this.typing;
+    clearTimeout(timer);
+    this.typing = null;
+    if (scoreOf(this.desk.state, key).note !== text) this.change({ note: text }, "note:" + key, key);
+  }
+}
+
+function isGiven(score) {
+  return score.value !== null || score.not_applicable;
+}
+
+function covers(points, value) {
+  if (value === null) return false;
+  const [low, high = low] = points.split("–").map(Number);
+  return value >= Math.min(low, high) && value <= Math.max(low, high);
+}

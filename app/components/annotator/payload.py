@@ -1,0 +1,222 @@
+"""What the annotator's island is given: the trace as columns, its texts once each, and the frame around them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from ingest.trace import SPAN_KINDS, Json, Message, Span, Trace
+from judging.reading import Block, Part, Reading, Repeat, message_text
+
+Hidden = Literal["agent", "model"]
+JsonObject: TypeAlias = "dict[str, Json]"
+STATUSES = ("UNSET", "OK", "ERROR")
+LONG_TEXT = 65_536  # characters: a longer text is sent as its head, the rest when asked for
+HEAD = 4_000  # characters of a long text that are sent at once
+FIRST_TEXTS = 700_000  # characters of text that travel with the index
+
+
+@dataclass(frozen=True, kw_only=True)
+class Document:
+    """A trace as the island reads it. `blocks[seq]` names its texts by number; `texts` holds each text once."""
+
+    trace_id: str
+    index: JsonObject
+    blocks: tuple[JsonObject, ...]
+    block_texts: tuple[tuple[int, ...], ...]
+    texts: tuple[str, ...]
+
+    def opening(self) -> JsonObject:
+        """The index with the first blocks and their texts, up to `FIRST_TEXTS` characters."""
+        held: dict[int, None] = dict.fromkeys(self._index_texts())
+        room, count = FIRST_TEXTS - sum(self._sent_length(number) for number in held), 0
+        for numbers in self.block_texts:
+            fresh = [number for number in numbers if number not in held]
+            room -= sum(self._sent_length(number) for number in fresh)
+            if room < 0 and count > 0:
+                break
+            held.update(dict.fromkeys(fresh))
+            count += 1
+        return {**self.index, "blocks": list(self.blocks[:count]), "texts": self._sent(held)}
+
+    def stretch(self, first: int, count: int, *, whole: bool = False) -> JsonObject:
+        """Blocks `first` to `first + count - 1` and their texts; `whole` sends long texts in full."""
+        last = min(first + count, len(self.blocks))
+        held = dict.fromkeys(number for numbers in self.block_texts[first:last] for number in numbers)
+        return {"first": first, "blocks": list(self.blocks[first:last]), "texts": self._sent(held, whole=whole)}
+
+    def search(self, query: str) -> list[int]:
+        """Spans (seq) with a text that holds `query`, whatever its case."""
+        wanted = query.casefold()
+        hits = {number for number, text in enumerate(self.texts) if wanted in text.casefold()}
+        return [seq for seq, numbers in enumerate(self.block_texts) if not hits.isdisjoint(numbers)]
+
+    def _index_texts(self) -> list[int]:
+        return [number for key in ("goal", "answer") if isinstance(number := self.index[key], int)]
+
+    def _sent_length(self, number: int) -> int:
+        length = len(self.texts[number])
+        return length if length <= LONG_TEXT else HEAD
+
+    def _sent(self, numbers: Iterable[int], *, whole: bool = False) -> JsonObject:
+        return {str(number): _sent_text(self.texts[number], whole=whole) for number in numbers}
+
+
+def document(trace: Trace, reading: Reading, *, hide: Collection[Hidden] = ()) -> Document:
+    """The document of a trace; with `hide` its agents are numbered and its models left out.
+
+    Nothing of `Trace.logs`, `Trace.outcome` and `Trace.expected_events` enters: they may hold the right answer.
+    """
+    texts = _Texts()
+    index = _index(trace, reading, texts, hide)
+    blocks = tuple(_block(block, trace, texts) for block in reading.blocks)
+    return Document(
+        trace_id=trace.trace_id,
+        index=index,
+        blocks=blocks,
+        block_texts=tuple(_text_numbers(block) for block in blocks),
+        texts=tuple(texts.numbers),
+    )
+
+
+def frame(
+    *,
+    trace_id: str,
+    token: str,
+    user: str,
+    state: Mapping[str, Json],
+    dimensions: Sequence[JsonObject],
+    categories: Sequence[JsonObject] = (),
+    phase: Literal["blind", "revealed"] = "blind",
+    span: str | None = None,
+    queue: JsonObject | None = None,
+    base: str = "",
+    read_only: bool = False,
+) -> JsonObject:
+    """The small data of the component: everything but the trace, which the island fetches by `token`.
+
+    `dimensions` are `{key, title, about, anchors: [[score text, meaning], ...]}`, `categories` are
+    `{group, names}`, `queue` is `{done, total, team_done?, team_total?, has_previous, has_next}`.
+    """
+    return {
+        "trace_id": trace_id,
+        "token": token,
+        "user": user,
+        "state": dict(state),
+        "dimensions": list(dimensions),
+        "categories": list(categories),
+        "phase": phase,
+        "span": span,
+        "queue": queue,
+        "base": base.rstrip("/"),
+        "read_only": read_only,
+    }
+
+
+class _Texts:
+    """Numbers texts, each once, in the order in which they are met."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def number(self, text: str) -> int:
+        return self.numbers.setdefault(text, len(self.numbers))
+
+
+class _Words:
+    """Numbers short names (agents, tools, span names), -1 for none."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[str, int] = {}
+
+    def number(self, word: str | None) -> int:
+        return -1 if word is None or word == "" else self.numbers.setdefault(word, len(self.numbers))
+
+    def listed(self) -> list[Json]:
+        return list(self.numbers)
+
+
+def _index(trace: Trace, reading: Reading, texts: _Texts, hide: Collection[Hidden]) -> JsonObject:
+    names, agents, tools, models = _Words(), _Words(), _Words(), _Words()
+    seq_of = {span.span_id: span.seq for span in trace.spans}
+    starts = [span.start_time for span in trace.spans if span.start_time is not None]
+    first = min(starts, default=0)
+    columns: dict[str, list[Json]] = {
+        "id": [span.span_id for span in trace.spans],
+        "parent": [_parent(span, seq_of) for span in trace.spans],
+        "name": [names.number(span.name or "(no name)") for span in trace.spans],
+        "kind": [SPAN_KINDS.index(span.kind) for span in trace.spans],
+        "agent": [agents.number(span.agent) for span in trace.spans],
+        "tool": [tools.number(span.tool_name) if span.kind == "TOOL" else -1 for span in trace.spans],
+        "status": [STATUSES.index(span.status) for span in trace.spans],
+        "start": [None if span.start_time is None else _ms(span.start_time - first) for span in trace.spans],
+        "duration": [None if span.duration_s is None else _ms(span.duration_s * 1e6) for span in trace.spans],
+        "tokens": [span.total_tokens for span in trace.spans],
+        "model": [-1 if "model" in hide else models.number(span.model) for span in trace.spans],
+    }
+    warnings: dict[str, Json] = {str(span.seq): list(span.warnings) for span in trace.spans if span.warnings}
+    return {
+        "version": 1,
+        "trace_id": trace.trace_id,
+        "format": trace.format,
+        "goal": None if trace.goal is None else texts.number(trace.goal),
+        "answer": None if trace.final_answer is None else texts.number(trace.final_answer),
+        "warnings": list(trace.warnings),
+        "clock": trace.spans[0].clock,
+        "started": min(starts, default=None),
+        "names": names.listed(),
+        "agents": [f"agent {n + 1}" for n in range(len(agents.numbers))] if "agent" in hide else agents.listed(),
+        "tools": tools.listed(),
+        "models": models.listed(),
+        "spans": dict(columns),
+        "span_warnings": warnings,
+        "plans": [block.seq for block in reading.blocks if any(part.is_plan for part in block.parts)],
+    }
+
+
+def _parent(span: Span, seq_of: Mapping[str, int]) -> int:
+    """The parent's place, -1 for a root, an orphan and the head of a cut cycle (their depth is 0)."""
+    if span.depth == 0 or span.parent_span_id is None:
+        return -1
+    return seq_of[span.parent_span_id]
+
+
+def _ms(microseconds: float) -> float:
+    return round(microseconds / 1000, 3)
+
+
+def _block(block: Block, trace: Trace, texts: _Texts) -> JsonObject:
+    repeats: list[Json] = [_repeat(repeat, trace.messages[repeat.message], texts) for repeat in block.repeats]
+    return {"seq": block.seq, "parts": [_part(part, texts) for part in block.parts], "repeats": repeats}
+
+
+def _repeat(repeat: Repeat, message: Message, texts: _Texts) -> list[Json]:
+    return [repeat.message, repeat.ordinal, message.role, texts.number(message_text(message))]
+
+
+def _part(part: Part, texts: _Texts) -> JsonObject:
+    is_whole = all(piece.note is None for piece in part.pieces)
+    pieces: list[Json] | None = None if is_whole else [list(piece) for piece in part.pieces]
+    return {
+        "field": part.field,
+        "label": part.label,
+        "text": texts.number(part.text),
+        "plan": part.is_plan,
+        "pieces": pieces,
+    }
+
+
+def _text_numbers(block: JsonObject) -> tuple[int, ...]:
+    parts, repeats = block["parts"], block["repeats"]
+    assert isinstance(parts, list)
+    assert isinstance(repeats, list)
+    numbers = [part["text"] for part in parts if isinstance(part, dict)]
+    numbers += [repeat[3] for repeat in repeats if isinstance(repeat, list)]
+    return tuple(number for number in numbers if isinstance(number, int))
+
+
+def _sent_text(text: str, *, whole: bool) -> Json:
+    if whole or len(text) <= LONG_TEXT:
+        return text
+    return {"head": text[:HEAD], "length": len(text)}
