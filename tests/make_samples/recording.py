@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import opentelemetry.trace as api
-from openinference.instrumentation.smolagents import SmolagentsInstrumentor
+from cleaning import clean
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import Event, ReadableSpan, SpanProcessor, TracerProvider
 from opentelemetry.trace import SpanContext, SpanKind, TraceFlags
 from recording_ids import identifier, sample_span_id, sample_trace_id
 
 MICROSECOND = 1_000
-_ADDRESS = re.compile(r"\b0x[0-9a-f]{6,16}\b")
-_STACK_PATH = re.compile(r'File "(?:[^"]*/)?(?:site-packages|python3\.\d+|make_samples)/([^"]+)"')
-_ANY_PATH = re.compile(r'File "/[^"]*/([^"/]+)"')
-_STEP_TIME = re.compile(r"start_time=\d+\.\d+")
 
 
-class _StartOrder(SpanProcessor):
+class StartOrder(SpanProcessor):
+    """Keeps every span in the order in which they began."""
+
     def __init__(self) -> None:
         self.spans: list[ReadableSpan] = []
 
@@ -36,8 +33,11 @@ class Recorder:
         self.resource = Resource(dict(resource))
 
     @contextmanager
-    def _instrumented(self) -> Iterator[tuple[_StartOrder, TracerProvider]]:
-        order = _StartOrder()
+    def _instrumented(self) -> Iterator[tuple[StartOrder, TracerProvider]]:
+        # Imported here: other runs use this module in environments without smolagents.
+        from openinference.instrumentation.smolagents import SmolagentsInstrumentor
+
+        order = StartOrder()
         provider = TracerProvider(resource=self.resource)
         provider.add_span_processor(order)
         instrumentor = SmolagentsInstrumentor()
@@ -61,13 +61,10 @@ def _own_seconds(span: ReadableSpan, seed: str) -> float:
     """How long a span without children takes: an LLM by its tokens, a tool a little, by the seed."""
     attributes = span.attributes or {}
     kind = attributes.get("openinference.span.kind")
-    if kind == "LLM":
-        return (
-            0.4
-            + 0.012 * int(str(attributes.get("llm.token_count.completion", 20)))
-            + 0.00004 * int(str(attributes.get("llm.token_count.prompt", 0)))
-            + 0.3 * _jitter(seed)
-        )
+    if kind == "LLM" or "gen_ai.request.model" in attributes:
+        written = attributes.get("llm.token_count.completion", attributes.get("gen_ai.usage.output_tokens", 20))
+        told = attributes.get("llm.token_count.prompt", attributes.get("gen_ai.usage.input_tokens", 0))
+        return 0.4 + 0.012 * int(str(written)) + 0.00004 * int(str(told)) + 0.3 * _jitter(seed)
     return 0.0002 + (0.6 if kind == "TOOL" and span.name != "FinalAnswerTool" else 0.001) * _jitter(seed)
 
 
@@ -92,15 +89,6 @@ class _Clock:
             now = start_us + int(1e6 * _own_seconds(span, seed))
         self.times[span.context.span_id] = (start_us * MICROSECOND, now * MICROSECOND)
         return now
-
-
-def clean(text: str, start_ns: int) -> str:
-    """No machine paths, addresses or real times."""
-    text = _STACK_PATH.sub(r'File "\1"', text)
-    text = _ANY_PATH.sub(r'File "\1"', text)
-    seen: dict[str, str] = {}
-    text = _ADDRESS.sub(lambda found: seen.setdefault(found[0], f"0x7f00{len(seen):08x}"), text)
-    return _STEP_TIME.sub(f"start_time={start_ns / 1e9:.6f}", text)
 
 
 def _clean_value(value: Any, start_ns: int) -> Any:

@@ -27,8 +27,9 @@ from are.simulation.scenarios.config import MultiScenarioRunnerConfig, ScenarioR
 from are.simulation.scenarios.scenario import Scenario, ScenarioValidationResult
 from are.simulation.scenarios.validation_result import MultiScenarioValidationResult
 from are.simulation.types import EventRegisterer
+from paths import SAMPLES
 
-SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples" / "gaia2"
+GAIA2 = SAMPLES / "gaia2"
 START = 1_772_524_800.0  # 2026-03-03 08:00 UTC, on the simulated clock
 TITLE = "Boat to Ness"
 RIGHT, WRONG = ("2026-03-04 07:10:00", "2026-03-04 07:45:00"), ("2026-03-04 07:40:00", "2026-03-04 08:15:00")
@@ -200,7 +201,7 @@ def run(name: str, times: tuple[str, str], forms: tuple[str, ...]) -> None:
     print(name, result.success, result.rationale, result.exception, result.export_path)
     (hf,) = Path("exports/hf").glob(f"{scenario.scenario_id}*.json")
     for form in set(forms) - {"row"}:
-        copied = SAMPLES / form / hf.name
+        copied = GAIA2 / form / hf.name
         copied.parent.mkdir(parents=True, exist_ok=True)
         text = (Path("exports") / form / hf.name).read_text(encoding="utf-8")
         copied.write_text(_without_machine(text), encoding="utf-8")
@@ -212,7 +213,7 @@ def run(name: str, times: tuple[str, str], forms: tuple[str, ...]) -> None:
 def _write_row(scenario_id: str, result: ScenarioValidationResult, settings: dict[str, Any]) -> None:
     whole = MultiScenarioValidationResult(run_config=MultiScenarioRunnerConfig(**settings))
     (row,) = build_trace_rows({(scenario_id, 1): result}, ("standard", "adaptability", 0.0, False, False), whole)
-    path = SAMPLES / "row" / f"{scenario_id}.json"
+    path = GAIA2 / "row" / f"{scenario_id}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(_without_machine(json.dumps(row, indent=1)), encoding="utf-8")
     print("row", path.name, path.stat().st_size)
@@ -224,7 +225,7 @@ def _without_machine(text: str) -> str:
 
 
 def main() -> None:
-    shutil.rmtree(SAMPLES, ignore_errors=True)
+    shutil.rmtree(GAIA2, ignore_errors=True)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         run("gui", RIGHT, ("gui",))

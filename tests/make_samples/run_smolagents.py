@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import opentelemetry.trace as api
 from library import CodeBase, ConvertLength, FindInDocument, LibrarySearch, OpenDocument
 from opentelemetry.sdk.trace import ReadableSpan
 from otlp_form import compact, otlp_base64, otlp_json, otlp_protobuf, sdk_lines
+from paths import SAMPLES, write
 from recording import Recorder, fixed
 from scenarios import FERRIES, ISSUE, REPAIR, REPAIR_GOLD, REPAIR_TASK, RESEARCH, Ferry, Research
 from scripted import CALL_PROMPTS, CODE_PROMPTS, ScriptedModel
@@ -18,7 +18,6 @@ from smolagents import ChatMessage, CodeAgent, LogLevel, ToolCallingAgent
 from smolagents.models import MessageRole
 from trail_form import trail_trace
 
-SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 FIRST_RUN_US = 1_772_442_900_000_000  # 2026-03-02 09:15 UTC
 RESOURCE = {
     "pat.account.id": "00000000-0000-4000-8000-000000000000",
@@ -164,12 +163,6 @@ def run_ferry(ferry: Ferry) -> list[ReadableSpan]:
     return Recorder({"service.name": "ferry-desk", "telemetry.sdk.language": "python"}).record(run)
 
 
-def _write(path: Path, content: str | bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content.encode() if isinstance(content, str) else content)
-    print(f"{path.relative_to(SAMPLES)}: {path.stat().st_size:,} bytes")
-
-
 def write_trail() -> None:
     runs = [(scenario.key, *run_research(scenario)) for scenario in RESEARCH]
     runs.append(("tidecalc", *run_repair()))
@@ -177,7 +170,7 @@ def write_trail() -> None:
         spans = fixed(recorded, seed=key, start_us=FIRST_RUN_US + number * 1_800_000_000)
         trace_id = f"{spans[0].context.trace_id:032x}"
         print(f"{key}: {len(spans)} spans")
-        _write(SAMPLES / "trail" / f"{trace_id}.json", trail_trace(spans, seed=key, logs=logs, project=PROJECT))
+        write(SAMPLES / "trail" / f"{trace_id}.json", trail_trace(spans, seed=key, logs=logs, project=PROJECT))
 
 
 def write_otlp() -> None:
@@ -185,11 +178,11 @@ def write_otlp() -> None:
         fixed(run_ferry(ferry), seed=ferry.key, start_us=FIRST_RUN_US + 86_400_000_000 + number * 600_000_000)
         for number, ferry in enumerate(FERRIES)
     ]
-    _write(SAMPLES / "otlp" / "ferry.otlp.json", compact(otlp_json(runs[0])) + "\n")
-    _write(SAMPLES / "otlp" / "ferry.otlp.jsonl", "".join(compact(otlp_json(run)) + "\n" for run in runs[1:3]))
-    _write(SAMPLES / "otlp" / "ferry.otlp.pb", otlp_protobuf(runs[3]))
-    _write(SAMPLES / "otlp" / "ferry.base64.json", compact(otlp_base64(runs[4])) + "\n")
-    _write(SAMPLES / "otel_sdk" / "ferry.spans.jsonl", sdk_lines(runs[5]))
+    write(SAMPLES / "otlp" / "ferry.otlp.json", compact(otlp_json(runs[0])) + "\n")
+    write(SAMPLES / "otlp" / "ferry.otlp.jsonl", "".join(compact(otlp_json(run)) + "\n" for run in runs[1:3]))
+    write(SAMPLES / "otlp" / "ferry.otlp.pb", otlp_protobuf(runs[3]))
+    write(SAMPLES / "otlp" / "ferry.base64.json", compact(otlp_base64(runs[4])) + "\n")
+    write(SAMPLES / "otel_sdk" / "ferry.spans.jsonl", sdk_lines(runs[5]))
 
 
 if __name__ == "__main__":
