@@ -133,10 +133,18 @@ def _reading_order(drafts: list[SpanDraft]) -> list[tuple[SpanDraft, int]]:
 
 
 def _in_time(siblings: list[SpanDraft], rank: Mapping[int, int]) -> list[SpanDraft]:
-    """By start time, undated ones last; siblings on a simulated clock keep the order of the source."""
+    """By start time (the end where only that is known), undated ones last.
+
+    Siblings on a simulated clock keep the order of the source.
+    """
     if any(draft.clock != "wall" for draft in siblings):
         return siblings
-    return sorted(siblings, key=lambda d: (d.start_time is None, d.start_time or 0, rank[id(d)]))
+
+    def place(draft: SpanDraft) -> tuple[bool, int, int]:
+        time = draft.end_time if draft.start_time is None else draft.start_time
+        return time is None, time or 0, rank[id(draft)]
+
+    return sorted(siblings, key=place)
 
 
 def _cycle_heads(drafts: list[SpanDraft]) -> set[str]:
