@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import cast
 
+from ingest.labels import normal_category
 from judging.records import DIMENSIONS, Dimension
 
 
@@ -31,32 +31,14 @@ def categories() -> tuple[Category, ...]:
 
 
 def normalise(category: str) -> str | None:
-    """The category that a spelling means, None if none.
-
-    Case, white space, punctuation, a plural `s` and a missing or added "Error(s)", "Issue(s)" or "Failure(s)" do
-    not matter, nor does the spelling `complience`. Unlike TRAIL's own scorer no substring is taken for a
-    category: "error" is not "Tool Selection Errors".
-    """
-    return _by_key().get(_key(category))
+    """The category that a spelling means, None if none; see `ingest.labels.normal_category`."""
+    return normal_category(category)
 
 
 def dimensions_of(category: str) -> tuple[Dimension, ...]:
     """The default dimensions of a category in any spelling, () if it is none of the 21."""
     name = normalise(category)
     return next((entry.dimensions for entry in categories() if entry.name == name), ())
-
-
-_TAIL = re.compile(r"(?:errors?|issues?|failures?)$")
-
-
-@cache
-def _by_key() -> dict[str, str]:
-    return {_key(entry.name): entry.name for entry in categories()}
-
-
-def _key(category: str) -> str:
-    letters = re.sub(r"[^a-z]", "", category.lower()).replace("complience", "compliance")
-    return _TAIL.sub("", letters) or letters
 
 
 def _category(row: dict[str, str]) -> Category:

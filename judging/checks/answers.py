@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from ingest.trace import Span
 from judging.checks.hits import Hit, cut, quote_answer
-from judging.checks.view import Thread, Turn, View, is_plan
+from judging.checks.view import Thread, Turn, View, is_final_tool, is_plan
 
 MADE_UP = re.compile(
     r"\bassum(?:e|ed|es|ing|ption|ptions)\b|\bsimulat\w+|\bfabricat\w+|\bhypothe\w+|\bplausibl\w+|\bplaceholder\b"
@@ -37,6 +38,8 @@ MAX_STEPS = re.compile(
     r"|max(?:imum)?(?: number of)? (?:steps|iterations|turns)[^.\n]{0,20} (?:reached|exceeded)",
     re.IGNORECASE,
 )
+HEAD = 2000
+"""Characters of a message in which it says that the agent was stopped."""
 
 
 def unsupported_answer(view: View) -> Iterator[Hit]:
@@ -89,14 +92,23 @@ def gives_up(view: View) -> Iterator[Hit]:
 
 
 def no_answer(view: View) -> Iterator[Hit]:
-    """A run of an agent that ends in an error or in a call, with no answer handed in and none recorded, has given the
-    user nothing. Cited at the last thing the agent did."""
+    """A run of an agent that ends in an error, in a call or by being stopped, with no answer handed in and none
+    recorded, has given the user nothing. Cited at the last thing the agent did. Not reported on a trace that is
+    recorded in pieces (spans without their parents), where the answer may be missing from the record only."""
+    stopped = next((span for span in _stops(view)), None)
+    if stopped is not None:
+        yield Hit(
+            span=stopped,
+            evidence=_stop_quote(stopped.tool_arguments or ""),
+            description="The user is told that the agent was stopped, not an answer",
+        )
+        return
     main = view.main
-    if main is None or main.final is not None or (view.trace.final_answer or "").strip():
+    in_pieces = any(warning.startswith("orphan") for warning in view.trace.all_warnings)
+    if main is None or main.final is not None or in_pieces or (view.trace.final_answer or "").strip():
         return
     last = main.turns[-1]
-    if main.span is not None or last.acts or not last.said.strip():
-        yield Hit(span=last.span, evidence=quote_answer(last), description="The run ends without an answer to the user")
+    yield Hit(span=last.span, evidence=quote_answer(last), description="The run ends without an answer to the user")
 
 
 def empty_model_answer(view: View) -> Iterator[Hit]:
@@ -112,13 +124,26 @@ def out_of_steps(view: View) -> Iterator[Hit]:
     model or tool whose text says so."""
     for thread in view.threads:
         for turn in thread.turns:
-            texts = (*turn.heard, *turn.answers)
-            found = next((m for m in texts if m.role != "system" and MAX_STEPS.search((m.content or "")[:2000])), None)
-            if found is not None and not is_plan(turn):
-                match = MAX_STEPS.search(found.content or "")
-                quote = cut((found.content or "")[match.start() :]) if match is not None else ""
+            told = [m for m in (*turn.heard, *turn.answers) if m.role != "system" and not is_plan(turn)]
+            quote = next((quote for m in told if (quote := _stop_quote((m.content or "")[:HEAD]))), "")
+            if quote:
                 yield Hit(span=turn.span, evidence=quote, description="The agent was stopped: its steps ran out")
                 return
+    for span in _stops(view):
+        quote = _stop_quote(span.tool_arguments or "")
+        yield Hit(span=span, evidence=quote, description="The agent was stopped: its steps ran out")
+
+
+def _stops(view: View) -> Iterator[Span]:
+    """The last message to the user, when it says that the steps ran out."""
+    handed_in = [span for span in view.tool_spans if is_final_tool(span.tool_name)]
+    if handed_in and _stop_quote(handed_in[-1].tool_arguments or ""):
+        yield handed_in[-1]
+
+
+def _stop_quote(text: str) -> str:
+    found = MAX_STEPS.search(text)
+    return cut(text[found.start() :].splitlines()[0]) if found is not None else ""
 
 
 _EITHER = re.compile(f"{MADE_UP.pattern}|{FROM_MEMORY.pattern}|{CHECKED.pattern}", re.IGNORECASE)

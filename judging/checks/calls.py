@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rapidfuzz import fuzz
 
@@ -36,28 +36,30 @@ def missing_call_unnoticed(view: View) -> Iterator[Hit]:
 
 
 def repeated_call(view: View) -> Iterator[Hit]:
-    """The same call with the same arguments in one agent's work is waste when the first has answered, and stubborn
-    when it has failed. The most repeated call of each agent, cited at its last occurrence."""
-    for thread in view.threads:
-        same: dict[tuple[str, str], list[Span]] = {}
-        for turn in thread.turns:
-            for span, name, arguments in _calls_made(turn):
-                same.setdefault((name, arguments), []).append(span)
+    """The same call with the same arguments that brings the same result, or fails in the same way, is waste: one
+    agent had the answer already. Calls whose result differs (turning pages, waiting) are none. The most repeated call
+    of each agent, cited at its last occurrence."""
+    for tools in view.work:
+        same: dict[tuple[str, str, str], list[Span]] = {}
+        for span in tools:
+            result = span.output or (span.status_message if span.status == "ERROR" else None)
+            if span.tool_name and result and not is_final_tool(span.tool_name):
+                same.setdefault((span.tool_name, _normal(span.tool_arguments), result), []).append(span)
         repeated = max(same.items(), key=lambda item: len(item[1]), default=None)
         if repeated is not None and len(repeated[1]) > 1:
-            (name, arguments), spans = repeated
+            (name, arguments, _), spans = repeated
             yield Hit(
                 span=spans[-1],
                 evidence=cut(spans[-1].tool_arguments or ""),
-                description=f"{name} is called {len(spans)} times with the same arguments {short(arguments)}",
+                description=f"{name} brings the same result {len(spans)} times with the arguments {short(arguments)}",
             )
 
 
 def stubborn_retry(view: View) -> Iterator[Hit]:
     """A tool that failed and is called again and again with nothing but failures spends steps without learning from
     the message. From three failures in a row, cited at the last of them."""
-    for thread in view.threads:
-        for run in _failing_runs(thread):
+    for tools in view.work:
+        for run in _failing_runs(tools):
             if len(run) >= CIRCLING:
                 last = run[-1]
                 yield Hit(
@@ -70,9 +72,8 @@ def stubborn_retry(view: View) -> Iterator[Hit]:
 def searching_in_circles(view: View) -> Iterator[Hit]:
     """A search asked three times or more in nearly the same words does not retrieve more: the results were not read,
     or another source was due. Cited at the last such search of each agent."""
-    for thread in view.threads:
-        queries = [(span, _query(span)) for turn in thread.turns for span in turn.tools]
-        asked = [(span, query) for span, query in queries if query]
+    for tools in view.work:
+        asked = [(span, query) for span in tools if (query := _query(span))]
         last = None
         for place, (span, query) in enumerate(asked):
             alike = sum(fuzz.token_set_ratio(query, earlier) >= ALIKE for _, earlier in asked[:place])
@@ -125,13 +126,6 @@ def _unkept_hit(turn: Turn, name: str, what: str) -> Hit:
     )
 
 
-def _calls_made(turn: Turn) -> Iterator[tuple[Span, str, str]]:
-    """TOOL spans of this turn with their normalised arguments; handing in the answer is no call."""
-    for span in turn.tools:
-        if span.tool_name and not is_final_tool(span.tool_name):
-            yield span, span.tool_name, _normal(span.tool_arguments)
-
-
 def _normal(arguments: str | None) -> str:
     try:
         return json.dumps(json.loads(arguments or ""), sort_keys=True, ensure_ascii=False)
@@ -139,9 +133,9 @@ def _normal(arguments: str | None) -> str:
         return " ".join((arguments or "").split())
 
 
-def _failing_runs(thread: Thread) -> Iterator[list[Span]]:
+def _failing_runs(tools: Iterable[Span]) -> Iterator[list[Span]]:
     run: list[Span] = []
-    for span in (span for turn in thread.turns for span in turn.tools):
+    for span in tools:
         if run and (span.status != "ERROR" or span.tool_name != run[-1].tool_name):
             yield run
             run = []

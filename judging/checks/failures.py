@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from ingest.trace import Span
-from judging.checks.hits import Hit, cut, line_at, quote_answer, quote_messages, short
+from ingest.trace import Message, Span
+from judging.checks.hits import QUOTE_LENGTH, Hit, cut, line_at, quote_answer, quote_messages, short
 from judging.checks.view import Failed, Thread, Turn, View
 
 ARGUMENTS = re.compile(
@@ -50,6 +50,8 @@ EXHAUSTED = re.compile(
     r"|context(?: window| length)? (?:exceeded|is too long)|ContextWindowExceeded|maximum context length|token limit",
     re.IGNORECASE,
 )
+MIN_LINE, MAX_LINES = 12, 40
+"""A line of an error shorter than this tells nothing apart; longer errors are looked up by their first lines."""
 HEAD = 400
 """Characters of a tool's output that say whether it is an error page: further down such words are content."""
 
@@ -68,13 +70,19 @@ def unparsable_action(view: View) -> Iterator[Hit]:
     for thread, turn, failed in _failed_actions(view):
         if UNPARSABLE.search(failed.text):
             yield _where_read(thread, turn, failed, "writes an action that cannot be parsed")
+    for _, turn in view.turns:
+        told = next((m for m in turn.heard if _from_outside(m) and UNPARSABLE.search((m.content or "")[:HEAD])), None)
+        # The first call of a thread may quote another agent's conversation as the user's words.
+        if told is not None and (turn.number > 0 or told.role in {"tool", "tool-response"}):
+            quote = quote_messages((told,), UNPARSABLE)
+            yield Hit(span=turn.span, evidence=quote, description="The agent is told that its action cannot be parsed")
 
 
 def failed_action(view: View) -> Iterator[Hit]:
     """An action that fails when executed (its code raises, its tool reports an error) was not fit to run as written:
     the agent has to notice and mend it. Cited where the agent reads the failure, else at the action itself."""
     for thread, turn, failed in _failed_actions(view):
-        if not ARGUMENTS.search(failed.text) and not UNPARSABLE.search(failed.text):
+        if not any(other.search(failed.text) for other in (ARGUMENTS, UNPARSABLE, UNKNOWN_TOOL)):
             yield _where_read(thread, turn, failed, "takes an action that fails")
 
 
@@ -102,27 +110,27 @@ def tool_defect(view: View) -> Iterator[Hit]:
 
 
 def model_call_failed(view: View) -> Iterator[Hit]:
-    """A model that was asked and gave no answer (overloaded, unreachable, refused) leaves the agent without a step.
-    Cited at the failed call."""
+    """A model that was asked and gave no answer (overloaded, unreachable) leaves the agent without a step. Cited at
+    the failed call; a refusal, a rate limit and a timeout are reported under their own names."""
     for _, turn in view.turns:
         for failed in turn.errors:
-            if failed.of_model:
+            if failed.of_model and not any(other.search(failed.text) for other in (REFUSED, RATE, TIMEOUT)):
                 quote = cut(turn.span.status_message or "")
                 yield Hit(span=turn.span, evidence=quote, description=f"The model gave no answer: {short(failed.text)}")
 
 
 def reply_says(pattern: re.Pattern[str], what: str, rule: str) -> Callable[[View], Iterator[Hit]]:
-    """A check that finds `pattern` in a tool's error or in the head of its output, once for each tool and agent."""
+    """A check that finds `pattern` in the error of a tool or model or in the head of a tool's output, once for each
+    tool and agent."""
 
     def look(view: View) -> Iterator[Hit]:
         seen: set[tuple[str | None, str | None]] = set()
-        for span in view.tool_spans:
+        for span in view.trace.spans:
             quote = _complaint(span, pattern)
             if quote and (span.agent, span.tool_name) not in seen:
                 seen.add((span.agent, span.tool_name))
-                yield Hit(
-                    span=span, evidence=quote, description=f"{span.tool_name or span.name} {what}: {short(quote)}"
-                )
+                named = span.tool_name or span.name or "the model"
+                yield Hit(span=span, evidence=quote, description=f"{named} {what}: {short(quote)}")
 
     look.__doc__ = rule
     return look
@@ -179,27 +187,39 @@ def _where_read(thread: Thread, turn: Turn, failed: Failed, what: str) -> Hit:
     """The next answer of the agent, whose messages hold the failure; without one, the action."""
     reader = thread.after(turn)
     description = f"The agent {what}: {short(failed.text)}"
-    if reader is not None:
-        said = tuple(message for message in reader.heard if message.role not in {"assistant", "system"})
-        same = re.compile(re.escape(_last_line(failed.text)))
-        quote = quote_messages(said, same) or quote_messages(said, _ERROR_LINE)
-        if quote:
-            return Hit(span=reader.span, evidence=quote, description=description)
+    quote = _as_told(reader, failed.text) if reader is not None else ""
+    if reader is not None and quote:
+        return Hit(span=reader.span, evidence=quote, description=description)
     return Hit(span=turn.span, evidence=quote_answer(turn), description=description)
 
 
 _ERROR_LINE = re.compile(r"\bError\b|\w+(?:Error|Exception)\b|\bfailed\b")
 
 
-def _last_line(text: str) -> str:
-    lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return lines[-1][:80] if lines else "\0"
+def _as_told(reader: Turn, error: str) -> str:
+    """The line that told the agent of an error: one of the error's own lines, else the first that speaks of one."""
+    told = tuple(message for message in reader.heard if _from_outside(message))
+    lines = [line.strip() for line in error.splitlines() if len(line.strip()) >= MIN_LINE]
+    for line in lines[:MAX_LINES]:
+        for wanted in (line, line.partition(": ")[2]):
+            if len(wanted) >= MIN_LINE:
+                quote = quote_messages(told, re.compile(re.escape(wanted[:QUOTE_LENGTH])))
+                if quote:
+                    return quote
+    return quote_messages(told, _ERROR_LINE)
+
+
+def _from_outside(message: Message) -> bool:
+    """Said to the agent, not by it, and no standing instruction."""
+    return message.role not in {"assistant", "tool-call", "system"}
 
 
 def _complaint(span: Span, pattern: re.Pattern[str]) -> str:
+    if span.kind not in {"TOOL", "RETRIEVER", "LLM"}:
+        return ""
     if span.status == "ERROR" and span.status_message:
-        found = pattern.search(span.status_message)
-        return line_at(span.status_message, found.start()) if found is not None else ""
-    head = (span.output or "")[:HEAD]
-    found = pattern.search(head)
-    return line_at(head, found.start()) if found is not None else ""
+        text = span.status_message
+    else:
+        text = "" if span.kind == "LLM" else (span.output or "")[:HEAD]
+    found = pattern.search(text)
+    return line_at(text, found.start()) if found is not None else ""

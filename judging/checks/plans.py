@@ -13,6 +13,11 @@ from judging.checks.view import Thread, Turn, View, steps
 
 SAME_PLAN = 92
 """rapidfuzz ratio of the steps from which a replan counts as the earlier plan again."""
+_FINDING_OUT = re.compile(
+    r"\b(?:search|look(?:ing)? ?-?up|find|locat|retriev|consult|visit|brows|fetch|obtain|download|ask|query|inspect|open"
+    r"|watch|access|research|gather|request|cross[- ]?(?:check|verif|referenc)|source)\w*",
+    re.IGNORECASE,
+)
 _HANDS_IN = re.compile(r"\b(?:final_answer|submit(?:_answer)?|finish)\s*\(|final answer", re.IGNORECASE)
 _OTHER_WAY = re.compile(
     r"\binstead\b|\bdifferent (?:approach|way|method|tool)|\balternativ|\banother (?:approach|way|method)"
@@ -22,8 +27,9 @@ _OTHER_WAY = re.compile(
 
 
 def skipped_plan(view: View) -> Iterator[Hit]:
-    """A plan with steps of work, and then an answer although no tool and no teammate was ever called: the steps were
-    skipped, whatever the answer is worth. Cited at the answer handed in."""
+    """A plan with steps that find something out (or name a tool), and then an answer although no tool and no teammate
+    was ever called: the steps were skipped, whatever the answer is worth. A plan of pure thought needs no call. Cited
+    at the answer handed in."""
     for thread in view.threads:
         if _skipped(thread) and thread.final is not None:
             plan = thread.plans[0]
@@ -38,8 +44,8 @@ def skipped_plan(view: View) -> Iterator[Hit]:
 
 
 def no_tool_chosen(view: View) -> Iterator[Hit]:
-    """An agent with tools and a plan of work that takes its first step without any of them, and never calls one, has
-    left the choice of a tool out. Cited at the first step after the plan."""
+    """An agent with tools and a plan to find something out that takes its first step without any of them, and never
+    calls one, has left the choice of a tool out. Cited at the first step after the plan."""
     for thread in view.threads:
         if not _skipped(thread):
             continue
@@ -83,7 +89,11 @@ def same_plan_again(view: View) -> Iterator[Hit]:
 
 
 def _skipped(thread: Thread) -> bool:
-    return bool(thread.plans and thread.work_tools and thread.final and not thread.tried)
+    """Whether the agent answered without a call although its plan asks for one."""
+    if not (thread.plans and thread.work_tools and thread.final) or thread.tried:
+        return False
+    work = "\n".join(steps(thread.plans[0].said))
+    return _FINDING_OUT.search(work) is not None or any(name in work for name in thread.work_tools)
 
 
 def _turns_away(turn: Turn, away: Turn) -> bool:

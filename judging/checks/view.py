@@ -155,10 +155,14 @@ class Thread:
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """A trace as the checks see it, its threads in reading order; each thread has a turn or more."""
+    """A trace as the checks see it, its threads in reading order; each thread has a turn or more.
+
+    `work` are the tools that each agent ran, in order, also of agents whose model is not recorded.
+    """
 
     trace: Trace
     threads: tuple[Thread, ...]
+    work: tuple[tuple[Span, ...], ...]
 
     @property
     def turns(self) -> Iterator[tuple[Thread, Turn]]:
@@ -210,7 +214,8 @@ def is_plan(turn: Turn) -> bool:
 
 def look_at(trace: Trace) -> View:
     """The view of a trace; never raises on a trace that `assemble` made."""
-    return View(trace=trace, threads=tuple(_Walk(trace).threads()))
+    walk = _Walk(trace)
+    return View(trace=trace, threads=tuple(walk.threads()), work=tuple(walk.work()))
 
 
 class _Walk:
@@ -244,6 +249,13 @@ class _Walk:
                     turns=turns,
                     tool_names=self._offered(spans, models),
                 )
+
+    def work(self) -> Iterator[tuple[Span, ...]]:
+        """TOOL spans by thread; a tool that another tool ran is not the agent's call."""
+        for key, spans in self.spans_of.items():
+            tools = tuple(span for span in spans if is_tool(span))
+            if tools and not key.startswith("tool:"):
+                yield tools
 
     def _parent(self, span: Span) -> Span | None:
         return self.place.get(span.parent_span_id) if span.parent_span_id is not None else None

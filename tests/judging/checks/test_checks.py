@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -33,6 +33,14 @@ def code(text: str, *, thought: str = "Now I compute.", error: str | None = None
     return Said(f"Thought: {thought}\nCode:\n```py\n{text}\n```", step_error=error, back=error or back)
 
 
+def message_to_user(text: str) -> Said:
+    arguments = f'{{"content": "{text}"}}'
+    return Said("Thought: I tell the user.", ran=(Ran("App__send_message_to_user", arguments, "None"),))
+
+
+STOPPED, TOLD = message_to_user("Max iterations (6) reached. Stopping."), message_to_user("The bridge is 310 m long.")
+
+
 @dataclass(frozen=True)
 class Case:
     """A run that breaks the rule, the spans where, and a run that is near to it and keeps the rule."""
@@ -50,18 +58,23 @@ CASES = (
          run(Said("I just talk.", step_error="Error in code parsing: no code block", back="Error in code parsing"),
              answer("1")), ("llm1",),
          run(code("1 / 0", error="ZeroDivisionError: division by zero"), answer("1"))),
+    Case("unparsable_action",  # a format retry inside the call: the complaint is only told
+         run(search("x"), Said("Thought: now.", ask="Error: InvalidActionAgentError, no action found"), answer("1")),
+         ("llm1",), run(search("x"), answer("1"))),
     Case("failed_action", run(code("1 / 0", error="ZeroDivisionError: division by zero"), answer("1")), ("llm1",),
          run(code("1 / 1"), answer("1"))),
     Case("failed_action",  # nothing of the agent follows: the action itself is cited
          run(search("x"), code("1 / 0", error="ZeroDivisionError: division by zero")), ("llm1",),
          run(search("x"), answer("1"))),
-    Case("unknown_tool", run(Said(None, (ToolCall("fly", "{}"),), step_error="Unknown tool fly", back="Unknown tool fly"),
-                             answer("1")), ("llm0",),
+    Case("unknown_tool",
+         run(Said(None, (ToolCall("fly", "{}"),), step_error="Unknown tool fly", back="Unknown tool fly"), answer("1")),
+         ("llm0",),
          run(visit(error="page is gone"), answer("1"))),
     Case("missing_file", run(code("open('a.pdf')", error="FileNotFoundError: No such file or directory: 'a.pdf'"),
                              answer("1")), ("llm0",),
          run(code("open('a.pdf')"), answer("1"))),
-    Case("tool_defect", run(visit(error="UnboundLocalError: cannot access local variable 'page'"), answer("1")), ("llm0",),
+    Case("tool_defect",
+         run(visit(error="UnboundLocalError: cannot access local variable 'page'"), answer("1")), ("llm0",),
          run(code("page", error="UnboundLocalError: cannot access local variable 'page'"), answer("1"))),
     Case("model_call_failed", run(Said(None, model_error="overloaded_error"), answer("1")), ("llm0",),
          run(search("x"), answer("1"))),
@@ -89,7 +102,11 @@ CASES = (
          run(Said(PRINTS_TASK, back="Find it"), search("it"), answer("1"))),
     Case("repeated_call", run(search("x"), visit(), search("x"), answer("1")), ("tool2",),
          run(search("x"), search("y"), answer("1"))),
-    Case("stubborn_retry", run(*(visit(f'{{"page": {n}}}', error="no page") for n in range(3)), answer("1")), ("tool2",),
+    Case("repeated_call",  # the same call that brings the next page is no repetition
+         run(visit(output="page 1"), visit(output="page 1"), answer("1")), ("tool1",),
+         run(visit(output="page 1"), visit(output="page 2"), answer("1"))),
+    Case("stubborn_retry",
+         run(*(visit(f'{{"page": {n}}}', error="no page") for n in range(3)), answer("1")), ("tool2",),
          run(visit(error="no page"), visit('{"page": 1}', error="no page"), search("x"), visit(error="no page"))),
     Case("searching_in_circles",
          run(search("length of the North Bridge"), search("North Bridge length"), search("the North Bridge length m"),
@@ -100,6 +117,9 @@ CASES = (
          run(code("print(tree)", back="Observation:\nDirectory:\n  a\n  b\n"), answer("1"))),
     Case("skipped_plan", run(plan("Search for the bridge.", "Read its length."), answer("310")), ("llm1",),
          run(plan("Search for the bridge.", "Read its length."), search("bridge"), answer("310"))),
+    Case("skipped_plan",  # a plan of pure thought needs no call
+         run(plan("Ask web_search.", "Sum up."), answer("310")), ("llm1",),
+         run(plan("Restate the riddle.", "Rule out the liar."), answer("310"))),
     Case("no_tool_chosen", run(plan("Search for the bridge.", "Read its length."), code("x = 310"), answer("310")),
          ("llm1",), run(plan("Search for the bridge.", "Read its length."), code("x = 1"), search("y"), answer("310"))),
     Case("plan_given_up",
@@ -134,6 +154,12 @@ CASES = (
     Case("gives_up", run(search("x"), answer("Unable to determine")), ("llm1",), run(search("x"), answer("310"))),
     Case("no_answer", run(search("x"), visit(), final_answer=None), ("llm1",), run(search("x"), visit())),
     Case("empty_model_answer", run(Said(""), answer("1")), ("llm0",), run(search("x"), answer("1"))),
+    Case("no_answer",  # the message to the user tells of the stop
+         run(search("x"), STOPPED), ("tool1",), run(search("x"), TOLD)),
+    Case("out_of_steps", run(search("x"), STOPPED), ("tool1",), run(search("x"), TOLD)),
+    Case("rate_limited",  # a model is limited too, and that is not told twice
+         run(Said(None, model_error="litellm.RateLimitError: slow down"), answer("1")), ("llm0",),
+         run(Said(None, model_error="overloaded_error"), answer("1"))),
     Case("out_of_steps", run(search("x"), Said("So far I have nothing.", ask="Reached max steps.")), ("llm1",),
          run(search("max steps of a robot"), answer("1"))),
 )  # fmt: skip
@@ -208,6 +234,29 @@ def test_score_follows_the_gravest_finding(trace: Trace, dimension: str, score: 
     assert _verdicts(trace)[dimension].score == score
 
 
+def test_calls_without_the_model_are_judged_for_execution_and_the_outcome_only() -> None:
+    drafts = [
+        SpanDraft(span_id=f"t{n}", kind="TOOL", tool_name="list_mails", tool_arguments="{}", output="[]", agent="a")
+        for n in range(2)
+    ]
+    drafts.append(SpanDraft(span_id="t2", kind="TOOL", tool_name="send_message_to_user", agent="a",
+                            tool_arguments='{"content": "Max iterations (2) reached. Stopping."}'))  # fmt: skip
+    trace = assemble(drafts, trace_id="a", format="test", source=Source(file="t"))
+    scores = {key: verdict.score for key, verdict in _verdicts(trace).items()}
+    assert scores == {"LC": None, "EE": 1, "PQ": None, "PA": None, "GF": 0, "TS": None, "TC": None}
+
+
+def test_rate_limit_of_a_model_is_told_once() -> None:
+    found = find(run(Said(None, model_error="litellm.RateLimitError: slow down"), answer("1")))
+    assert [finding.check for finding in found if finding.citations[0].span_id == "llm0"] == ["rate_limited"]
+
+
+def test_trace_in_pieces_is_not_said_to_lack_its_answer() -> None:
+    trace = run(search("x"), visit(), final_answer=None)
+    pieces = [replace(span, parent_span_id="gone", warnings=("orphan: x",)) for span in trace.spans]
+    assert "no_answer" not in {finding.check for finding in find(replace(trace, spans=tuple(pieces)))}
+
+
 def test_trace_without_a_model_is_not_applicable_everywhere() -> None:
     trace = assemble([SpanDraft(span_id="a")], trace_id="a", format="test", source=Source(file="t"))
     assert {verdict.state for verdict in judge_offline(trace)} == {"not_applicable"}
@@ -268,7 +317,7 @@ def traces(draw: st.DrawFn) -> Trace:
     return assemble(drafts, trace_id="r", format="test", source=Source(file="t"), messages=said, final_answer=final)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(traces())
 def test_any_trace_is_judged_without_raising_and_cites_only_its_spans_verbatim(trace: Trace) -> None:
     ids = {span.span_id for span in trace.spans}

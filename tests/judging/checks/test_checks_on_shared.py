@@ -1,0 +1,80 @@
+"""The offline judge on the real files: better than gemini-2.5-flash, on every half, quickly, and quoting truly."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.readers import read_traces
+from ingest.trace import Span, Trace
+from judging.checks import judge_offline
+from judging.reading import read
+from tests.benchmarks.bench_checks import Material, gather, halves, pairs, spans
+
+PAIRS_F1, PAIRS_PRECISION, SPANS_F1, SPANS_PRECISION = 0.136, 0.188, 0.250, 0.305
+"""gemini-2.5-flash on the labelled GAIA traces, failures counted as zeros (issue 4).
+
+Our reader of categories takes "Tool-related (...)" for Tool-related, which gives the baseline two hits more.
+"""
+
+pytestmark = pytest.mark.shared
+
+
+@pytest.fixture(scope="module")
+def material(shared: Path) -> Material:
+    return gather(shared)
+
+
+def test_baseline_is_the_one_that_the_issue_names(material: Material) -> None:
+    gold = material.gold["gaia"]
+    by_pair, by_span = pairs(gold, material.baseline, gold), spans(gold, material.baseline, gold)
+    assert by_pair.f1 == pytest.approx(PAIRS_F1, abs=0.015)
+    assert by_pair.precision == pytest.approx(PAIRS_PRECISION, abs=0.015)
+    assert by_span.f1 == pytest.approx(SPANS_F1, abs=0.001)
+    assert by_span.precision == pytest.approx(SPANS_PRECISION, abs=0.001)
+
+
+@pytest.mark.parametrize("part", ["gaia", "swe_bench", "all", "first half", "second half"])
+def test_checks_beat_gemini_in_f1_at_no_lower_precision(material: Material, part: str) -> None:
+    gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
+    at_hand = material.at_hand["gaia"] | material.at_hand["swe_bench"]
+    first, second = halves(at_hand)
+    traces = {**material.at_hand, "all": at_hand, "first half": first, "second half": second}[part]
+    by_pair, by_span = pairs(gold, material.found, traces), spans(gold, material.found, traces)
+    assert by_pair.f1 is not None
+    assert by_pair.f1 > PAIRS_F1
+    assert by_pair.precision is not None
+    assert by_pair.precision >= PAIRS_PRECISION
+    assert by_span.f1 is not None
+    assert by_span.f1 > SPANS_F1
+    assert by_span.precision is not None
+    assert by_span.precision >= SPANS_PRECISION
+
+
+def test_all_69_traces_are_judged_well_under_a_minute(material: Material) -> None:
+    assert len(material.findings) == 69
+    assert material.judge_s < 20  # measured: 2 s on one core, on a machine that others use too
+
+
+@pytest.mark.parametrize("folder", ["trail/traces/gaia", "gaia2"])
+def test_citations_resolve_and_evidence_stands_in_the_cited_span(shared: Path, folder: str) -> None:
+    judged = 0
+    for trace in (trace for trace in read_traces(shared / folder) if isinstance(trace, Trace)):
+        reading = read(trace)
+        place = {span.span_id: span for span in trace.spans}
+        judged += 1
+        for finding in (finding for verdict in judge_offline(trace, reading) for finding in verdict.findings):
+            (citation,) = finding.citations
+            assert reading.resolve(citation.cite) == citation.span_id
+            assert citation.span_id is not None
+            assert any(finding.evidence in text for text in _texts(trace, place[citation.span_id])), finding
+    assert judged > 10
+
+
+def _texts(trace: Trace, span: Span) -> list[str]:
+    messages = [trace.messages[at] for at in (*span.input_messages, *span.output_messages)]
+    texts = [span.input, span.output, span.tool_arguments, span.status_message]
+    texts += [message.content for message in messages]
+    texts += [call.arguments for message in messages for call in message.tool_calls]
+    return ["", *(text for text in texts if text)]
