@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ingest.conventions.said import read_message
 from ingest.parse import inner_json, json_text
 from ingest.trace import Json, Message, Span
 
@@ -13,8 +14,8 @@ _FINAL_TOOLS = frozenset({"final_answer", "FinalAnswerTool"})
 
 def derive_goal(spans: Sequence[Span], messages: Sequence[Message]) -> str | None:
     """The task of the topmost agent, else the first thing a user said to a model, else the input of the root."""
-    agent = topmost_agent(spans)
-    if agent is not None:
+    agents = topmost_agents(spans)
+    for agent in agents[:1]:
         task = _task(agent.input) or _said_by_user(agent, messages)
         if task is not None:
             return task
@@ -30,24 +31,27 @@ def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> s
     An agent that failed has no output: then what it handed to the tool is the answer. The last words of a
     model count only where the run ended well and its root is in the trace; else None.
     """
-    agent = topmost_agent(spans)
+    agents = topmost_agents(spans)
+    agent = agents[0] if len(agents) == 1 else None
     if agent is not None and (said := _output(agent, messages)) is not None:
         return said
     for span in reversed(spans):
-        of_agent = agent is None or span.agent == agent.agent
+        of_agent = agent is None or span.agent in (agent.agent, None)
         if span.kind == "TOOL" and span.tool_name in _FINAL_TOOLS and of_agent:
             answer = _final_argument(span.tool_arguments)
             if answer is not None:
                 return answer
     if not spans or spans[0].parent_span_id is not None or "ERROR" in (spans[0].status, agent and agent.status):
         return None
-    return _output(spans[0], messages) or _last_words(spans, messages)
+    of_agents = _output(agents[-1], messages) if agents else None
+    return _output(spans[0], messages) or of_agents or _last_words(spans, messages)
 
 
-def topmost_agent(spans: Sequence[Span]) -> Span | None:
-    """The first AGENT span of the least depth."""
+def topmost_agents(spans: Sequence[Span]) -> list[Span]:
+    """The AGENT spans of the least depth, in reading order: one as a rule, several where a graph has agent nodes."""
     agents = [span for span in spans if span.kind == "AGENT"]
-    return min(agents, key=lambda span: (span.depth, span.seq)) if agents else None
+    least = min((span.depth for span in agents), default=0)
+    return [span for span in agents if span.depth == least]
 
 
 def _task(text: str | None) -> str | None:
@@ -86,10 +90,21 @@ def _said_by_user(span: Span, messages: Sequence[Message]) -> str | None:
 
 def _output(span: Span, messages: Sequence[Message]) -> str | None:
     if span.output is not None:
-        return span.output
+        return _last_said(span.output) or span.output
     for position in reversed(span.output_messages):
         if messages[position].content:
             return messages[position].content
+    return None
+
+
+def _last_said(text: str) -> str | None:
+    """The last message that an output of messages holds, as a graph's state has it."""
+    held = inner_json(text) if '"messages"' in text else None
+    messages = held.get("messages") if isinstance(held, dict) else None
+    for item in reversed(messages if isinstance(messages, list) else []):
+        said = read_message(item)
+        if said is not None and said.message.content:
+            return said.message.content
     return None
 
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from ingest.conventions import openinference, smolagents
+from ingest.conventions import (
+    genai,
+    langgraph,
+    langsmith,
+    litellm,
+    openai_agents,
+    openinference,
+    openllmetry,
+    smolagents,
+)
 from ingest.conventions.agents import name_agents
 from ingest.conventions.context import Context, SpanLog
 from ingest.conventions.evicted import rebuild_heads
@@ -21,7 +30,10 @@ class Convention(Protocol):
     def apply(self, draft: SpanDraft, context: Context) -> None: ...
 
 
-CONVENTIONS: tuple[Convention, ...] = cast("tuple[Convention, ...]", (openinference, smolagents))
+CONVENTIONS: tuple[Convention, ...] = cast(
+    "tuple[Convention, ...]",
+    (openinference, genai, openllmetry, langsmith, litellm, openai_agents, langgraph, smolagents),
+)
 """Asked in this order; a column that one has filled is not touched by the next."""
 
 

@@ -42,14 +42,31 @@ class Context:
     messages: MessageTable
     logs: dict[str, list[SpanLog]] = field(default_factory=dict)
     gaps: list[Gap] = field(default_factory=list)
+    roots: set[str] = field(default_factory=set)
+    """The first parts of the draft's attribute names: a dialect whose part is not among them has nothing to do."""
     attribute_count: int = 0
+    """Attributes that the tracer counted; those that a reader or a vendor's collector adds are left out."""
+    _filled: set[tuple[int, str]] = field(default_factory=set)
     _plain: dict[tuple[str | None, str | None], Message] = field(default_factory=dict)
 
     def begin(self, draft: SpanDraft) -> None:
-        self.attribute_count = len(draft.attributes) - sum(map(_is_ours_or_added, draft.attributes))
+        """Note which families of attributes the draft has, and how many its tracer counted."""
+        roots = [key.partition(".")[0] for key in draft.attributes]
+        self.roots = set(roots)
+        self.attribute_count = len(roots) - roots.count("otel") - roots.count("pat")
 
     def add(self, message: Message) -> int:
         return self.messages.place(message)
+
+    def note_filled(self, draft: SpanDraft) -> None:
+        """Remember which message columns the attributes filled, before events and logs add to them."""
+        for column in ("input_messages", "output_messages"):
+            if getattr(draft, column):
+                self._filled.add((id(draft), column))
+
+    def is_filled(self, draft: SpanDraft, column: str) -> bool:
+        """Whether the attributes filled this column."""
+        return (id(draft), column) in self._filled
 
     def plain(self, role: str | None, content: str | None) -> Message:
         """The message of a role and a text, made once however often it is said."""
@@ -57,11 +74,6 @@ class Context:
         if message is None:
             message = self._plain[role, content] = Message(role, content)
         return message
-
-
-def _is_ours_or_added(key: str) -> bool:
-    """Attributes that the reader or a vendor's collector adds after the tracer has counted."""
-    return key.startswith(("otel.", "pat."))
 
 
 def put(draft: SpanDraft, column: str, key: str) -> None:

@@ -16,7 +16,7 @@ _STEP = re.compile(r"Step (\d{1,6})")
 
 def apply(draft: SpanDraft, context: Context) -> None:
     """Name the agent of an AGENT span and number the step of a CHAIN span."""
-    if not _is_ours(draft):
+    if draft.kind not in ("AGENT", "CHAIN") or not _is_ours(draft, context):
         return
     step = _STEP.fullmatch(draft.name)
     if draft.kind == "CHAIN" and step is not None and draft.step is None:
@@ -33,9 +33,7 @@ def agent_name(draft: SpanDraft) -> str:
     return named[1] if named is not None else draft.name.removesuffix(".run")
 
 
-def _is_ours(draft: SpanDraft) -> bool:
+def _is_ours(draft: SpanDraft, context: Context) -> bool:
     scope = draft.attributes.get("otel.scope")
     name = scope.get("name") if isinstance(scope, dict) else None
-    return name == "openinference.instrumentation.smolagents" or any(
-        key.startswith("smolagents.") for key in draft.attributes
-    )
+    return name == "openinference.instrumentation.smolagents" or "smolagents" in context.roots

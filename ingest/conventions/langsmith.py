@@ -1,0 +1,79 @@
+"""LangSmith's OpenTelemetry export: `langsmith.*`, with a run's inputs and outputs as JSON in `gen_ai.prompt`."""
+
+from __future__ import annotations
+
+from ingest.conventions.context import Context
+from ingest.conventions.said import read_message, read_messages, rest_of
+from ingest.parse import inner_json, json_text
+from ingest.trace import Json, SpanDraft, SpanKind
+
+NAME = "langsmith"
+
+_KINDS: dict[str, SpanKind] = {
+    "llm": "LLM", "chain": "CHAIN", "tool": "TOOL", "retriever": "RETRIEVER", "embedding": "EMBEDDING",
+    "prompt": "PROMPT", "parser": "CHAIN", "agent": "AGENT",
+}  # fmt: skip
+
+
+def apply(draft: SpanDraft, context: Context) -> None:
+    """Move LangSmith's attributes into columns."""
+    if not {"langsmith", "gen_ai"} & context.roots:
+        return
+    attributes = draft.attributes
+    kind = attributes.get("langsmith.span.kind")
+    if isinstance(kind, str) and draft.kind == "UNKNOWN":
+        draft.kind = _KINDS.get(kind.lower(), "UNKNOWN")
+    if "gen_ai.prompt" in attributes:
+        _take(draft, "gen_ai.prompt", "input", context)
+    if "gen_ai.completion" in attributes:
+        _take(draft, "gen_ai.completion", "output", context)
+
+
+def _take(draft: SpanDraft, key: str, side: str, context: Context) -> None:
+    value = draft.attributes[key]
+    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
+    if value is None or getattr(draft, column) is not None:
+        return
+    held = inner_json(value) if isinstance(value, str) else value
+    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and _as_messages(draft, key, held, side, context):
+        return
+    setattr(draft, column, value if isinstance(value, str) else json_text(value))
+    del draft.attributes[key]
+
+
+def _as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Context) -> bool:
+    """Inputs `{"messages": [...]}` and outputs `{"generations" | "choices" | message}` become messages."""
+    listed, others = _listed(held)
+    said = read_messages(listed)
+    if said is None:
+        return False
+    setattr(draft, f"{side}_messages", [context.add(item.message) for item in said])
+    if others:
+        setattr(draft, side, json_text(others))
+    rest = rest_of(said)
+    if rest is None:
+        del draft.attributes[key]
+    else:
+        draft.attributes[key] = rest
+    return True
+
+
+def _listed(held: Json) -> tuple[Json, dict[str, Json]]:
+    if isinstance(held, list):
+        return held, {}
+    if not isinstance(held, dict):
+        return None, {}
+    for name in ("messages", "message", "generations", "choices", "output"):
+        value = held.get(name)
+        others = {key: item for key, item in held.items() if key != name}
+        if name in ("generations", "choices") and isinstance(value, list):
+            inner = value[0] if len(value) == 1 and isinstance(value[0], list) else value
+            messages = [item.get("message") if isinstance(item, dict) else None for item in inner]
+            if messages and all(message is not None for message in messages):
+                left = [{k: v for k, v in item.items() if k != "message"} for item in inner if isinstance(item, dict)]
+                return messages, {**others, name: left} if any(left) else others
+        elif isinstance(value, list):
+            return value, others
+        elif isinstance(value, dict) and read_message(value) is not None:
+            return [value], others
+    return ([held], {}) if read_message(held) is not None else (None, {})
