@@ -14,8 +14,8 @@ from judging.checks.view import Thread, Turn, View, steps
 SAME_PLAN = 92
 """rapidfuzz ratio of the steps from which a replan counts as the earlier plan again."""
 _FINDING_OUT = re.compile(
-    r"\b(?:search|look(?:ing)? ?-?up|find|locat|retriev|consult|visit|brows|fetch|obtain|download|ask|query|inspect|open"
-    r"|watch|access|research|gather|request|cross[- ]?(?:check|verif|referenc)|source)\w*",
+    r"\b(?:search|look(?:ing)? ?-?up|find|locat|retriev|consult|visit|brows|fetch|obtain|download|ask|query|inspect"
+    r"|open|watch|access|research|gather|request|cross[- ]?(?:check|verif|referenc)|source)\w*",
     re.IGNORECASE,
 )
 _HANDS_IN = re.compile(r"\b(?:final_answer|submit(?:_answer)?|finish)\s*\(|final answer", re.IGNORECASE)
