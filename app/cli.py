@@ -118,7 +118,7 @@ def text(trace: str, home: Path | None) -> None:
 @click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most.")
 @click.option("--budget", type=float, default=None, help="US dollars at most.")
 @click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
-@click.option("--order", type=click.Choice(["trace-first", "paper"]), default="trace-first", show_default=True)
+@click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)
 @click.option("--max-tokens", type=click.IntRange(1), default=None)
 @click.option("--reasoning-effort", default=None)

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
+from multiprocessing import get_context
 from pathlib import Path
 
 from sqlalchemy import Engine
 
-from ingest.readers import read_traces
+from ingest.head import rejected
+from ingest.readers import read_files, read_traces, units
 from ingest.store import Packed, StoreError, pack, write, writing
 from ingest.trace import IngestError, Rejected, Trace
 
 _BATCH_S = 0.5  # seconds of reading between two commits
+_UNDER_WAY = 3  # files a worker has before it: enough to never wait, few enough for memory
 _KNOWN_TEXTS = 200_000  # hashes remembered so that a text is not compressed twice
 
 
@@ -33,7 +37,6 @@ class Report:
 
 
 Progress = Callable[[Report], None]
-Prepare = Callable[[Trace], Trace]
 
 
 def ingest(
@@ -41,42 +44,74 @@ def ingest(
     paths: Iterable[Path | str],
     *,
     format: str | None = None,
-    prepare: Prepare | None = None,
+    redact: bool = False,
+    workers: int = 1,
     progress: Progress | None = None,
 ) -> Report:
-    """Read every path into the store. `prepare` (redaction) may change a trace before anything is kept.
+    """Read every path into the store; with `redact`, secrets are masked before anything is kept.
 
-    Traces that are there already count as duplicates; nothing of them is written again.
+    Traces that are there already count as duplicates; nothing of them is written again. With more than one
+    of `workers`, files are read and compressed in other processes and written in this one.
     """
-    items = (item for path in paths for item in _read(path, format))
-    return store(engine, items, prepare=prepare, progress=progress)
+    if workers > 1:
+        return _write(engine, _from_workers(list(paths), format, redact, workers), progress)
+    return store(engine, (item for path in paths for item in _read(path, format)), redact=redact, progress=progress)
 
 
 def store(
     engine: Engine,
     items: Iterable[Trace | Rejected],
     *,
-    prepare: Prepare | None = None,
+    redact: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Store traces at hand; as `ingest`."""
-    report = Report()
+    return _write(engine, _ready(items, redact), progress)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Ready:
+    """A trace as rows, and what the report says of it."""
+
+    packed: Packed
+    file: str
+    place: str
+    warnings: tuple[str, ...]
+
+
+def _ready(items: Iterable[Trace | Rejected], redact: bool) -> Iterator[_Ready | Rejected]:
     known: set[str] = set()
-    waiting: list[tuple[Trace, Packed]] = []
+    prepare = _redaction() if redact else None
+    for item in items:
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        trace = item if prepare is None else prepare(item)
+        packed = pack(trace, known_texts=known)
+        known.update(key for texts in packed.texts for key, _, _ in texts.texts)
+        if len(known) > _KNOWN_TEXTS:
+            known.clear()
+        yield _Ready(packed=packed, file=trace.source.file, place=trace.source.place, warnings=trace.all_warnings)
+
+
+def _redaction() -> Callable[[Trace], Trace]:
+    from ingest.redact import redacted  # its detectors take a second to load
+
+    return redacted
+
+
+def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progress | None) -> Report:
+    report = Report()
+    waiting: list[_Ready] = []
     since = time.monotonic()
     for item in items:
         if isinstance(item, Rejected):
             report.rejected.append(item)
         else:
-            trace = item if prepare is None else prepare(item)
-            packed = pack(trace, known_texts=known)
-            known.update(key for texts in packed.texts for key, _, _ in texts.texts)
-            waiting.append((trace, packed))
+            waiting.append(item)
         if time.monotonic() - since > _BATCH_S:
             _commit(engine, waiting, report)
             since = time.monotonic()
-            if len(known) > _KNOWN_TEXTS:
-                known.clear()
             if progress is not None:
                 progress(report)
     _commit(engine, waiting, report)
@@ -85,42 +120,65 @@ def store(
     return report
 
 
+def _from_workers(
+    paths: Sequence[Path | str], format: str | None, redact: bool, workers: int
+) -> Iterator[_Ready | Rejected]:
+    """What other processes read, in the order of the files; a few files a worker are under way at once."""
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        under_way: deque[Future[list[_Ready | Rejected]]] = deque()
+        for names in _units(paths):
+            if isinstance(names, Rejected):
+                yield names
+                continue
+            under_way.append(pool.submit(_read_unit, names, format, redact))
+            while len(under_way) > _UNDER_WAY * workers:
+                yield from under_way.popleft().result()
+        while under_way:
+            yield from under_way.popleft().result()
+
+
+def _units(paths: Sequence[Path | str]) -> Iterator[tuple[str, ...] | Rejected]:
+    for path in paths:
+        try:
+            yield from units(path)
+        except IngestError as error:
+            yield rejected(str(path), error)
+
+
+def _read_unit(names: Sequence[str], format: str | None, redact: bool) -> list[_Ready | Rejected]:
+    return list(_ready(read_files(names, format=format), redact))
+
+
 def _read(path: Path | str, format: str | None) -> Iterator[Trace | Rejected]:
     try:
         yield from read_traces(path, format=format)
     except IngestError as error:
-        yield Rejected(file=str(path), place=error.place, reason=error.reason, remedy=error.remedy)
+        yield rejected(str(path), error)
 
 
-def _commit(engine: Engine, waiting: list[tuple[Trace, Packed]], report: Report) -> None:
+def _commit(engine: Engine, waiting: list[_Ready], report: Report) -> None:
     if not waiting:
         return
     with writing(engine) as connection:
-        for trace, packed in waiting:
+        for ready in waiting:
             try:
-                stored = write(connection, packed)
+                stored = write(connection, ready.packed)
             except StoreError as error:
-                report.rejected.append(
-                    Rejected(
-                        file=trace.source.file,
-                        place=trace.source.place,
-                        reason=str(error),
-                        remedy="ingest it into another workspace, or keep the one that is there",
-                    )
-                )
+                remedy = "ingest it into another workspace, or keep the one that is there"
+                report.rejected.append(Rejected(file=ready.file, place=ready.place, reason=str(error), remedy=remedy))
                 continue
-            _count(report, trace, stored.state == "new", packed.source["size"])
+            _count(report, ready, is_new=stored.state == "new")
     waiting.clear()
 
 
-def _count(report: Report, trace: Trace, is_new: bool, size: int) -> None:
-    report.trace_ids.append(trace.trace_id)
-    report.bytes += size
+def _count(report: Report, ready: _Ready, *, is_new: bool) -> None:
+    report.trace_ids.append(ready.packed.trace_id)
+    report.bytes += ready.packed.source["size"]
     if not is_new:
         report.duplicates += 1
         return
     report.traces += 1
-    report.spans += len(trace.spans)
-    for warning in trace.all_warnings:
+    report.spans += len(ready.packed.spans)
+    for warning in ready.warnings:
         report.warnings[warning.split(":", 1)[0]] += 1
-        report.warning_texts.append(f"{trace.source.file}: {warning}")
+        report.warning_texts.append(f"{ready.file}: {warning}")

@@ -91,6 +91,28 @@ def read_bytes(data: bytes, *, file: str, format: str | None = None) -> Iterator
     yield from _read_entries(iter([Entry(file, lambda: data)]), readers, forced=format is not None)
 
 
+def units(path: Path | str) -> Iterator[tuple[str, ...]]:
+    """The files under `path` in groups that must be read together (most alone): what workers can share out.
+
+    Raises `IngestError` for a path where nothing is.
+    """
+    names = [entry.name for entry in _entries(path)]
+    grouped: set[str] = set()
+    for reader in READERS:
+        if hasattr(reader, "bundles"):
+            for group in cast("BundleFormat", reader).bundles([name for name in names if name not in grouped]):
+                if len(group) > 1:
+                    grouped.update(group)
+                    yield group
+    yield from ((name,) for name in names if name not in grouped)
+
+
+def read_files(names: Sequence[str], *, format: str | None = None) -> Iterator[Trace | Rejected]:
+    """Every trace of one of the groups of `units`; as `read_traces`."""
+    readers = READERS if format is None else (reader_named(format),)
+    yield from _read_entries(map(_file, names), readers, forced=format is not None)
+
+
 def open_inputs(path: Path | str) -> Iterator[tuple[str, bytes | IngestError]]:
     """Every file under `path` as `read_traces` finds it, opened but not read as a trace: its name, and its bytes.
 

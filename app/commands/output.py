@@ -42,15 +42,21 @@ def name_rejected(rejected: Iterable[Rejected]) -> None:
 
 def progress_bar(what: str, unit: str) -> tuple[Callable[[int, int], None], Callable[[], None]]:
     """A progress line on standard error, shown once something takes longer than a second."""
-    from tqdm import tqdm
-
-    bar: Any = tqdm(total=None, desc=what, unit=unit, delay=1, leave=False, file=sys.stderr)
+    bar = progress_line(what, unit)
 
     def show(done: int, total: int) -> None:
         bar.total = total
         bar.update(done - bar.n)
 
     return show, bar.close
+
+
+def progress_line(what: str, unit: str) -> Any:
+    """A tqdm bar; where standard error is a file it speaks every ten seconds only."""
+    from tqdm import tqdm
+
+    interval = 0.2 if sys.stderr.isatty() else 10
+    return tqdm(desc=what, unit=unit, delay=1, leave=False, file=sys.stderr, mininterval=interval, maxinterval=interval)
 
 
 def counted(number: int, noun: str) -> str:

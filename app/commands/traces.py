@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 from sqlalchemy import Connection, select
 
-from app.commands.output import counted, name_rejected, opened, print_json, say
+from app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
 from ingest.store import load, reading, schema
 from ingest.trace import Trace
 
@@ -19,17 +19,15 @@ def ingest(
     paths: Sequence[str], home: Path | None, *, format: str | None, workers: int, redact: bool, as_json: bool
 ) -> int:
     """Exit code 0, or 1 when something was rejected."""
-    from tqdm import tqdm
-
     from ingest.batch import Report
     from ingest.batch import ingest as run
 
     workspace = opened(home)
-    with tqdm(desc="reading", unit=" traces", delay=1, leave=False, file=sys.stderr) as bar:
+    with progress_line("reading", " traces") as bar:
 
         def progress(report: Report) -> None:
             bar.update(report.traces + report.duplicates - bar.n)
-            bar.set_postfix(spans=report.spans, rejected=len(report.rejected))
+            bar.set_postfix(spans=report.spans, rejected=len(report.rejected), refresh=False)
 
         report = run(workspace.engine, paths, format=format, workers=workers, redact=redact, progress=progress)
     name_rejected(report.rejected)

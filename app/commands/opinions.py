@@ -1,0 +1,179 @@
+"""The commands about opinions: labels and verdicts in and out, matches."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+from sqlalchemy import Engine, select
+
+from app.commands.output import counted, name_rejected, opened, print_json, progress_bar, say
+from ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
+from ingest.store import load, reading, schema, writing
+from ingest.trace import IngestError, Rejected
+from judging import trail
+from judging.exchange import Labels, read_tracejury, to_csv, to_tracejury, to_trail
+from judging.ledger.imports import import_outcomes
+from judging.ledger.labels import ensure_annotator, put_labels
+from judging.ledger.matches import propose_matches
+from judging.reading import Reading, read
+from judging.records import Failure, Verdict
+
+COMMAND = "command"
+
+
+def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_json: bool) -> int:
+    """Exit code 0, or 1 when something was rejected."""
+    workspace = opened(home)
+    labels = _trail_labels(files) if form == "trail" else _own_labels(files)
+    with writing(workspace.engine) as connection:
+        for name in labels.annotators:
+            ensure_annotator(connection, name)
+        new = put_labels(connection, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author=COMMAND)
+    with reading(workspace.engine) as connection:
+        present = set(connection.scalars(select(schema.trace.c.trace_id)))
+    waiting = {review.trace_id for review in labels.reviews} - present
+    name_rejected(labels.rejected)
+    if as_json:
+        print_json(
+            {
+                "errors": len(labels.errors),
+                "scores": len(labels.scores),
+                "reviews": len(labels.reviews),
+                "new": new,
+                "annotators": labels.annotators,
+                "waiting_traces": len(waiting),
+                "warnings": labels.warnings,
+                "rejected": [asdict(one) for one in labels.rejected],
+            }
+        )
+    else:
+        for warning in labels.warnings:
+            say(f"warning {warning}")
+        click.echo(
+            f"{counted(len(labels.errors), 'error')}, {counted(len(labels.scores), 'score')} "
+            f"on {counted(len(labels.reviews), 'trace')} ({sum(new.values()):,} rows new)"
+        )
+        if waiting:
+            say(f"{counted(len(waiting), 'trace')} not in the workspace yet: their labels wait and count once it is")
+    return 1 if labels.rejected else 0
+
+
+def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequence[str]) -> int:
+    with reading(opened(home).engine) as connection:
+        if form == "trail":
+            names = annotators or (trail.ANNOTATOR,)
+            if len(names) != 1:
+                raise click.UsageError("--as trail writes one person's labels: give one --annotator")
+            count = to_trail(connection, out, names[0])
+            say(f"{counted(count, 'file')} written to {out}")
+        elif form == "csv":
+            out.write_text(to_csv(connection, annotators), encoding="utf-8", newline="")
+        else:
+            out.write_bytes(to_tracejury(connection, annotators))
+    return 0
+
+
+def import_verdicts(files: Sequence[Path], home: Path | None, *, form: str, judge: str, as_json: bool) -> int:
+    """Exit code 0, or 1 when a file could not be tied to a trace."""
+    workspace = opened(home)
+    rejected: list[Rejected] = []
+    outcomes: list[Verdict | Failure] = []
+    show, close = progress_bar("reading", " files")
+    replies = list(_replies(files))
+    for number, reply in enumerate(replies):
+        if isinstance(reply, Rejected):
+            rejected.append(reply)
+        else:
+            text = _reading(workspace.engine, reply.trace_id)
+            outcomes.append(trail.to_outcome(reply, model=judge, reading=text))
+        show(number + 1, len(replies))
+    close()
+    counts = import_outcomes(workspace.engine, outcomes, model=judge, author=COMMAND)
+    name_rejected(rejected)
+    document = {
+        "files": len(replies),
+        **counts,
+        "states": dict(Counter(outcome.state for outcome in outcomes)),
+        "failures": [
+            {"trace_id": one.trace_id, "state": one.state, "reason": one.reason}
+            for one in outcomes
+            if isinstance(one, Failure)
+        ],
+        "rejected": [asdict(one) for one in rejected],
+    }
+    if as_json:
+        print_json(document)
+    else:
+        failed = sum(isinstance(one, Failure) for one in outcomes)
+        click.echo(
+            f"{counted(len(outcomes), 'answer')}: {len(outcomes) - failed} with {counted(counts['findings'], 'finding')}, "
+            f"{failed} failed; {counts['unresolved_citations']:,} of {counts['citations']:,} citations resolve to no span"
+        )
+    return 1 if rejected else 0
+
+
+def export_verdicts(home: Path | None, out: Path) -> int:
+    from judging.ledger.imports import export_outcomes
+
+    with reading(opened(home).engine) as connection:
+        out.write_bytes(export_outcomes(connection))
+    return 0
+
+
+def match(home: Path | None, *, judge: str | None, as_json: bool) -> int:
+    show, close = progress_bar("matching", " traces")
+    counts = propose_matches(opened(home).engine, judge=judge, progress=show)
+    close()
+    if as_json:
+        print_json(counts)
+    else:
+        click.echo(
+            f"{counted(counts['pairs'], 'pair')} proposed on {counted(counts['traces'], 'trace')} "
+            f"({counts['new']:,} new, {counts['withdrawn']:,} withdrawn)"
+        )
+    return 0
+
+
+def _trail_labels(files: Sequence[Path]) -> Labels:
+    annotations: list[Annotation] = []
+    rejected: list[Rejected] = []
+    for path in files:
+        try:
+            for item in read_annotations(path):
+                if isinstance(item, Rejected):
+                    rejected.append(item)
+                else:
+                    annotations.append(item)
+        except IngestError as error:
+            rejected.append(Rejected(file=str(path), place=error.place, reason=error.reason, remedy=error.remedy))
+    labels = trail.to_labels(annotations)
+    labels.rejected += rejected
+    return labels
+
+
+def _own_labels(files: Sequence[Path]) -> Labels:
+    labels = Labels()
+    for path in files:
+        for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
+            labels.extend(read_tracejury(file.read_bytes(), str(file)))
+    return labels
+
+
+def _replies(files: Sequence[Path]) -> Iterator[JudgeReply | FailedReply | Rejected]:
+    for path in files:
+        try:
+            yield from read_replies(path)
+        except IngestError as error:
+            yield Rejected(file=str(path), place=error.place, reason=error.reason, remedy=error.remedy)
+
+
+def _reading(engine: Engine, trace_id: str) -> Reading | None:
+    with reading(engine) as connection:
+        try:
+            return read(load(connection, trace_id, with_logs=False))
+        except KeyError:
+            return None

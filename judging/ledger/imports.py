@@ -1,0 +1,110 @@
+"""Judge outputs made elsewhere, into the ledger; and everything judges said, out of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+
+import orjson
+from sqlalchemy import Connection, Engine, func, select
+
+from ingest.store import writing
+from ingest.trace import Json
+from judging.ledger import tables
+from judging.ledger.verdicts import (
+    JudgeVersion,
+    add_cells,
+    add_run,
+    ensure_judge_version,
+    findings_of,
+    finish_cell,
+    set_run_status,
+    to_outcome,
+)
+from judging.records import Failure, Verdict
+
+
+def import_outcomes(
+    engine: Engine, outcomes: Sequence[Verdict | Failure], *, model: str, author: str
+) -> dict[str, int]:
+    """Store outcomes of a judge called `model`; an outcome that is there already, word for word, is not repeated.
+
+    Returns `{"new", "duplicates", "findings", "citations", "unresolved_citations"}` (the last three of all
+    outcomes given). Several outcomes for one trace become repeats 0, 1, ...
+    """
+    counts: Counter[str] = Counter(new=0, duplicates=0, findings=0, citations=0, unresolved_citations=0)
+    for outcome in outcomes:
+        for finding in outcome.findings if isinstance(outcome, Verdict) else ():
+            counts["findings"] += 1
+            counts["citations"] += len(finding.citations)
+            counts["unresolved_citations"] += sum(c.span_id is None for c in finding.citations)
+    with writing(engine) as connection:
+        versions = {
+            judge: ensure_judge_version(
+                connection, JudgeVersion(judge=judge, model=model, rubric_version="", mode="imported")
+            )
+            for judge in dict.fromkeys(outcome.judge for outcome in outcomes)
+        }
+        there = _there(connection, list(versions.values()))
+        new = [outcome for outcome in outcomes if _identity(outcome) not in there]
+        counts["new"], counts["duplicates"] = len(new), len(outcomes) - len(new)
+        if new:
+            spec: dict[str, Json] = {"model": model, "judges": list(versions), "mode": "imported"}
+            run = add_run(connection, name=f"imported: {model}", spec=spec, author=author, status="running")
+            _store(connection, run, new, versions)
+            set_run_status(connection, run, "done")
+    return dict(counts)
+
+
+def export_outcomes(connection: Connection) -> bytes:
+    """Every finished cell as JSON: `{"format", "version", "verdicts": [...]}`; failures are among them."""
+    cell, version = tables.cell, tables.judge_version
+    rows = connection.execute(
+        select(cell, version.c.mode, version.c.rubric_version, version.c.model.label("system"))
+        .join(version, version.c.judge_version == cell.c.judge_version)
+        .where(cell.c.finished_at.is_not(None))
+        .order_by(cell.c.cell_key)
+    ).all()
+    findings = findings_of(connection, [row.cell_key for row in rows])
+    verdicts = []
+    for row in rows:
+        outcome = to_outcome(row, findings.get(row.cell_key, ()))
+        if outcome is not None:
+            about = {"run": row.run_key, "repeat": row.repeat, "system": row.system, "mode": row.mode}
+            about |= {"judge_version": row.judge_version, "trace_digest": row.trace_digest}
+            verdicts.append(about | asdict(outcome))
+    document = {"format": "tracejury-verdicts", "version": 1, "verdicts": verdicts}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def _identity(outcome: Verdict | Failure) -> tuple[str, str, str, str]:
+    return (outcome.judge, outcome.trace_id, outcome.state, outcome.call.raw_reply or "")
+
+
+def _there(connection: Connection, versions: Sequence[str]) -> set[tuple[str, str, str, str]]:
+    cell = tables.cell
+    rows = connection.execute(select(cell).where(cell.c.judge_version.in_(versions), cell.c.finished_at.is_not(None)))
+    found = (to_outcome(row, ()) for row in rows.all())
+    return {_identity(outcome) for outcome in found if outcome is not None}
+
+
+def _store(
+    connection: Connection, run_key: int, outcomes: Sequence[Verdict | Failure], versions: dict[str, str]
+) -> None:
+    cell = tables.cell
+    for outcome in outcomes:
+        version = versions[outcome.judge]
+        same = select(func.count()).where(cell.c.run_key == run_key, cell.c.trace_id == outcome.trace_id)
+        repeat = int(connection.scalar(same.where(cell.c.judge_version == version)) or 0)
+        add_cells(connection, run_key, [(version, outcome.judge, outcome.trace_id, repeat)], state="running")
+        key = connection.scalar(
+            select(cell.c.cell_key).where(
+                cell.c.run_key == run_key,
+                cell.c.judge_version == version,
+                cell.c.trace_id == outcome.trace_id,
+                cell.c.repeat == repeat,
+            )
+        )
+        assert key is not None
+        finish_cell(connection, key, outcome)
