@@ -70,7 +70,9 @@ def _listed(held: Json) -> tuple[Json, dict[str, Json]]:
             inner = value[0] if len(value) == 1 and isinstance(value[0], list) else value
             messages = [item.get("message") if isinstance(item, dict) else None for item in inner]
             if messages and all(message is not None for message in messages):
-                left = [{k: v for k, v in item.items() if k != "message"} for item in inner if isinstance(item, dict)]
+                left: list[Json] = [
+                    {k: v for k, v in item.items() if k != "message"} for item in inner if isinstance(item, dict)
+                ]
                 return messages, {**others, name: left} if any(left) else others
         elif isinstance(value, list):
             return value, others

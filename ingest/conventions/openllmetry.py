@@ -81,9 +81,9 @@ def _message(fields: Fields, attributes: dict[str, Json], path: str, column: str
     role, content = fields.pop("role", None), fields.pop("content", None)
     calls: dict[int, Fields] = {}
     for key in [key for key in fields if key.startswith(("tool_calls.", "function_call."))]:
-        _, number, name = (
-            [*key.split(".", 2), "", ""][:3] if key.startswith("tool") else ["", "0", key.split(".", 1)[1]]
-        )
+        number, _, name = key.removeprefix("tool_calls.").partition(".")
+        if number == "function_call":
+            number = "0"
         name = name.removeprefix("function.")
         if number.isascii() and number.isdigit() and name in ("id", "name", "arguments"):
             calls.setdefault(int(number), {})[name] = fields.pop(key)
