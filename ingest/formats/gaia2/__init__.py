@@ -1,28 +1,97 @@
-"""GAIA2 runs of Meta's ARE: gui and hf files."""
+"""GAIA2 runs of Meta's ARE: gui, hf and lite files, those of one run together, rows, and what benchmarks write."""
 
 from __future__ import annotations
 
+import tarfile
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from ingest.formats.gaia2.build import FORMAT, export_trace
-from ingest.formats.gaia2.export import read_export
+from ingest.formats.gaia2.benchmark import looks_like_output, looks_like_statistics, read_output, read_statistics
+from ingest.formats.gaia2.build import FORMAT, Run, run_trace
+from ingest.formats.gaia2.bundle import bundles, read_bundle, unpacked
+from ingest.formats.gaia2.export import looks_like_export, read_export
+from ingest.formats.gaia2.lite import HISTORIES, looks_like_lite, read_lite
+from ingest.formats.gaia2.row import looks_like_row, read_rows
+from ingest.formats.gaia2.values import word
+from ingest.formats.rows import columns_of
 from ingest.head import Head, rejected
-from ingest.parse import parse_json
-from ingest.trace import IngestError, Rejected, Source, Trace
+from ingest.parse import parse_documents
+from ingest.trace import IngestError, Json, Rejected, Source, Trace
+
+__all__ = ["NAME", "bundles", "read", "read_bundle", "sniff"]
 
 NAME = FORMAT
+_MARKS: tuple[frozenset[str], ...] = tuple(
+    frozenset(keys)
+    for keys in (
+        {"world_logs"},
+        {"completed_events"},
+        {HISTORIES},
+        {"definition", "time_increment_in_seconds"},
+        {"scenario_id", "data", "split"},
+        {"scenario_id", "data", "status"},
+        {"scenario_id", "data", "run_number"},
+        {"task_id", "trace_id", "score", "metadata"},
+        {"per_capability", "statistics"},
+    )
+)
 
 
 def sniff(head: Head) -> bool:
-    """An hf or gui file, a data-set scenario: their first keys."""
-    keys = head.keys
-    return "world_logs" in keys or "completed_events" in keys or {"definition", "time_increment_in_seconds"} <= keys
+    """By the keys at the start; a table by its columns."""
+    keys = head.keys or columns_of(head)
+    return any(marks <= keys for marks in _MARKS)
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of a file: one of a gui, hf or lite file, as many as there are rows."""
     try:
-        export = read_export(parse_json(source.data))
-        yield export_trace(export, trace_id=PurePath(source.file).stem, source=source)
-    except IngestError as error:
-        yield rejected(source.file, error)
+        if source.data[257:262] == b"ustar":
+            yield from read_bundle(unpacked(source))
+        elif source.data.lstrip()[:1] in {b"{", b"["} or not _is_table(source):
+            yield from _read_json(source)
+        else:
+            yield from read_rows(source)
+    except (IngestError, tarfile.TarError) as error:
+        known = error if isinstance(error, IngestError) else IngestError(f"damaged archive: {error}")
+        yield rejected(source.file, known)
+
+
+def _is_table(source: Source) -> bool:
+    return "scenario_id" in columns_of(Head(source.file, source.data, True))
+
+
+def _read_json(source: Source) -> Iterator[Trace | Rejected]:
+    first = next(iter(parse_documents(source.data)))
+    value = first.value
+    rows = value if isinstance(value, list) else [value]
+    if looks_like_output(value):
+        yield from read_output(source, ())
+    elif (rows and all(looks_like_row(row) for row in rows)) or (first.error is not None and first.place):
+        yield from read_rows(source)
+    elif first.error is not None:
+        raise first.error
+    elif looks_like_statistics(value):
+        yield from read_statistics(source, None)
+    else:
+        yield run_trace(_run(value, source), source)
+
+
+def _run(value: Json, source: Source) -> Run:
+    if looks_like_lite(value):
+        lite = read_lite(value)
+        return Run(trace_id=_trace_id(source, lite.raw.get("scenario_id")), lite=lite)
+    if not looks_like_export(value):
+        raise IngestError(
+            "no trace of GAIA2: it lacks metadata and completed_events",
+            remedy="export the run with ARE (trace_dump_format hf, lite or both)",
+        )
+    export = read_export(value)
+    trace_id = _trace_id(source, export.definition.get("scenario_id"))
+    return Run(trace_id=trace_id, gui=export) if export.is_gui else Run(trace_id=trace_id, hf=export)
+
+
+def _trace_id(source: Source, scenario: Json) -> str:
+    """The file's base name, which the hf, lite and gui files of a run share; without a file the scenario."""
+    stem = PurePath(source.file).stem
+    return (word(scenario) or "run") if stem in {"", "-"} else stem

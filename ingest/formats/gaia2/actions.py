@@ -63,7 +63,9 @@ def joined_event(entry: Entry, log: EventLog) -> tuple[Event, dict[str, Json]]:
 def merge_call(tool: SpanDraft, row: SpanDraft, event: Event) -> None:
     """Let the row of a tool call tell what its app call's row told, each text once."""
     attributes = {key: value for key, value in row.attributes.items() if key != "nested"}
-    if dict(event.args) != arguments_of(tool):
+    if tool.tool_arguments is None:
+        tool.tool_arguments = row.tool_arguments
+    elif dict(event.args) != arguments_of(tool):
         attributes["full_args"] = kept(dict(event.args))
     if event.return_value is not None and event.return_value.strip() != (tool.output or "").strip():
         attributes["return_value"] = event.return_value

@@ -1,9 +1,15 @@
-"""An export as a trace: rows, expected events, outcome, and all that belongs to the run and to no row."""
+"""The files of one run as a trace: rows, expected events, outcome, and all that belongs to no row."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import reduce
+
 from ingest.formats.gaia2.eventlog import condition_checks, replay_events
 from ingest.formats.gaia2.export import Export, refuse_unrun
+from ingest.formats.gaia2.history import HistoryLog
+from ingest.formats.gaia2.lite import Lite, refuse_empty
 from ingest.formats.gaia2.oracle import expected_events, oracle_details
 from ingest.formats.gaia2.rows import Rows
 from ingest.formats.gaia2.values import kept, text, without_empty, word
@@ -16,56 +22,77 @@ from ingest.tree import assemble
 FORMAT = "gaia2"
 
 
-def export_trace(
-    export: Export,
-    *,
-    trace_id: str,
-    source: Source,
-    evidence: Evidence | None = None,
-    extra: dict[str, Json] | None = None,
-) -> Trace:
-    """The trace of a gui or hf file. `evidence` is what other files say of its outcome, `extra` more attributes.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Run:
+    """What is at hand of one run. Rows come from the gui file, else from lite and hf together, else from either.
 
-    Raises `IngestError` for a scenario that never ran.
+    `evidence` is what a leaderboard row or output.jsonl says of the outcome, `attributes` the rest of them.
     """
-    refuse_unrun(export)
-    rows = Rows(word(export.definition.get("scenario_id")) or trace_id, export.main_agent)
-    if export.is_gui:
-        WorldLog(export, rows).replay()
+
+    trace_id: str
+    gui: Export | None = None
+    hf: Export | None = None
+    lite: Lite | None = None
+    evidence: tuple[Evidence, ...] = ()
+    attributes: dict[str, Json] = field(default_factory=dict)
+
+    @property
+    def form(self) -> str:
+        parts = {"gui": self.gui, "hf": self.hf, "lite": self.lite}
+        return "+".join(name for name, part in parts.items() if part is not None)
+
+    @property
+    def export(self) -> Export | None:
+        return self.gui or self.hf
+
+
+def run_trace(run: Run, source: Source) -> Trace:
+    """The trace of a run. Raises `IngestError` when nothing in its files ever ran."""
+    export = run.export
+    if export is not None:
+        refuse_unrun(export)
+    elif run.lite is not None:
+        refuse_empty(run.lite)
+        export = run.lite.as_export()
     else:
-        replay_events(export, rows)
-    rows.finish(from_seconds(export.definition.get("start_time")))
-    return rows_trace(rows, export, trace_id=trace_id, source=source, evidence=evidence, extra=extra)
-
-
-def rows_trace(
-    rows: Rows,
-    export: Export,
-    *,
-    trace_id: str,
-    source: Source,
-    evidence: Evidence | None,
-    extra: dict[str, Json] | None,
-) -> Trace:
-    """The trace of finished rows, with what the export says of outcome and expectations."""
-    own = export_evidence(export)
-    rest: list[Json] = [{"message": place, "rest": [*found]} for place, found in rows.message_rest.items()]
-    result = outcome(own if evidence is None else evidence.joined(own))
+        raise ValueError("a run needs a file")
+    rows = _rows(run, export)
+    result = outcome(reduce(lambda one, other: one.joined(other), _evidence(run)))
     rows.root.status = status_of(result)
     rows.root.status_message = result.rationale or result.exception_message
     return assemble(
         rows.drafts,
-        trace_id=trace_id,
+        trace_id=run.trace_id,
         format=FORMAT,
         source=source,
         messages=rows.messages,
         goal=rows.goal,
         final_answer=rows.final_answer,
-        attributes=export_attributes(export) | without_empty({"message_rest": rest}) | (extra or {}),
+        attributes=_attributes(run, export, rows),
         expected_events=expected_events(export),
         outcome=result,
         warnings=outcome_warnings(result),
     )
+
+
+def _rows(run: Run, export: Export) -> Rows:
+    rows = Rows(word(export.definition.get("scenario_id")) or run.trace_id, export.main_agent)
+    if export.is_gui:
+        WorldLog(export, rows).replay()
+    elif run.lite is not None and any(run.lite.histories.values()):
+        HistoryLog(export, rows, run.lite).replay()
+    else:
+        replay_events(export, rows)
+    rows.finish(from_seconds(export.definition.get("start_time")))
+    return rows
+
+
+def _evidence(run: Run) -> Sequence[Evidence]:
+    """The more telling first."""
+    found = list(run.evidence)
+    if run.lite is not None:
+        found.append(run.lite.evidence)
+    return [*found, *(export_evidence(export) for export in (run.hf, run.gui) if export is not None)]
 
 
 def export_evidence(export: Export) -> Evidence:
@@ -82,17 +109,31 @@ def export_evidence(export: Export) -> Evidence:
     )
 
 
-def export_attributes(export: Export) -> dict[str, Json]:
-    """All of the file that is no row and no expected event, by the source's names."""
+def _attributes(run: Run, export: Export, rows: Rows) -> dict[str, Json]:
+    """All of the files that is no row and no expected event, by the source's names."""
     covered = {"world_logs", "events", "completed_events"}
     plan: list[Json] = [kept(dict(event.raw)) for event in export.planned if not event.is_oracle]
+    rest: list[Json] = [{"message": place, "rest": [*found]} for place, found in rows.message_rest.items()]
     return without_empty(
         {
             "capability": export.capability,
-            "form": "gui" if export.is_gui else "hf",
+            "form": run.form,
             **{key: value for key, value in export.raw.items() if key not in covered},
             "planned_events": plan,
             "oracle_details": oracle_details(export),
             "conditions": condition_checks(export),
+            "message_rest": rest,
+            "llm_usage_rest": rows.usage_rest,
+            "lite": {} if run.lite is None else run.lite.attributes,
+            "hf_metadata": _other_metadata(run),
+            **run.attributes,
         }
     )
+
+
+def _other_metadata(run: Run) -> Json:
+    """The metadata of the hf file where the gui file's, which the rows come from, differs."""
+    if run.gui is None or run.hf is None:
+        return None
+    found = run.hf.raw.get("metadata")
+    return None if found == run.gui.raw.get("metadata") else found

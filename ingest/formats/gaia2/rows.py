@@ -29,8 +29,9 @@ class Rows:
         self.turns: list[SpanDraft] = []
         self.tasks: list[str] = []
         self.asked: list[str] = []
-        self.answers: list[str] = []
+        self.answers: list[str | None] = []
         self.message_rest: dict[int, list[dict[str, Json]]] = {}
+        self.usage_rest: dict[str, Json] = {}
         self._ids: dict[str, int] = {RUN_ID: 1}
         self._open = False
         self._waiting: list[SpanDraft] = []
@@ -63,9 +64,8 @@ class Rows:
         return self.turns[-1]
 
     def end_turn(self, answer: str | None) -> None:
-        """The agent has answered the user."""
-        if answer is not None:
-            self.answers.append(answer)
+        """The agent has answered the user; `answer` is None where the source does not say with what."""
+        self.answers.append(answer)
         if self.turns:
             self.turns[-1].status = "OK"
         self._open = False

@@ -15,7 +15,7 @@ from ingest.formats.gaia2.values import is_empty, kept, mapping, number, sequenc
 from ingest.trace import Clock, Json, SpanDraft, SpanKind
 
 _A_DAY_S = 86_400.0
-_TURN_OPENERS = frozenset({"system_prompt", "task", "step", "llm_input", "tool_call"})
+TURN_OPENERS = frozenset({"system_prompt", "task", "step", "llm_input", "tool_call"})
 _NOTIFICATIONS = {"environment_notifications": "environment", "agent_user_interface": "user"}
 _TOKEN_FIELDS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens")
 _FORMAT_RETRY = "InvalidActionAgentError"
@@ -42,6 +42,11 @@ class Agent:
         """Where the agent's rows go: its open step, else itself."""
         return self.step or self.draft
 
+    def tool_is_automatic(self) -> None:
+        """The open call was made by ARE itself, at the last iteration: no step of the model asked for it."""
+        if self.tool is not None:
+            self.tool.draft.attributes["automatic"] = True
+
 
 class WorldLog:
     """The state of the replay. Entries are taken in append order: clocks differ, so times do not order them."""
@@ -52,6 +57,7 @@ class WorldLog:
         self.events = EventLog(export.completed)
         self.tools: list[OpenTool] = []
         self.main: Agent | None = None
+        self.turn_openers = TURN_OPENERS
         self._agents: dict[tuple[str, str], Agent] = {}
         self._latest: dict[str, Agent] = {}
         self._names: dict[str, str] = {}
@@ -122,7 +128,7 @@ class WorldLog:
         return known or self._main_agent(entry, None)
 
     def _main_agent(self, entry: Entry, known: Agent | None) -> Agent:
-        if known is not None and self.rows.current_turn is None and entry.kind not in _TURN_OPENERS:
+        if known is not None and self.rows.current_turn is None and entry.kind not in self.turn_openers:
             return known
         turn = self.rows.open_turn()
         self.main = self._agent(entry, turn, lambda: self._new_main_agent(entry, turn))
@@ -283,7 +289,7 @@ class WorldLog:
         else:
             row = agent.llm
             _stamp(row, entry)
-        agent.llm = None
+        agent.llm, agent.acted = None, False
         row.end_time, row.status = entry.time, "OK"
         content = entry.take_text("content")
         row.output_messages = [self.rows.messages.add("assistant", content)]
@@ -307,9 +313,9 @@ class WorldLog:
             agent.step = None
         row = self._row(agent, entry, "TOOL", name)
         row.tool_name, row.tool_arguments = name, text(entry.take("tool_arguments"))
-        if automatic:
-            row.attributes["automatic"] = True
         agent.tool, agent.acted = OpenTool(row), True
+        if automatic:
+            agent.tool_is_automatic()
         self.tools.append(agent.tool)
         return row
 
@@ -412,9 +418,9 @@ class WorldLog:
             return self._agent_call(entry, event, extra)
         row = event_draft(event, entry.id)
         row.attributes |= extra
-        step = None if self.main is None else self.main.step
         turn = self.rows.current_turn
-        during = step if step is not None and turn is not None and step.turn == turn.turn else None
+        at_work = self.main is not None and turn is not None and self.main.draft.turn == turn.turn
+        during = self.main.place if self.main is not None and at_work else None
         row.step = None if during is None else during.step
         self.rows.add_event(row, parent=during, opens=note_asked(event, self.rows))
         return row

@@ -1,0 +1,273 @@
+"""A lite file, alone or with the hf file of its run: conversations replayed, app events put where they happened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ingest.formats.gaia2.entry import Entry
+from ingest.formats.gaia2.export import Event, Export
+from ingest.formats.gaia2.lite import COUNTS, Lite, Said, action_of, error_fields, usage_of
+from ingest.formats.gaia2.rows import Rows
+from ingest.formats.gaia2.values import mapping, sequence, word
+from ingest.formats.gaia2.worldlog import TURN_OPENERS, Agent, WorldLog
+from ingest.parse import inner_json
+from ingest.trace import Clock, Json, SpanDraft
+
+_NO_CALL = frozenset({"JsonParsingAgentError", "InvalidActionAgentError", "FormatError"})
+_FORMAT_RETRY = "InvalidActionAgentError"
+_MAX_ITERATIONS = "MaxIterationsAgentError"
+_MESSAGE_TO_USER = "AgentUserInterface__send_message_to_user"
+
+
+@dataclass(slots=True)
+class Run:
+    """The part of a history from one task to the next: one call of a sub-agent."""
+
+    agent: str
+    start: int
+    end: int
+    used: bool = False
+
+
+class HistoryLog(WorldLog):
+    """Feeds the messages of a lite file to the replay as if they were log entries, with the events of the hf file.
+
+    A lite file has no steps, and its failed model calls are error messages alone.
+    """
+
+    def __init__(self, export: Export, rows: Rows, lite: Lite) -> None:
+        super().__init__(export, rows)
+        self.lite = lite
+        self.main_key = next(iter(lite.histories), "")
+        self.turn_openers = TURN_OPENERS | {"environment_notifications", "agent_user_interface", "message"}
+        self._answered_at: float | None = None
+        self._calls: dict[str, int] = {}
+        self._detached: dict[str, Agent] = {}
+        self._runs = [run for key in list(lite.histories)[1:] for run in _runs(key, lite.histories[key])]
+        self._coming = [event for event in export.completed if not event.is_condition]
+
+    def replay(self) -> None:
+        history = self.lite.histories.get(self.main_key, ())
+        self._history(self.main_key, 0, len(history))
+        self._feed_events(None, after=None, before=None)
+        for run in self._runs:
+            if not run.used:
+                self._detach(run)
+                self._history(run.agent, run.start, run.end)
+        super().replay()
+        self._check_usage()
+
+    # Messages as entries
+
+    def _history(self, key: str, start: int, end: int) -> None:
+        history = self.lite.histories[key]
+        for position in range(start, end):
+            said = history[position]
+            following = history[position + 1] if position + 1 < end else None
+            before = history[position - 1] if position > start else None
+            if key == self.main_key and not self._is_automatic(key, said, following):
+                self._feed_events(said, after=None if before is None else before.second, before=said.second)
+            self._say(key, position, said, following, before)
+
+    def _say(self, key: str, position: int, said: Said, following: Said | None, before: Said | None) -> None:
+        if said.rest:
+            self.rows.note_message(self._table(said), dict(said.rest))
+        self._table(said)
+        if said.kind == "llm_output":
+            self._answer(key, position, said, following)
+        elif said.kind == "error":
+            if said.error == _FORMAT_RETRY and following is not None and following.kind == "llm_output":
+                self._ask(key, position, said)
+            self._put(key, position, said, "error", error_fields(said.body))
+        elif self._is_automatic(key, said, following):
+            self._put(key, position, said, "tool_call", {"tool_name": _MESSAGE_TO_USER})
+            self._latest[_bare(key)].tool_is_automatic()
+            if key == self.main_key:
+                self._feed_events(said, after=None if before is None else before.second, before=said.second)
+            self._put(key, position, said, "observation", {"content": said.body})
+        else:
+            self._put(key, position, said, said.kind, {"content": said.body})
+
+    def _answer(self, key: str, position: int, said: Said, following: Said | None) -> None:
+        self._ask(key, position, said)
+        call = self._calls.get(key, 0)
+        self._calls[key] = call + 1
+        self._put(key, position, said, "llm_output", {"content": said.body, **usage_of(self.lite, key, call)})
+        asked = action_of(said.body)
+        if asked is None or (following is not None and following.error in _NO_CALL):
+            return
+        arguments = inner_json(asked[1])
+        shown = asked[1] if arguments is None else arguments
+        self._put(key, position, said, "tool_call", {"tool_name": asked[0], "tool_arguments": shown})
+        if asked[0].endswith("__expert_agent"):
+            self._sub_agent(mapping(arguments), following)
+        elif key != self.main_key:
+            self._feed_call(asked[0], self.lite.histories[key][position + 1 :])
+
+    def _ask(self, key: str, position: int, said: Said) -> None:
+        """The call of the model begins: it was sent all of the history so far."""
+        agent = self._latest.get(_bare(key))
+        if agent is not None and agent.llm is not None:
+            return
+        sent: list[Json] = [{"role": s.role, "content": s.content} for s in self.lite.histories[key][:position]]
+        self._put(key, position, said, "llm_input", {"content": sent})
+        if (row := self._latest[_bare(key)].llm) is not None:
+            row.start_time = None  # when the call began is not recorded
+
+    def _put(self, key: str, position: int, said: Said, kind: str, fields: dict[str, Json]) -> None:
+        span_id = self._id(key, position) + ("-call" if kind == "tool_call" else "")
+        entry = Entry(
+            position,
+            {"log_type": kind, "id": span_id, "agent_id": _bare(key), "timestamp": said.seconds, **fields},
+        )
+        entry.warnings = [] if entry.time is not None else [f"no_timestamp: {key}[{position}] has no usable time"]
+        self.feed(entry)
+
+    def _id(self, key: str, position: int) -> str:
+        return f"{_bare(key)}-{position}"
+
+    def _table(self, said: Said) -> int:
+        content = said.body if said.kind == "llm_output" else said.content
+        return self.rows.messages.add(said.role, content)
+
+    def _is_automatic(self, key: str, said: Said, following: Said | None) -> bool:
+        """At the last iteration ARE writes to the user itself: an observation that no answer asked for."""
+        agent = self._latest.get(_bare(key))
+        waiting = agent is not None and agent.tool is not None
+        at_last = following is not None and following.error == _MAX_ITERATIONS
+        return said.kind == "observation" and at_last and not waiting
+
+    # Sub-agents
+
+    def _sub_agent(self, arguments: dict[str, Json], answered: Said | None) -> None:
+        """The run of the sub-agent that got this call's task, between the call and its answer."""
+        self._answered_at = None if answered is None else answered.second
+        task = word(arguments.get("task"))
+        for run in self._runs:
+            given = self.lite.histories[run.agent][run.start : run.end]
+            if not run.used and task and any(said.kind == "task" and task in said.body for said in given):
+                run.used = True
+                self._history(run.agent, run.start, run.end)
+                return
+
+    def _detach(self, run: Run) -> None:
+        said = self.lite.histories[run.agent][run.start]
+        name = self._name(_bare(run.agent), "sub-agent")
+        entry = Entry(0, {"agent_id": _bare(run.agent), "timestamp": said.seconds})
+        clock: Clock = "sim"
+        if self.main is not None:
+            clock = self._clock_below(entry, self.main.draft)
+        agent = self._new_agent(entry, name, clock, self.rows.root, is_main=False)
+        agent.draft.warnings.append("unknown_parent: no call of the main agent bears this agent's task")
+        self._detached[_bare(run.agent)] = self._latest[_bare(run.agent)] = agent
+
+    def _agent_of(self, entry: Entry) -> Agent:
+        return self._detached.get(entry.agent_id) or super()._agent_of(entry)
+
+    # Events of the hf file
+
+    def _feed_events(self, said: Said | None, *, after: float | None, before: float | None) -> None:
+        """What happened on the simulated clock until this message of the main agent (None: all that is left).
+
+        App calls of the agent must also have happened after the message before, which asked for them.
+        """
+        due = [event for event in self._coming if _until(event, before)]
+        answers = said is not None and said.kind in {"observation", "error"} and bool(self.tools)
+        # The call of an expert agent is logged when it returns, after all that its agent did.
+        for event in sorted(due, key=lambda e: e.function == "expert_agent"):
+            if event.event_type != "AGENT" or (answers and _since(event, after)):
+                self._feed_event(event)
+
+    def _feed_call(self, tool_name: str, later: tuple[Said, ...]) -> None:
+        """The events of a sub-agent's call: its clock is another, so their order and their names decide.
+
+        The next event of the call's name is the call; those after it that no later call asks for are nested in it.
+        """
+        coming = [e for e in self._coming if e.event_type == "AGENT" and _until(e, self._answered_at)]
+        places = [place for place, event in enumerate(coming) if event.tool_name == tool_name]
+        if not places:
+            return
+        asked = {action[0] for said in later if said.kind == "llm_output" and (action := action_of(said.body))}
+        for event in coming[places[0] + 1 :]:
+            if event.function == "expert_agent" or event.tool_name in asked | {tool_name}:
+                break
+            self._feed_event(event)
+        self._feed_event(coming[places[0]])
+
+    def _feed_event(self, event: Event) -> None:
+        self._coming = [other for other in self._coming if other is not event]
+        self.feed(
+            Entry(
+                0,
+                {
+                    "log_type": "action",
+                    "timestamp": event.event_time,
+                    "id": event.event_id,
+                    "app_name": event.app,
+                    "action_name": event.function,
+                    "event_type": event.event_type,
+                    "content": f"{event.app}: {event.function}",
+                    "input": dict(event.args),
+                    "output": event.return_value,
+                    "exception": event.exception,
+                    "exception_stack_trace": event.stack_trace,
+                },
+            )
+        )
+
+    def _observation(self, agent: Agent, entry: Entry) -> SpanDraft:
+        """A sub-agent answers by its tool final_answer; the log of it is not in a lite file."""
+        row = super()._observation(agent, entry)
+        if row.tool_name == "final_answer":
+            agent.draft.output, agent.draft.status = row.output, "OK"
+        return row
+
+    def _error(self, agent: Agent, entry: Entry) -> SpanDraft:
+        """An error of no tool call and of no open model call: an event, since there are no steps to bear it."""
+        name = word(entry.fields.get("error")) or "error"
+        if agent.tool is not None or agent.llm is not None or name == _MAX_ITERATIONS:
+            return super()._error(agent, entry)
+        row = self._row(agent, entry, "EVENT", "error")
+        exception = entry.take_text("exception")
+        entry.take("error")
+        row.status, row.status_message = "ERROR", f"{name}: {exception}" if exception else name
+        return row
+
+    def _check_usage(self) -> None:
+        for key, stats in self.lite.usage.items():
+            told = max((len(sequence(stats.get(name))) for name in COUNTS), default=0)
+            calls = self._calls.get(key, 0)
+            if told != calls:
+                self.rows.root.warnings.append(
+                    f"usage_mismatch: {key} has {calls} answers and token counts of {told} calls"
+                )
+            known = {name: sequence(stats.get(name))[calls:] for name in COUNTS}
+            rest = {name: value for name, value in stats.items() if name not in COUNTS and value != calls}
+            rest |= {name: values for name, values in known.items() if values}
+            if rest:
+                self.rows.usage_rest[key] = dict(rest)
+
+
+def _runs(key: str, history: tuple[Said, ...]) -> Iterator[Run]:
+    """A sub-agent begins anew with each system prompt, or with each task where there is none."""
+    kinds = [said.kind for said in history]
+    mark = "system_prompt" if "system_prompt" in kinds else "task"
+    starts = [position for position, kind in enumerate(kinds) if kind == mark] or [0]
+    starts[0] = 0
+    for start, end in zip(starts, [*starts[1:], len(history)], strict=True):
+        if end > start:
+            yield Run(key, start, end)
+
+
+def _bare(key: str) -> str:
+    """An agent's id as the agent's log has it."""
+    return key.removeprefix("agent_")
+
+
+def _until(event: Event, second: float | None) -> bool:
+    return second is None or event.event_time is None or event.event_time <= second
+
+
+def _since(event: Event, second: float | None) -> bool:
+    return second is None or event.event_time is None or event.event_time >= second

@@ -1,0 +1,194 @@
+"""A lite file of ARE: the conversation of each agent and the verdict with its rationale, and no event."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ingest.formats.gaia2.export import Export
+from ingest.formats.gaia2.values import mapping, number, sequence, text, without_empty, word
+from ingest.formats.gaia2.verdict import Evidence
+from ingest.parse import inner_json
+from ingest.trace import IngestError, Json
+
+HISTORIES = "per_agent_interaction_histories"
+USAGE = "per_agent_llm_usage_stats"
+COUNTS = ("prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens", "completion_duration")
+
+_ERROR = re.compile(r"Error: (?P<error>.*?)\nException: (?P<exception>.*)\nCategory: (?P<category>[^\n]*)", re.DOTALL)
+_RETRY_HINT = "\n\nNow let's retry: take care not to repeat previous errors!"
+# How ARE 1.2 wraps what it logged into messages (`DEFAULT_STEP_2_MESSAGE`).
+_WRAPPERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
+    (kind, re.compile(pattern, re.DOTALL))
+    for kind, pattern in (
+        ("task", r"\[TASK\]: \n(.*?)\n?"),
+        ("observation", r"\[OUTPUT OF STEP \d+\] Observation:\n\*\*\*\n(.*)\n\*\*\*\n?"),
+        ("error", r"\[OUTPUT OF STEP \d+\] ERROR:\n\*\*\*\n(.*)\n\*\*\*\n?"),
+        ("environment_notifications", r"Environment notifications updates:\n\*\*\*\n(.*)\n\*\*\*\n?"),
+        ("agent_user_interface", r"User messages updates:\n\*\*\*\n(.*)\n\*\*\*\n?"),
+        ("plan", r"\[PLAN\]:\n(.*?)\n?"),
+        ("facts", r"\[FACTS LIST\]:\n(.*?)\n?"),
+    )
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """One message of a history: what it is (`kind` as in the agent's log) and what was logged (`body`)."""
+
+    role: str | None
+    content: str
+    seconds: Json
+    rest: Mapping[str, Json]
+    kind: str
+    body: str
+
+    @property
+    def second(self) -> float | None:
+        return number(self.seconds)
+
+    @property
+    def error(self) -> str:
+        """The class of the error, for messages that tell of one."""
+        found = _ERROR.fullmatch(self.body)
+        return found["error"] if found else ""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Lite:
+    """A lite file. `histories` in the file's order: the first agent is the main one."""
+
+    raw: Mapping[str, Json]
+    histories: Mapping[str, tuple[Said, ...]]
+    usage: Mapping[str, Mapping[str, Json]]
+
+    @property
+    def evidence(self) -> Evidence:
+        return Evidence(
+            source="lite",
+            decision=word(self.raw.get("validation_decision")),
+            rationale=text(self.raw.get("validation_rationale")),
+            says_rationale="validation_rationale" in self.raw,
+        )
+
+    @property
+    def attributes(self) -> dict[str, Json]:
+        """What of the file is no row and no outcome. `run_duration` is simulated seconds."""
+        covered = {HISTORIES, USAGE, "validation_decision", "validation_rationale"}
+        return without_empty({key: value for key, value in self.raw.items() if key not in covered})
+
+    def as_export(self) -> Export:
+        """The little that a lite file tells of scenario and agent, in the shape of an export without events."""
+        return Export(
+            definition=without_empty({"scenario_id": self.raw.get("scenario_id")}),
+            simulation={"agent_id": self.raw.get("main_agent_type"), "model_id": self.raw.get("model_id")},
+            annotation={},
+            runner_config={},
+            planned=(),
+            completed=(),
+            log=(),
+            raw={},
+        )
+
+
+def looks_like_lite(value: Json) -> bool:
+    return isinstance(value, dict) and HISTORIES in value
+
+
+def read_lite(value: Json) -> Lite:
+    """The lite file in a parsed JSON object. Raises `IngestError` where a history is no list of messages."""
+    raw = mapping(value)
+    histories = raw.get(HISTORIES)
+    if not isinstance(histories, dict):
+        raise IngestError(f"{HISTORIES} should be an object", place=HISTORIES, remedy="export the run again with ARE")
+    return Lite(
+        raw=raw,
+        histories={agent: _history(items, f"{HISTORIES}.{agent}") for agent, items in histories.items()},
+        usage={agent: mapping(stats) for agent, stats in mapping(raw.get(USAGE)).items()},
+    )
+
+
+def refuse_empty(lite: Lite) -> None:
+    """A lite file without conversation (an oracle run) is no trace. Raises `IngestError` for it."""
+    if not any(lite.histories.values()):
+        raise IngestError(
+            "the lite file holds no conversation (an oracle run, or no agent ran)",
+            place=HISTORIES,
+            remedy="give the hf or gui file of the same run",
+        )
+
+
+def usage_of(lite: Lite, agent: str, call: int) -> dict[str, Json]:
+    """The counts of an agent's n-th model call; empty where the lists do not reach."""
+    stats = lite.usage.get(agent, {})
+    lists = {name: sequence(stats.get(name)) for name in COUNTS}
+    return {name: values[call] for name, values in lists.items() if call < len(values)}
+
+
+def error_fields(body: str) -> dict[str, Json]:
+    """An error message taken apart as the agent's log has it."""
+    found = _ERROR.fullmatch(body)
+    return {"error": "error", "exception": body} if found is None else dict(found.groupdict())
+
+
+def action_of(output: str) -> tuple[str, str] | None:
+    """The tool and the arguments (JSON text) that a model's answer asks for; None where it asks for none.
+
+    ARE rewrites the JSON before it parses it (escaped quotes become apostrophes); here the text is parsed as
+    it stands, and only if that fails as ARE does.
+    """
+    blob = _blob(output)
+    found = inner_json(blob) or _as_are_parses(blob)
+    if not isinstance(found, dict) or found.get("action") is None:
+        name = re.search(r'"action"\s*:\s*"([^"\\]{1,200})"', blob)
+        return (name.group(1), blob) if name else None
+    arguments = found.get("action_input")
+    return text(found["action"]) or "tool", text({} if arguments in (None, "") else arguments) or ""
+
+
+def _blob(output: str) -> str:
+    asked = output.rpartition("Action:")[2].replace("```json", "").replace("```", "")
+    return asked[asked.find("{") : asked.rfind("}") + 1] if "{" in asked else ""
+
+
+def _as_are_parses(blob: str) -> Json:
+    rewritten = re.sub(r'"""(.*?)"""', r"'\1'", blob.replace('\\"', "'"), flags=re.DOTALL)
+    try:
+        found: Json = json.loads(rewritten, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _history(items: Json, place: str) -> tuple[Said, ...]:
+    if not isinstance(items, list):
+        raise IngestError(f"{place} should be a list of messages", place=place, remedy="export the run again with ARE")
+    return tuple(_said(item) for item in items)
+
+
+def _said(item: Json) -> Said:
+    message = mapping(item)
+    role, content = text(message.get("role")), text(message.get("content"))
+    if not isinstance(item, dict):
+        content = text(item)
+    kind, body = _unwrapped(role, content or "")
+    return Said(
+        role=role,
+        content=content or "",
+        seconds=message.get("timestamp"),
+        rest=without_empty({k: v for k, v in message.items() if k not in {"role", "content", "timestamp"}}),
+        kind=kind,
+        body=body,
+    )
+
+
+def _unwrapped(role: str | None, content: str) -> tuple[str, str]:
+    if role in {"system", "assistant"}:
+        return ("system_prompt" if role == "system" else "llm_output"), content.removesuffix("\n")
+    bare = content.partition(_RETRY_HINT)[0] if "] ERROR:\n" in content[:60] else content
+    for kind, pattern in _WRAPPERS:
+        if found := pattern.fullmatch(bare):
+            return kind, found.group(1)
+    return ("observation" if role == "tool-response" else "message"), content

@@ -1,0 +1,93 @@
+"""Leaderboard rows and data-set rows: an hf file as JSON text inside a record, as JSON, JSON lines or Parquet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from ingest.formats.gaia2.build import Run, run_trace
+from ingest.formats.gaia2.export import read_export
+from ingest.formats.gaia2.values import text, whole, without_empty, word
+from ingest.formats.gaia2.verdict import Evidence
+from ingest.formats.rows import read_rows as table_rows
+from ingest.head import rejected
+from ingest.parse import inner_json, parse_json
+from ingest.trace import IngestError, Json, Rejected, Source, Trace
+
+_OUTCOME_KEYS = frozenset({"status", "score", "rationale", "has_exception", "exception_type", "exception_message"})
+
+
+def looks_like_row(value: Json) -> bool:
+    return isinstance(value, dict) and "scenario_id" in value and ("data" in value or "status" in value)
+
+
+def read_rows(source: Source) -> Iterator[Trace | Rejected]:
+    """The trace of every row; one that cannot be read is rejected by its number."""
+    for place, row, error in table_rows(source.data, lists=()):
+        try:
+            if error is not None:
+                raise error
+            if not looks_like_row(row):
+                raise IngestError("no row of GAIA2: it lacks scenario_id or data", remedy="leave it out")
+            yield row_trace(row, source, place)
+        except IngestError as failed:
+            yield rejected(source.file, _placed(failed, place))
+
+
+def row_trace(row: Mapping[str, Json], source: Source, place: str) -> Trace:
+    """The trace of one row. Raises `IngestError` for a row without data, or of a scenario that never ran."""
+    trace_id = row_id(row)
+    data = row.get("data")
+    if data is None:
+        raise IngestError(
+            f"run {trace_id} left no trace: {row_summary(row)}",
+            place="data",
+            remedy="nothing is to be read of it; `ingest/gsr.py` counts it",
+        )
+    export = read_export(parse_json(data.encode("utf-8", "surrogatepass")) if isinstance(data, str) else data)
+    run = Run(trace_id=trace_id, hf=export, evidence=(row_evidence(row, "row"),), attributes=row_attributes(row))
+    return run_trace(run, Source(file=source.file, place=place, data=source.data))
+
+
+def row_id(row: Mapping[str, Json]) -> str:
+    """A row's trace id: scenario, config, phase and run number, as far as it names them."""
+    run_number = whole(row.get("run_number"))
+    parts = [row.get("scenario_id"), row.get("config"), row.get("phase_name")]
+    named = [part for part in parts if isinstance(part, str) and part and part != "standard"]
+    return "_".join([*(named or ["scenario"]), *([] if run_number is None else [f"run_{run_number}"])])
+
+
+def row_evidence(row: Mapping[str, Json], source: str) -> Evidence:
+    """What a row or an `output.jsonl` line says of a run's outcome; keys that are None are left out there."""
+    raised = row.get("has_exception")
+    return Evidence(
+        source=source,
+        rationale=text(row.get("rationale")),
+        says_rationale=True,
+        row_status=word(row.get("status")),
+        has_exception=raised if isinstance(raised, bool) else None,
+        exception_type=text(row.get("exception_type")),
+        exception_message=text(row.get("exception_message")),
+    )
+
+
+def row_attributes(row: Mapping[str, Json]) -> dict[str, Json]:
+    """What of a row is neither trace nor outcome; `score` is ARE's own, which is 0 also where its judge raised."""
+    rest: dict[str, Json] = {key: value for key, value in row.items() if key not in _OUTCOME_KEYS | {"data"}}
+    config = inner_json(text(row.get("run_config")) or "")
+    if config is not None:
+        rest["run_config"] = config
+    found = without_empty({"row": without_empty(rest), "are_score": row.get("score")})
+    capability = word(row.get("config"))
+    return found | ({"capability": capability.lower()} if capability else {})
+
+
+def row_summary(row: Mapping[str, Json]) -> str:
+    """How the run ended, in a line."""
+    error = text(row.get("exception_message")) or text(row.get("exception_type"))
+    status = text(row.get("status")) or "unknown"
+    return f"status {status}, score {text(row.get('score'))}" + (f", {error}" if error else "")
+
+
+def _placed(error: IngestError, place: str) -> IngestError:
+    where = ", ".join(part for part in (place, error.place if error.place != place else "") if part)
+    return IngestError(error.reason, place=where, remedy=error.remedy)
