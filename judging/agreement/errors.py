@@ -149,7 +149,7 @@ def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
         if (needed & ~known).any():
             row = pairs.loc[needed & ~known, ["trace_id", "error_id", "judge"]].iloc[0].to_dict()
             raise ValueError(f"error_pairs.{column} is missing for {row!r}; give the row a state or a value")
-        pairs[column] = true & (needed | known)
+        pairs[column] = true & needed
     loose = (pairs["localized"] & ~pairs["caught"]).to_numpy() & scored
     if loose.any():
         row = pairs.loc[loose, ["trace_id", "error_id", "judge"]].iloc[0].to_dict()
@@ -209,6 +209,7 @@ def error_table(
     Columns: system, judge, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
     tp, fp, fn, tn, traces, failed, not_applicable, then precision, recall, f1, f2, accuracy, each followed by
     its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
+    A rate of exactly 0 or 1, where resampling has nothing to vary, gets Wilson's bounds instead of no width.
     Source: Agent GPA Tables 3, 6, 9 to 16.
     """
     parts = [
@@ -424,6 +425,7 @@ def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, met
     if draws > 0:
         bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
         low, high = bounds[0].reshape(found.shape), bounds[1].reshape(found.shape)
+        low, high = _with_width(totals, found, low, high)
     seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
     rows: list[dict[str, object]] = []
     for k, kind in enumerate(KINDS):
@@ -452,6 +454,25 @@ def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, met
                     row[f"{rate}_high"] = high[j, i, k, r]
                 rows.append(row)
     return rows
+
+
+def _with_width(totals: NDArray[np.int64], found: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+    """Bounds (..., 5) in which a rate of 0 or 1 has Wilson's; a bootstrap of equal clusters has no width there.
+
+    F of 1 follows from Wilson's bound of J = TP / (TP + FP + FN): F1 = 2J / (1 + J), and F2 >= 5J / (4 + J).
+    """
+    tp, fp, fn, tn = _split(totals)
+    union = wilson_bounds(tp, tp + fp + fn)[0]
+    bounds = {
+        "precision": wilson_bounds(tp, tp + fp),
+        "recall": wilson_bounds(tp, tp + fn),
+        "f1": (2 * union / (1 + union), np.ones_like(union)),
+        "f2": (5 * union / (4 + union), np.ones_like(union)),
+        "accuracy": wilson_bounds(tp + tn, tp + fp + fn + tn),
+    }
+    flat = (found == 0) | (found == 1)
+    wilson_low, wilson_high = (np.stack([bounds[rate][end] for rate in RATES], axis=-1) for end in (0, 1))
+    return np.where(flat, wilson_low, low), np.where(flat, wilson_high, high)
 
 
 def _no_errors() -> pd.DataFrame:

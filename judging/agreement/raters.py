@@ -385,7 +385,9 @@ def _one_sided_p(difference: Floats, epsilon: float) -> float:
 def _check_scale(values: Floats) -> None:
     off = ~np.isnan(values) & ~np.isin(values, np.arange(POINTS))
     if off.any():
-        raise ValueError(f"ratings hold {values[off][0]!r}: figures of rater pairs need scores 0, 1, 2, 3 or missing")
+        raise ValueError(
+            f"ratings hold {float(values[off][0])!r}: figures of rater pairs need scores 0, 1, 2, 3 or missing"
+        )
 
 
 def _pair_reason(table: NDArray[np.int64]) -> Reason | None:

@@ -151,7 +151,8 @@ def kappa_standard_error(table: NDArray[np.generic], weights: Weights = "identit
     chance = float(rows @ w @ columns)
     means = (w @ columns)[:, None] + (rows @ w)[None, :]
     spread = float((p * (w - means * (1 - value)) ** 2).sum())
-    return float(np.sqrt(spread - (value - chance * (1 - value)) ** 2) / ((1 - chance) * np.sqrt(total)))
+    variance = max(spread - (value - chance * (1 - value)) ** 2, 0.0)  # rounding may leave a negative nothing
+    return float(np.sqrt(variance) / ((1 - chance) * np.sqrt(total)))
 
 
 def gwet(table: NDArray[np.generic], weights: Weights = "quadratic") -> Floats:
@@ -267,7 +268,7 @@ def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
         bad = ~np.isnan(values) & ~np.isin(values, np.arange(POINTS))
         if bad.any():
             raise ValueError(
-                f"score_pairs.{side} holds {values[bad][0]!r}: expected 0, 1, 2, 3 or missing; "
+                f"score_pairs.{side} holds {float(values[bad][0])!r}: expected 0, 1, 2, 3 or missing; "
                 "adjudicate or round a mean of several people first"
             )
         pairs[side] = values

@@ -1,0 +1,225 @@
+"""Intervals: Wilson, cluster bootstrap, BCa, jackknife; and that they cover what they say."""
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from statsmodels.stats.proportion import proportion_confint
+
+from judging.agreement import errors
+from judging.agreement.intervals import (
+    Bootstrap,
+    cluster_bootstrap,
+    distinct_rows,
+    divide,
+    wilson,
+    wilson_bounds,
+)
+from judging.agreement.reliability import alpha_bootstrap
+
+Floats = NDArray[np.float64]
+
+
+def mean(sums: Floats) -> Floats:
+    """Mean from the sums of ones and values."""
+    return divide(sums[..., 1:2], sums[..., 0:1])
+
+
+def of_mean(values: Floats, draws: int = 4_000, seed: int = 1) -> Bootstrap:
+    return cluster_bootstrap(np.stack([np.ones(len(values)), values], axis=1), mean, draws=draws, seed=seed)
+
+
+@pytest.mark.parametrize(
+    ("hits", "n", "low", "high"), [(267, 281, 0.918, 0.970), (129, 129, 0.971, 1.0), (0, 2, 0.0, 0.66)]
+)
+def test_wilsons_reference_values(hits: int, n: int, low: float, high: float) -> None:
+    found = wilson(hits, n)
+    assert found is not None
+    assert found == (pytest.approx(low, abs=5e-4), pytest.approx(high, abs=3e-3))
+
+
+def test_wilson_equals_statsmodels_on_a_thousand_random_inputs() -> None:
+    rng = np.random.default_rng(1)
+    n = rng.integers(1, 400, 1_000)
+    hits = rng.binomial(n, rng.random(1_000))
+    low, high = wilson_bounds(hits, n)
+    theirs = proportion_confint(hits, n, method="wilson")
+    np.testing.assert_allclose(low, theirs[0], atol=1e-12)
+    np.testing.assert_allclose(high, theirs[1], atol=1e-12)
+
+
+def test_no_units_have_no_interval() -> None:
+    assert wilson(0, 0) is None
+    low, high = wilson_bounds(np.array([0, 1]), np.array([0, 2]))
+    assert np.isnan([low[0], high[0]]).all()
+    assert np.isfinite([low[1], high[1]]).all()
+
+
+def test_bootstrap_of_a_mean_is_its_classical_interval() -> None:
+    values = np.random.default_rng(2).normal(5, 2, 200)
+    boot = of_mean(values)
+    low, high = boot.interval()
+    reach = 1.96 * values.std() / 200**0.5
+    assert boot.estimate[0] == pytest.approx(values.mean())
+    assert low[0] == pytest.approx(values.mean() - reach, abs=0.03)
+    assert high[0] == pytest.approx(values.mean() + reach, abs=0.03)
+    assert boot.standard_error()[0] == pytest.approx(values.std(ddof=1) / 200**0.5)
+
+
+def test_jackknife_t_of_a_mean_is_students_interval() -> None:
+    values = np.random.default_rng(3).normal(0, 1, 30)
+    low, high = of_mean(values, draws=2).jackknife_t()
+    expected = stats.t.interval(0.95, 29, values.mean(), stats.sem(values))
+    assert (low[0], high[0]) == (pytest.approx(expected[0]), pytest.approx(expected[1]))
+
+
+def test_bca_equals_scipy() -> None:
+    values = np.random.default_rng(4).exponential(1, 40)
+    low, high = of_mean(values, draws=40_000).interval("bca")
+    theirs = stats.bootstrap((values,), np.mean, n_resamples=40_000, method="BCa", rng=np.random.default_rng(5))
+    assert low[0] == pytest.approx(theirs.confidence_interval.low, abs=0.01)
+    assert high[0] == pytest.approx(theirs.confidence_interval.high, abs=0.015)
+    percentile = of_mean(values, draws=40_000).interval()
+    assert low[0] > percentile[0][0]  # skew to the right moves both bounds up
+
+
+def test_bca_without_variation_falls_back_to_the_percentile() -> None:
+    boot = of_mean(np.full(20, 3.0), draws=100)
+    assert boot.interval("bca")[0][0] == boot.interval()[0][0] == 3.0
+
+
+def test_the_same_seed_gives_the_same_interval_and_another_seed_another() -> None:
+    values = np.random.default_rng(6).normal(0, 1, 50)
+    assert of_mean(values, seed=7).interval() == of_mean(values, seed=7).interval()
+    assert of_mean(values, seed=7).interval() != of_mean(values, seed=8).interval()
+
+
+def test_collapsed_patterns_give_the_same_distribution() -> None:
+    values = np.random.default_rng(8).integers(0, 3, 300).astype(float)
+    rows = np.stack([np.ones(300), values], axis=1).astype(np.int64)
+    patterns, multiplicity = distinct_rows(rows)
+    assert len(patterns) == 3
+    collapsed = cluster_bootstrap(patterns, mean, multiplicity=multiplicity, draws=8_000)
+    plain = of_mean(values, draws=8_000)
+    assert collapsed.estimate[0] == plain.estimate[0]
+    np.testing.assert_allclose(collapsed.samples.std(), plain.samples.std(), rtol=0.04)
+    np.testing.assert_allclose(collapsed.interval(), plain.interval(), atol=0.01)
+    assert collapsed.standard_error()[0] == pytest.approx(plain.standard_error()[0])
+
+
+def test_drawing_clusters_and_drawing_counts_agree() -> None:
+    # few clusters a pattern draws cluster numbers, many draw a multinomial: both have mean and variance of np(1-p)
+    for copies in (2, 40):
+        multiplicity = np.array([1, 3, 6], dtype=np.int64) * copies
+        boot = cluster_bootstrap(np.eye(3), lambda s: s, multiplicity=multiplicity, draws=20_000)
+        n = multiplicity.sum()
+        share = multiplicity / n
+        np.testing.assert_allclose(boot.samples.mean(axis=1), multiplicity, rtol=0.02)
+        np.testing.assert_allclose(boot.samples.var(axis=1), n * share * (1 - share), rtol=0.06)
+        assert (boot.samples.sum(axis=0) == n).all()
+
+
+@pytest.mark.parametrize("width", [2, 30])
+def test_distinct_rows_are_numpys_unique_rows(width: int) -> None:
+    rng = np.random.default_rng(9)
+    for high in (2, 6, 10**6):
+        rows = rng.integers(0, high, (200, width))
+        rows[100:] = rows[:100]
+        ours, counts = distinct_rows(rows)
+        theirs, expected = np.unique(rows, axis=0, return_counts=True)
+        order, same = np.lexsort(ours.T), np.lexsort(theirs.T)
+        np.testing.assert_array_equal(ours[order], theirs[same])
+        np.testing.assert_array_equal(counts[order], expected[same])
+
+
+def test_no_clusters_give_no_interval_and_no_error() -> None:
+    boot = cluster_bootstrap(np.zeros((0, 2)), mean, draws=50)
+    low, high = boot.interval()
+    assert np.isnan([low[0], high[0], boot.estimate[0]]).all()
+    assert boot.undefined[0] == 50
+    assert np.isnan(boot.standard_error()[0])
+
+
+def test_many_clusters_are_drawn_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(10).normal(0, 1, 500)
+    monkeypatch.setattr("judging.agreement.intervals._CHUNK", 5_000)
+    boot = of_mean(values, draws=1_003)
+    assert boot.samples.shape == (1, 1_003)
+    assert boot.samples.std() == pytest.approx(values.std() / 500**0.5, rel=0.1)
+
+
+def test_rates_are_resampled_by_trace() -> None:
+    # every trace holds ten equal errors: the interval must be that of 30 traces, not of 300 errors
+    rng = np.random.default_rng(11)
+    hit = rng.random(30) < 0.6
+    counts = np.zeros((30, 1, 1, 1, 4), dtype=np.int64)
+    counts[:, 0, 0, 0, 0], counts[:, 0, 0, 0, 2] = 10 * hit, 10 * ~hit
+    zero = np.zeros((1, 1), dtype=np.int64)
+    cells = errors.Cells(
+        traces=tuple(map(str, range(30))), judges=("LC",), counts=counts, failed=zero, not_applicable=zero
+    )
+    low, high = errors.error_bootstrap(cells, draws=4_000).interval()
+    share = hit.mean()
+    deviation = (share * (1 - share) / 30) ** 0.5
+    assert high[1] - low[1] == pytest.approx(2 * 1.96 * deviation, rel=0.12)
+
+
+def test_a_bootstrap_of_the_rates_equals_resampling_rows_by_hand() -> None:
+    rng = np.random.default_rng(12)
+    counts = rng.integers(0, 4, (12, 1, 1, 1, 4)).astype(np.int64)
+    zero = np.zeros((1, 1), dtype=np.int64)
+    cells = errors.Cells(
+        traces=tuple(map(str, range(12))), judges=("LC",), counts=counts, failed=zero, not_applicable=zero
+    )
+    boot = errors.error_bootstrap(cells, draws=4_000)
+    by_hand = np.array([errors.rates(counts[rng.integers(0, 12, 12)].sum(axis=0))[0, 0, 0] for _ in range(4_000)])
+    np.testing.assert_allclose(boot.samples.mean(axis=1), by_hand.mean(axis=0), atol=0.01)
+    np.testing.assert_allclose(boot.samples.std(axis=1), by_hand.std(axis=0), rtol=0.08)
+
+
+def judge_runs(units: int, rng: np.random.Generator) -> Floats:
+    """Five runs whose scores follow one truth a unit, from a population whose alpha is known by size."""
+    truth = rng.integers(0, 4, units)
+    return np.clip(truth + rng.choice([-1, 0, 0, 1], size=(5, units)), 0, 3).astype(float)
+
+
+@pytest.mark.slow
+def test_nominal_95_intervals_of_alpha_cover_92_to_97_percent() -> None:
+    rng = np.random.default_rng(13)
+    true = float(alpha_bootstrap(judge_runs(400_000, rng), draws=2).estimate[0])
+    trials, hits = 1_500, {"percentile": 0, "bca": 0, "jackknife-t": 0}
+    for _ in range(trials):
+        boot = alpha_bootstrap(judge_runs(59, rng), draws=1_000, seed=int(rng.integers(2**31)))
+        bounds = {
+            "percentile": boot.interval(),
+            "bca": boot.interval("bca"),
+            "jackknife-t": boot.jackknife_t(),
+        }
+        for name, (low, high) in bounds.items():
+            hits[name] += int(low[0] <= true <= high[0])
+    for name, count in hits.items():
+        assert 0.92 <= count / trials <= 0.97, name
+
+
+def one_judges_cells(traces: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Confusion counts by trace: three to seven errors a trace, judge and errors depending on the trace."""
+    skill = np.clip(rng.normal(0.75, 0.15, traces), 0.05, 0.95)
+    size = rng.integers(3, 8, traces)
+    relevant = rng.binomial(size, 0.45)
+    tp = rng.binomial(relevant, skill)
+    fp = rng.binomial(size - relevant, 1 - skill)
+    return np.stack([tp, fp, relevant - tp, size - relevant - fp], axis=1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_nominal_95_intervals_of_the_rates_cover_92_to_97_percent(method: str) -> None:
+    rng = np.random.default_rng(14)
+    true = errors.rates(one_judges_cells(400_000, rng).sum(axis=0))
+    trials, hits = 1_500, np.zeros(5)
+    for _ in range(trials):
+        cells = one_judges_cells(59, rng)
+        boot = cluster_bootstrap(cells, errors.rates, draws=1_000, seed=int(rng.integers(2**31)))
+        low, high = boot.interval("bca" if method == "bca" else "percentile")
+        hits += (low <= true) & (true <= high)
+    assert ((hits / trials >= 0.92) & (hits / trials <= 0.97)).all(), dict(zip(errors.RATES, hits, strict=True))
