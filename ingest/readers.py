@@ -18,7 +18,7 @@ from typing import IO, Protocol, cast
 
 import zstandard
 
-from ingest.formats import gaia2, otel_sdk, otlp, trail
+from ingest.formats import gaia2, maseval, otel_sdk, otlp, trail
 from ingest.head import Head, rejected
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
@@ -61,7 +61,7 @@ class BundleFormat(Format, Protocol):
     def read_bundle(self, sources: tuple[Source, ...], beside: Sequence[str]) -> Iterator[Trace | Rejected]: ...
 
 
-READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail, gaia2, otlp, otel_sdk))
+READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail, maseval, gaia2, otlp, otel_sdk))
 """Every format, the more particular first."""
 
 

@@ -173,7 +173,7 @@ def _said(item: Json) -> Said:
     role, content = text(message.get("role")), text(message.get("content"))
     if not isinstance(item, dict):
         content = text(item)
-    kind, body = _unwrapped(role, content or "")
+    kind, body = unwrapped(role, content or "")
     return Said(
         role=role,
         content=content or "",
@@ -184,7 +184,8 @@ def _said(item: Json) -> Said:
     )
 
 
-def _unwrapped(role: str | None, content: str) -> tuple[str, str]:
+def unwrapped(role: str | None, content: str) -> tuple[str, str]:
+    """What a message was before ARE wrapped it: its kind as in the agent's log, and the text logged."""
     if role in {"system", "assistant"}:
         return ("system_prompt" if role == "system" else "llm_output"), content.removesuffix("\n")
     bare = content.partition(_RETRY_HINT)[0] if "] ERROR:\n" in content[:60] else content

@@ -1,0 +1,338 @@
+"""MASEval task reports: a list (or JSON lines) of runs with messages, model calls, tool invocations and verdicts.
+
+Rows are the run, its model calls and its tool invocations, all on the wall clock; what a call said is found
+by its place among the agent's messages, since MASEval logs only the length of an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from ingest.conventions.said import read_message
+from ingest.formats.gaia2.lite import unwrapped
+from ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
+from ingest.formats.gaia2.verdict import status_of
+from ingest.head import Head, rejected
+from ingest.messages import MessageTable
+from ingest.parse import json_text, parse_documents
+from ingest.times import from_iso
+from ingest.trace import IngestError, Json, Message, Outcome, Rejected, Source, SpanDraft, Trace
+from ingest.tree import assemble
+
+NAME = "maseval"
+SCORED_STATUSES = frozenset({"success", "agent_error", "task_timeout"})
+"""Report statuses that count in a score; in the others the infrastructure failed (MASEval 0.5.1, gaia2 evaluator)."""
+_MESSAGE_TO_USER = "__send_message_to_user"
+_COVERED = frozenset({"task_id", "repeat_idx", "status", "traces", "eval", "error"})
+
+
+def sniff(head: Head) -> bool:
+    return {"task_id", "repeat_idx", "status"} <= head.keys
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """The trace of each report; a report of a run that never began is rejected by its place."""
+    for place, value, error in reports_in(source.data):
+        try:
+            if error is not None:
+                raise error
+            yield _trace(value, Source(file=source.file, place=place, data=source.data))
+        except IngestError as failed:
+            where = ", ".join(part for part in (place, failed.place) if part and part != place) or place
+            yield rejected(source.file, IngestError(failed.reason, place=where, remedy=failed.remedy))
+
+
+def reports_in(data: bytes) -> Iterator[tuple[str, Json, IngestError | None]]:
+    """Every report of a file with its place: of one list, one object, or one a line."""
+    for document in parse_documents(data):
+        items = document.value if isinstance(document.value, list) else [document.value]
+        for number_, item in enumerate(items):
+            inside = f"[{number_}]" if isinstance(document.value, list) else ""
+            yield f"{document.place}{inside}", item, document.error
+
+
+def looks_like_report(value: Json) -> bool:
+    return isinstance(value, dict) and {"task_id", "status"} <= value.keys()
+
+
+@dataclass(slots=True)
+class _Said:
+    """The messages of one agent; `answers` are the places of what its model said."""
+
+    agent: str
+    positions: list[int] = field(default_factory=list)
+    answers: list[int] = field(default_factory=list)
+    rest: list[Json] = field(default_factory=list)
+
+
+def _trace(value: Json, source: Source) -> Trace:
+    if not looks_like_report(value):
+        raise IngestError("no report of MASEval: it lacks task_id and status", remedy="leave it out")
+    report = mapping(value)
+    traces = mapping(report.get("traces"))
+    trace_id = report_id(report)
+    outcome = report_outcome(report)
+    table = MessageTable()
+    said = [_said(name, mapping(agent), table) for name, agent in mapping(traces.get("agents")).items()]
+    root = SpanDraft(span_id="run", name=trace_id, kind="CHAIN", status=status_of(outcome))
+    warnings: list[str] = []
+    drafts = [*_calls(traces, said, table, warnings), *_tools(traces, said)]
+    if not drafts and not any(one.positions for one in said):
+        error = mapping(report.get("error"))
+        told = ": ".join(part for part in (text(error.get("error_type")), text(error.get("error_message"))) if part)
+        raise IngestError(
+            f"task {trace_id} left no trace: status {text(report.get('status'))}{', ' if told else ''}{told}",
+            remedy="nothing is to be read of it; `ingest/gsr.py` counts it",
+        )
+    answers = _messages_to_user(drafts)
+    goal = _goal(report, said, table.messages)
+    root.input, root.output = goal, _final_answer(answers, drafts, said, table.messages)
+    root.status_message = outcome.rationale or outcome.exception_message
+    _span(root, drafts, traces)
+    return assemble(
+        [root, *drafts],
+        trace_id=trace_id,
+        format=NAME,
+        source=source,
+        messages=table,
+        goal=goal,
+        final_answer=root.output,
+        attributes=_attributes(report, traces, said),
+        outcome=outcome,
+        warnings=warnings,
+    )
+
+
+def report_id(report: Mapping[str, Json]) -> str:
+    """The task's id, with the repeat where there is one."""
+    task, repeat = text(report.get("task_id")) or "task", whole(report.get("repeat_idx"))
+    return task if repeat is None else f"{task}_{repeat}"
+
+
+def report_outcome(report: Mapping[str, Json]) -> Outcome:
+    """The verdict of a report: score 1, 0 or None as MASEval counts it, with the reason for None."""
+    status, error = text(report.get("status")), mapping(report.get("error"))
+    entry = next((mapping(item) for item in sequence(report.get("eval")) if "gsr" in mapping(item)), None)
+    score = None if entry is None or status not in SCORED_STATUSES else number(entry.get("gsr"))
+    rationale = None if entry is None else text(entry.get("rationale"))
+    return Outcome(
+        decision=None if entry is None else text(entry.get("status")),
+        score=score,
+        reason=None if score is not None else _why_unscored(status, entry),
+        rationale=None if rationale == "None" else rationale,
+        source="maseval",
+        row_status=status,
+        has_exception=report.get("error") is not None,
+        exception_type=text(error.get("error_type")),
+        exception_message=text(error.get("error_message")),
+    )
+
+
+def _why_unscored(status: str | None, entry: Mapping[str, Json] | None) -> str:
+    if status not in SCORED_STATUSES:
+        return f"status {status}: the task did not get as far as a verdict"
+    if entry is None:
+        return "the report holds no GAIA2 verdict"
+    error = text(entry.get("error"))
+    return f"verdict {text(entry.get('status'))}" + (f": {error}" if error else "")
+
+
+def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Said:
+    said = _Said(name)
+    for place, item in enumerate(sequence(agent.get("messages"))):
+        found = read_message(item)
+        message = Message(None, text(item)) if found is None else found.message
+        rest = None if found is None else found.rest
+        position = table.add(
+            message.role,
+            message.content,
+            message.tool_calls,
+            name=message.name,
+            tool_call_id=message.tool_call_id,
+        )
+        if rest is not None:
+            said.rest.append({"message": position, "rest": rest})
+        if message.role == "assistant":
+            said.answers.append(place)
+        said.positions.append(position)
+    return said
+
+
+def _calls(
+    traces: Mapping[str, Json], said: Sequence[_Said], table: MessageTable, warnings: list[str]
+) -> list[SpanDraft]:
+    models = mapping(traces.get("models"))
+    drafts = []
+    for name, model in models.items():
+        logs = [mapping(item) for item in sequence(mapping(model).get("logs"))]
+        speaker = _speaker(name, logs, said, len(models), table)
+        answers = iter(() if speaker is None else speaker.answers)
+        if speaker is not None and len(speaker.answers) != sum(_succeeded(log) for log in logs):
+            warnings.append(
+                f"answers_mismatch: {speaker.agent} has {len(speaker.answers)} answers, "
+                f"{name} {sum(_succeeded(log) for log in logs)} calls that succeeded; joined in order"
+            )
+        for number_, log in enumerate(logs):
+            draft = _call(f"{name}-{number_}", log, text(mapping(model).get("model_id")))
+            answer = next(answers, None) if _succeeded(log) else None
+            if speaker is not None:
+                draft.agent = speaker.agent
+            if speaker is not None and answer is not None:
+                draft.input_messages = speaker.positions[:answer]
+                draft.output_messages = [speaker.positions[answer]]
+            drafts.append(draft)
+    return drafts
+
+
+def _speaker(
+    name: str, logs: Sequence[Mapping[str, Json]], said: Sequence[_Said], models: int, table: MessageTable
+) -> _Said | None:
+    """Whose model this is: the only agent's, else the agent whose answers have the lengths that the calls logged."""
+    if len(said) == 1 and models == 1:
+        return said[0]
+    lengths = [log.get("response_length") for log in logs if _succeeded(log)]
+    for one in said:
+        if lengths == [len(table.messages[one.positions[place]].content or "") for place in one.answers]:
+            return one
+    return said[0] if len(said) == 1 and name == "agent_model" else None
+
+
+def _succeeded(log: Mapping[str, Json]) -> bool:
+    return log.get("status") == "success"
+
+
+def _call(span_id: str, log: Mapping[str, Json], model: str | None) -> SpanDraft:
+    """A model call. `timestamp` is when it began; times are local without a zone and read as UTC."""
+    start, seconds = from_iso(log.get("timestamp")), number(log.get("duration_seconds"))
+    failed = not _succeeded(log)
+    message = ": ".join(part for part in (text(log.get("error_type")), text(log.get("error"))) if part)
+    shown = {"timestamp", "status", "error", "error_type"}
+    return SpanDraft(
+        span_id=span_id,
+        parent_span_id="run",
+        name="llm",
+        kind="LLM",
+        start_time=start,
+        end_time=None if start is None or seconds is None else start + max(0, round(seconds * 1e6)),
+        status="ERROR" if failed else "OK",
+        status_message=(message or text(log.get("status"))) if failed else None,
+        model=model,
+        attributes=without_empty({key: item for key, item in log.items() if key not in shown}),
+    )
+
+
+def _tools(traces: Mapping[str, Json], said: Sequence[_Said]) -> list[SpanDraft]:
+    """Every invocation, in order of time; the source knows only one moment of each."""
+    agent = said[0].agent if len(said) == 1 else None
+    groups = (mapping(mapping(traces.get("environment")).get("tools")), mapping(traces.get("tools")))
+    drafts = [
+        _tool(name, position, mapping(item), agent)
+        for tools in groups
+        for name, tool in tools.items()
+        for position, item in enumerate(sequence(mapping(tool).get("invocations")))
+    ]
+    return sorted(drafts, key=lambda draft: (draft.start_time is None, draft.start_time or 0))
+
+
+def _tool(name: str, position: int, call: Mapping[str, Json], agent: str | None) -> SpanDraft:
+    moment = from_iso(call.get("timestamp"))
+    failed = call.get("status") != "success"
+    outputs = text(call.get("outputs"))
+    meta = without_empty(mapping(call.get("meta")))
+    if meta.get("wall_time") == call.get("timestamp"):
+        meta.pop("wall_time", None)
+    shown = {"id", "inputs", "outputs", "status", "timestamp", "meta"}
+    return SpanDraft(
+        span_id=word(call.get("id")) or f"{name}-{position}",
+        parent_span_id="run",
+        name=name,
+        kind="TOOL",
+        agent=agent,
+        start_time=moment,
+        end_time=moment,
+        status="ERROR" if failed else "OK",
+        status_message=outputs if failed else None,
+        output=None if failed else outputs,
+        tool_name=name,
+        tool_arguments=json_text(call.get("inputs")),
+        attributes=without_empty({**{key: item for key, item in call.items() if key not in shown}, "meta": meta}),
+    )
+
+
+def _messages_to_user(drafts: Sequence[SpanDraft]) -> list[SpanDraft]:
+    return [d for d in drafts if d.status == "OK" and (d.tool_name or "").endswith(_MESSAGE_TO_USER)]
+
+
+def _final_answer(
+    answers: Sequence[SpanDraft], drafts: Sequence[SpanDraft], said: Sequence[_Said], messages: Sequence[Message]
+) -> str | None:
+    """The last message to the user; where the task has no such tool, the last thing the only agent said."""
+    if answers:
+        for document in parse_documents((answers[-1].tool_arguments or "").encode()):
+            return text(mapping(document.value).get("content"))
+    if any((draft.tool_name or "").endswith(_MESSAGE_TO_USER) for draft in drafts) or len(said) != 1:
+        return None
+    last = [messages[said[0].positions[place]].content for place in said[0].answers]
+    return last[-1] if last else None
+
+
+def _goal(report: Mapping[str, Json], said: Sequence[_Said], messages: Sequence[Message]) -> str | None:
+    """The task as the agent got it, else the query of the task."""
+    for one in said:
+        for position in one.positions:
+            message = messages[position]
+            if message.role == "user" and message.content:
+                kind, body = unwrapped("user", message.content)
+                return body if kind == "task" else message.content
+    return word(mapping(report.get("task")).get("query"))
+
+
+def _span(root: SpanDraft, drafts: Sequence[SpanDraft], traces: Mapping[str, Json]) -> None:
+    times = [time for draft in drafts for time in (draft.start_time, draft.end_time) if time is not None]
+    gathered = from_iso(mapping(traces.get("metadata")).get("timestamp"))
+    times += [] if times or gathered is None else [gathered]
+    if times:
+        root.start_time, root.end_time = min(times), max(times)
+
+
+def _attributes(report: Mapping[str, Json], traces: Mapping[str, Json], said: Sequence[_Said]) -> dict[str, Json]:
+    """All of a report that is no row, no message and no outcome."""
+    task = mapping(mapping(report.get("task")).get("metadata"))
+    environment = mapping(traces.get("environment"))
+    capability = word(environment.get("capability")) or word(task.get("capability"))
+    rest = {key: item for key, item in report.items() if key not in _COVERED}
+    error = mapping(report.get("error"))
+    return without_empty(
+        {
+            "capability": capability,
+            "repeat_idx": report.get("repeat_idx"),
+            "task_id": report.get("task_id"),
+            **rest,
+            "error": without_empty({k: v for k, v in error.items() if k not in {"error_type", "error_message"}}),
+            "eval": [kept(item) for item in sequence(report.get("eval"))],
+            "traces": _rest_of_traces(traces),
+            "message_rest": [item for one in said for item in one.rest],
+        }
+    )
+
+
+def _rest_of_traces(traces: Mapping[str, Json]) -> dict[str, Json]:
+    rest = {key: kept(item) for key, item in traces.items() if key not in {"agents", "models", "tools", "environment"}}
+    environment = mapping(traces.get("environment"))
+    rest["agents"] = _without(mapping(traces.get("agents")), "messages")
+    rest["models"] = _without(mapping(traces.get("models")), "logs")
+    rest["tools"] = _without(mapping(traces.get("tools")), "invocations")
+    if environment:
+        tools = _without(mapping(environment.get("tools")), "invocations")
+        rest["environment"] = without_empty({**environment, "tools": tools})
+    return without_empty(rest)
+
+
+def _without(components: Mapping[str, Json], key: str) -> dict[str, Json]:
+    return {
+        name: without_empty({k: v for k, v in item.items() if k != key or not isinstance(v, list)})
+        if isinstance(item, dict)
+        else kept(item)
+        for name, item in components.items()
+    }
