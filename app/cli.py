@@ -41,7 +41,7 @@ def demo(home: Path | None, port: int, no_serve: bool) -> None:
     """Ingest the shipped samples, judge them offline, load sample labels and open the app."""
     from app.commands import serving
 
-    serving.demo(home, port=port, serve=not no_serve)
+    serving.demo(home, port=port, open_app=not no_serve)
 
 
 @main.command()

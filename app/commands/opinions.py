@@ -109,10 +109,9 @@ def import_verdicts(files: Sequence[Path], home: Path | None, *, form: str, judg
         print_json(document)
     else:
         failed = sum(isinstance(one, Failure) for one in outcomes)
-        click.echo(
-            f"{counted(len(outcomes), 'answer')}: {len(outcomes) - failed} with {counted(counts['findings'], 'finding')}, "
-            f"{failed} failed; {counts['unresolved_citations']:,} of {counts['citations']:,} citations resolve to no span"
-        )
+        found = f"{len(outcomes) - failed} with {counted(counts['findings'], 'finding')}, {failed} failed"
+        unresolved = f"{counts['unresolved_citations']:,} of {counts['citations']:,} citations resolve to no span"
+        click.echo(f"{counted(len(outcomes), 'answer')}: {found}; {unresolved}")
     return 1 if rejected else 0
 
 

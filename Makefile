@@ -1,0 +1,62 @@
+# Two commands for a person: `make demo` and `make test`. Set-up runs once; again only when its inputs change.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.stamps
+export OMP_NUM_THREADS ?= 1
+export OPENBLAS_NUM_THREADS ?= 1
+export LITELLM_LOCAL_MODEL_COST_MAP ?= True
+export UV_COMPILE_BYTECODE := 1
+ARGS ?=
+
+.PHONY: help demo test check quick format bench lock clean setup
+help:  ## Show the targets
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+setup: $(STAMP)/installed  ## Make the environment
+
+$(STAMP)/installed: pyproject.toml requirements.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Tracejury needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Setting up (about a minute the first time)"
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check 'uv>=0.9'
+	@$(BIN)/uv pip sync --python $(BIN)/python --require-hashes requirements.lock
+	@$(BIN)/uv pip install --python $(BIN)/python --quiet --no-deps --editable .
+	@mkdir -p $(STAMP) && touch $@
+
+# The browser of the tests; the product itself needs none.
+$(STAMP)/browser:
+	@if command -v chromium >/dev/null; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium for the browser tests"; \
+		apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq chromium >/dev/null; \
+	else \
+		echo "The browser tests need Chromium: sudo apt-get install chromium"; exit 1; \
+	fi
+	@mkdir -p $(STAMP) && touch $@
+
+demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the app
+	$(BIN)/tracejury demo $(ARGS)
+
+test: $(STAMP)/installed $(STAMP)/browser  ## Run every test, the browser's included
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+
+check: $(STAMP)/installed  ## Format, lint, types, quick tests
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not browser and not slow' $(ARGS)
+
+format: $(STAMP)/installed  ## Format and mend what lint can mend
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+bench: $(STAMP)/installed  ## Measure speed and size, ratios side by side
+	$(BIN)/python -m tests.benchmarks $(ARGS)
+
+lock: pyproject.toml  ## Renew requirements.lock
+	$(BIN)/uv pip compile pyproject.toml --group dev --generate-hashes --no-annotate --no-header --quiet -o requirements.lock
+
+clean:  ## Remove the environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis

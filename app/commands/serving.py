@@ -1,0 +1,106 @@
+"""The commands `demo` and `serve`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from importlib import resources
+from pathlib import Path
+from types import FrameType
+
+import click
+
+from app.commands import opinions, traces
+from app.commands.output import opened, say
+
+PREDICTIONS = "predictions"  # answers of judges, not traces
+START_S = 60  # seconds until the app must have answered
+
+
+def serve(home: Path | None, *, host: str, port: int) -> int:
+    """Run the app until it is stopped; prints its address once it answers. Returns its exit code."""
+    workspace = opened(home)
+    workspace.engine.dispose()
+    port = port or _free_port(host)
+    environment = os.environ | {"TRACEJURY_HOME": str(workspace.home.resolve())}
+    entry = str(resources.files("app").joinpath("asgi.py"))
+    # -P: a stray file in the folder one is in must not shadow ours
+    command = [
+        sys.executable, "-P", "-m", "streamlit", "run", entry,
+        f"--server.address={host}", f"--server.port={port}", "--server.headless=true",
+        "--browser.gatherUsageStats=false", "--client.toolbarMode=viewer", "--server.fileWatcherType=none",
+        "--server.disconnectedSessionTTL=60", "--server.maxUploadSize=1000", "--client.showErrorDetails=none",
+    ]  # fmt: skip
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        process.terminate()
+
+    signal.signal(signal.SIGTERM, stop)
+    try:
+        _announce(process, host, port)
+        return process.wait()
+    except KeyboardInterrupt:
+        process.terminate()
+        process.wait(timeout=10)
+        return 0
+
+
+def demo(home: Path | None, *, port: int, open_app: bool) -> None:
+    """Samples in, labels in, judged offline, matched; then the app."""
+    started = time.monotonic()
+    with resources.as_file(resources.files("data")) as data:
+        say("reading the sample traces")
+        samples = [str(folder) for folder in sorted((data / "samples").iterdir()) if folder.name != PREDICTIONS]
+        traces.ingest(samples, home, format=None, workers=1, redact=False, as_json=False)
+        say("loading the labels of two people")
+        opinions.import_labels(
+            [data / "labels" / "ada.json", data / "labels" / "ben.json"], home, form="tracejury", as_json=False
+        )
+        _offline_judge(home)
+        for folder in sorted((data / "samples" / PREDICTIONS).iterdir()):
+            say(f"loading what {folder.name} said")
+            opinions.import_verdicts([folder], home, form="trail", judge=folder.name, as_json=False)
+    opinions.match(home, judge=None, as_json=False)
+    say(f"the workspace is ready after {time.monotonic() - started:.1f} s")
+    if open_app:
+        sys.exit(serve(home, host="127.0.0.1", port=port))
+
+
+def _offline_judge(home: Path | None) -> None:
+    from app.commands import judging
+
+    say("judging offline")
+    judging.judge([], home, model=judging.CHECKS, judges="all", as_json=False)
+
+
+def _announce(process: subprocess.Popen[bytes], host: str, port: int) -> None:
+    """Print the address once the app answers there."""
+    shown = "127.0.0.1" if host in {"0.0.0.0", "::", ""} else host
+    address = f"http://{shown}:{port}"
+    give_up = time.monotonic() + START_S
+    say("starting the app")
+    while process.poll() is None and time.monotonic() < give_up:
+        try:
+            with urllib.request.urlopen(f"{address}/api/health", timeout=1):
+                click.echo(f"Tracejury is at {address}  (Ctrl+C stops it)")
+                return
+        except (urllib.error.URLError, OSError):
+            time.sleep(0.2)
+    if process.poll() is None:
+        say(f"the app has not answered at {address} after {START_S} s; it may still come")
+    else:
+        say(f"the app stopped with code {process.returncode}: is port {port} in use?")
+
+
+def _free_port(host: str) -> int:
+    import socket
+
+    with socket.socket() as probe:
+        probe.bind((host, 0))
+        return int(probe.getsockname()[1])

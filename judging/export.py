@@ -1,0 +1,159 @@
+"""Tables as files: CSV, JSON, Markdown, LaTeX, Parquet, each report with a manifest of what it was made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pandas as pd
+from sqlalchemy import Connection, select
+
+from ingest.store import schema
+from ingest.trace import Json
+from judging.agreement.tables import TABLES, Inputs, Table, csv_text, printed, tables_from_frames
+from judging.ledger import tables
+from judging.ledger.frames import Frames, Selection
+from judging.ledger.frames import revision as ledger_revision
+
+MISSING_RULES = {
+    "drop": "failed judgements are left out and counted beside the figure",
+    "disagree": "failed judgements count as disagreement (a missed error, a wrong score)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """One file of a report."""
+
+    file: str
+    table: str
+    rows: int
+
+
+def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
+    """The tables asked for (all that the inputs allow by default). Raises `ValueError` for an unknown name."""
+    return tables_from_frames(inputs, list(names) or None)
+
+
+def inputs_of(frames: Frames, **settings: Any) -> Inputs:
+    """The frames of a selection as inputs of the tables; `settings` as `Inputs` takes them."""
+    return Inputs(error_pairs=frames.error_pairs, score_pairs=frames.score_pairs, ratings=frames.ratings, **settings)
+
+
+def write_report(
+    out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequence[str], manifest: Mapping[str, Json]
+) -> list[Written]:
+    """Write every table in every format into `out`, and `manifest.json` beside them.
+
+    Raises `ValueError` for an unknown format.
+    """
+    unknown = [name for name in formats if name not in WRITERS]
+    if unknown:
+        raise ValueError(f"no such format: {', '.join(unknown)}; there are {', '.join(WRITERS)}")
+    out.mkdir(parents=True, exist_ok=True)
+    by_name = {table.name: table for table in TABLES}
+    written = []
+    for name, frame in made.items():
+        for form in formats:
+            file = out / f"{name}.{form}"
+            file.write_bytes(WRITERS[form](frame, by_name[name]))
+            written.append(Written(file=file.name, table=name, rows=len(frame)))
+    content = {**manifest, "files": [asdict(one) for one in written]}
+    (out / "manifest.json").write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+    return written
+
+
+def manifest_of(connection: Connection, frames: Frames, selection: Selection, inputs: Inputs) -> dict[str, Json]:
+    """What a report was made from: versions, hashes of data and judges, filters, seed, draws, rules for missing."""
+    systems = sorted(set(frames.error_pairs["system"]) | set(frames.ratings["system"]))
+    chosen = asdict(replace(selection, splits={}))
+    del chosen["splits"]
+    return {
+        **settings_of(inputs),
+        "human": frames.human,
+        "systems": [str(system) for system in systems],
+        "selection": {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()},
+        "splits": _counted(selection.splits.values()),
+        "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
+        "traces": len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
+        "human_errors": int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        "data_hash": _hash(
+            connection.execute(
+                select(schema.trace.c.trace_id, schema.trace.c.digest).order_by(schema.trace.c.trace_id)
+            ).all()
+        ),
+        "ledger_revision": list(ledger_revision(connection)),
+        "judge_versions": _judge_versions(connection),
+    }
+
+
+def settings_of(inputs: Inputs) -> dict[str, Json]:
+    """The part of a manifest that needs no workspace."""
+    return {
+        "made_with": f"tracejury {version('tracejury')}",
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "libraries": {name: version(name) for name in ("numpy", "pandas", "scipy", "scikit-learn", "krippendorff")},
+        "bootstrap_draws": inputs.draws,
+        "seed": inputs.seed,
+        "interval": inputs.method,
+        "missing": inputs.missing,
+        "missing_rule": MISSING_RULES[inputs.missing],
+    }
+
+
+def _judge_versions(connection: Connection) -> list[Json]:
+    table = tables.judge_version
+    rows = connection.execute(
+        select(table.c.judge_version, table.c.judge, table.c.model, table.c.rubric_version, table.c.mode).order_by(
+            table.c.created_at
+        )
+    )
+    return [{str(name): value for name, value in row.items()} for row in rows.mappings().all()]
+
+
+def _counted(values: Any) -> Json:
+    counts = pd.Series(list(values), dtype="object").value_counts()
+    return {str(name): int(count) for name, count in counts.items()}
+
+
+def _hash(rows: Sequence[Any]) -> str:
+    return blake2b(orjson.dumps([list(row) for row in rows]), digest_size=16).hexdigest()
+
+
+def _csv(frame: pd.DataFrame, table: Table) -> bytes:
+    return csv_text(frame, table).encode()
+
+
+def _json(frame: pd.DataFrame, table: Table) -> bytes:
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    document = {"table": table.name, "title": table.title, "paper": table.paper, "rows": rows}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
+
+
+def _markdown(frame: pd.DataFrame, table: Table) -> bytes:
+    text = printed(frame, table).replace(r"\|", r"\\|", regex=True)
+    body = text.to_markdown(index=False, disable_numparse=True)
+    return f"**{table.title}**\n\n{body}\n".encode()
+
+
+def _latex(frame: pd.DataFrame, table: Table) -> bytes:
+    return printed(frame, table).to_latex(index=False, escape=True, caption=table.title).encode()
+
+
+def _parquet(frame: pd.DataFrame, table: Table) -> bytes:
+    return bytes(frame.to_parquet(index=False, compression="zstd"))
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame, Table], bytes]] = {
+    "csv": _csv,
+    "json": _json,
+    "md": _markdown,
+    "tex": _latex,
+    "parquet": _parquet,
+}
