@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from ingest.conventions.said import read_message
 from ingest.formats.gaia2.lite import unwrapped
 from ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
-from ingest.formats.gaia2.verdict import status_of
+from ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
 from ingest.head import Head, rejected
 from ingest.messages import MessageTable
 from ingest.parse import json_text, parse_documents
@@ -76,7 +76,7 @@ def _trace(value: Json, source: Source) -> Trace:
     table = MessageTable()
     said = [_said(name, mapping(agent), table) for name, agent in mapping(traces.get("agents")).items()]
     root = SpanDraft(span_id="run", name=trace_id, kind="CHAIN", status=status_of(outcome))
-    warnings: list[str] = []
+    warnings = outcome_warnings(outcome)
     drafts = [*_calls(traces, said, table, warnings), *_tools(traces, said)]
     if not drafts and not any(one.positions for one in said):
         error = mapping(report.get("error"))
@@ -111,11 +111,15 @@ def report_id(report: Mapping[str, Json]) -> str:
 
 
 def report_outcome(report: Mapping[str, Json]) -> Outcome:
-    """The verdict of a report: score 1, 0 or None as MASEval counts it, with the reason for None."""
+    """The verdict of a report: score 1, 0, or None with its reason.
+
+    Where the judge raised in the last turn MASEval itself counts 0 (rationale "Exception"): here there is no score.
+    """
     status, error = text(report.get("status")), mapping(report.get("error"))
     entry = next((mapping(item) for item in sequence(report.get("eval")) if "gsr" in mapping(item)), None)
-    score = None if entry is None or status not in SCORED_STATUSES else number(entry.get("gsr"))
     rationale = None if entry is None else text(entry.get("rationale"))
+    scored = entry is not None and status in SCORED_STATUSES and rationale != "Exception"
+    score = number(entry.get("gsr")) if entry is not None and scored else None
     return Outcome(
         decision=None if entry is None else text(entry.get("status")),
         score=score,
@@ -134,6 +138,8 @@ def _why_unscored(status: str | None, entry: Mapping[str, Json] | None) -> str:
         return f"status {status}: the task did not get as far as a verdict"
     if entry is None:
         return "the report holds no GAIA2 verdict"
+    if text(entry.get("rationale")) == "Exception":
+        return JUDGE_RAISED
     error = text(entry.get("error"))
     return f"verdict {text(entry.get('status'))}" + (f": {error}" if error else "")
 
