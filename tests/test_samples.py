@@ -18,9 +18,10 @@ from judging.records import DIMENSIONS
 DATA = Path(__file__).resolve().parent.parent / "data"
 SAMPLES = DATA / "samples"
 LABELS = DATA / "labels"
-NOT_TRACES = {"predictions"}
 FILES = sorted(
-    path for path in SAMPLES.rglob("*") if path.is_file() and path.relative_to(SAMPLES).parts[0] not in NOT_TRACES
+    path
+    for path in SAMPLES.rglob("*")
+    if path.is_file() and path.relative_to(SAMPLES).parts[0] != "predictions" and ".logs." not in path.name
 )
 TRAIL = sorted((SAMPLES / "trail").glob("*.json"))
 OWN_LABELS = sorted(LABELS.glob("*.json"))
@@ -45,6 +46,17 @@ def test_a_sample_is_read_whole(path: Path) -> None:
     for trace in traces_of(path):
         assert trace.spans
         assert trace.format == path.relative_to(SAMPLES).parts[0]
+
+
+def test_log_records_beside_spans_give_the_model_calls_their_messages() -> None:
+    (trace,) = traces_of(SAMPLES / "otlp" / "genai")
+    calls = [span for span in trace.spans if span.kind == "LLM"]
+    assert [[trace.messages[place].role for place in span.input_messages] for span in calls] == [
+        ["system", "user"],
+        ["system", "user", "assistant", "tool"],
+    ]
+    (said,) = calls[-1].output_messages
+    assert trace.messages[said].content == "Two adults pay 96 crowns for the way there and back."
 
 
 def test_no_trace_stands_in_two_samples() -> None:

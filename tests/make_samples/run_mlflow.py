@@ -11,7 +11,7 @@ import tempfile
 from typing import Any
 
 import mlflow
-from cleaning import clean
+from cleaning import clean_json
 from mlflow.entities import SpanType
 from paths import SAMPLES, write
 
@@ -73,7 +73,7 @@ def main() -> None:
             agent("For how many months is herring landed?")
             mlflow.flush_trace_async_logging()
             trace = mlflow.get_trace(mlflow.get_last_active_trace_id())
-            text = json.dumps(_cleaned(_without_machine(json.loads(trace.to_json()))), indent=2) + "\n"
+            text = json.dumps(clean_json(_without_machine(json.loads(trace.to_json()))), indent=2) + "\n"
             write(SAMPLES / "mlflow" / f"herring-{number}.json", text)
 
 
@@ -86,14 +86,6 @@ def _without_machine(trace: dict[str, Any]) -> dict[str, Any]:
             if not key.startswith(("mlflow.source", "mlflow.user", "mlflow.git", "mlflow.artifactLocation"))
         }
     return trace
-
-
-def _cleaned(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _cleaned(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_cleaned(item) for item in value]
-    return clean(value, 0) if isinstance(value, str) else value
 
 
 if __name__ == "__main__":

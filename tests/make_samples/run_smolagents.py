@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import opentelemetry.trace as api
@@ -185,7 +187,19 @@ def write_otlp() -> None:
     write(SAMPLES / "otel_sdk" / "ferry.spans.jsonl", sdk_lines(runs[5]))
 
 
+def write_feed(folder: Path) -> None:
+    """The runs that `run_phoenix.py` sends to Phoenix, as protobuf."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, form in enumerate(("parquet", "csv", "jsonl")):
+        start = FIRST_RUN_US + 2 * 86_400_000_000 + number * 600_000_000
+        spans = fixed(run_ferry(FERRIES[number]), seed=f"phoenix {form}", start_us=start)
+        (folder / f"{form}.pb").write_bytes(otlp_protobuf(spans))
+
+
 if __name__ == "__main__":
     logging.disable(logging.WARNING)
-    write_trail()
-    write_otlp()
+    if len(sys.argv) > 1:
+        write_feed(Path(sys.argv[1]))
+    else:
+        write_trail()
+        write_otlp()
