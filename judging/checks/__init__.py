@@ -197,10 +197,10 @@ def judge_offline(trace: Trace, reading: Reading | None = None) -> tuple[Verdict
     """One verdict of model "checks" for each dimension, in the order of `DIMENSIONS`.
 
     The score is 3 without a finding, else 2, 1 or 0 by the gravest impact (low, medium, high). What checks
-    cannot judge is not applicable with a reason: PQ and PA without a plan, TS and TC without a call, LC, TS and
-    TC without a model's answer, EE without a step of any kind, and GF unless the run visibly failed, since no
-    rule can tell a right answer from a wrong one. With a `reading` the citations are written with its ordinals,
-    else with span ids.
+    cannot judge is not applicable with a reason: PQ and PA without a plan, TS and TC without a call, all but EE
+    and GF without a recorded word of a model, EE without a step of any kind, and GF unless the run visibly
+    failed, since no rule can tell a right answer from a wrong one. With a `reading` the citations are written
+    with its ordinals, else with span ids.
     """
     view = look_at(trace)
     ordinals = {} if reading is None else reading.ordinals
@@ -269,8 +269,8 @@ def _not_applicable(view: View, dimension: Dimension) -> str | None:
         return "no check can tell a right answer from a wrong one; only a missing or failed answer is visible"
     if not view.threads and not view.work:
         return "the trace holds no step of an agent"
-    if not view.threads and dimension in {"LC", "TS", "TC"}:
-        return "the trace holds no answer of a model, so calls stand without the reason and the failures of the agent"
+    if not view.has_words and dimension != "EE":
+        return "the trace records no words of a model: its reasons, its plans and its failed calls are not in it"
     if dimension in {"PQ", "PA"} and not view.has_plan:
         return "the trace holds no plan"
     if dimension in {"TS", "TC"} and not view.has_calls:

@@ -93,8 +93,8 @@ def gives_up(view: View) -> Iterator[Hit]:
 
 def no_answer(view: View) -> Iterator[Hit]:
     """A run of an agent that ends in an error, in a call or by being stopped, with no answer handed in and none
-    recorded, has given the user nothing. Cited at the last thing the agent did. Not reported on a trace that is
-    recorded in pieces (spans without their parents), where the answer may be missing from the record only."""
+    recorded, has given the user nothing. Cited at the last thing the agent did. Not reported where the
+    answer may be missing from the record only: spans without their parents, answers kept out of the export."""
     stopped = next((span for span in _stops(view)), None)
     if stopped is not None:
         yield Hit(
@@ -108,6 +108,8 @@ def no_answer(view: View) -> Iterator[Hit]:
     if main is None or main.final is not None or in_pieces or (view.trace.final_answer or "").strip():
         return
     last = main.turns[-1]
+    if not last.answers and not last.said and not last.errors:
+        return
     yield Hit(span=last.span, evidence=quote_answer(last), description="The run ends without an answer to the user")
 
 
@@ -121,7 +123,7 @@ def empty_model_answer(view: View) -> Iterator[Hit]:
 
 def out_of_steps(view: View) -> Iterator[Hit]:
     """An agent stopped because its steps ran out did not arrange its work within them. Cited at the first span of a
-    model or tool whose text says so."""
+    model or tool whose text says so, else at the last answer of an agent that used all its steps and handed in none."""
     for thread in view.threads:
         for turn in thread.turns:
             told = [m for m in (*turn.heard, *turn.answers) if m.role != "system" and not is_plan(turn)]
@@ -129,6 +131,13 @@ def out_of_steps(view: View) -> Iterator[Hit]:
             if quote:
                 yield Hit(span=turn.span, evidence=quote, description="The agent was stopped: its steps ran out")
                 return
+    for thread in view.threads:
+        acting = sum(turn.acts and not is_plan(turn) for turn in thread.turns)
+        in_time = thread.final is not None and thread.final.is_final
+        if thread.most_steps is not None and acting >= thread.most_steps and not in_time:
+            last = thread.turns[-1]
+            description = f"All {thread.most_steps} steps are used up and no answer was handed in within them"
+            yield Hit(span=last.span, evidence=quote_answer(last), description=description)
     for span in _stops(view):
         quote = _stop_quote(span.tool_arguments or "")
         yield Hit(span=span, evidence=quote, description="The agent was stopped: its steps ran out")

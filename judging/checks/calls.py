@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
@@ -16,6 +17,7 @@ ALIKE = 80
 """rapidfuzz token-set ratio from which two texts of a search count as the same question asked again."""
 CIRCLING = 3
 LETTERS = re.compile(r"(?:^[^\S\n]?\S?[^\S\n]?\n){8,}", re.MULTILINE)
+_CALL_ID = re.compile(r"\ACall id: \S+\s*")
 _INTENT = r"\b(?:will|now|going to|need to|let me|let's|use|using|ask|asking|call|calling|request|query|delegate)\b"
 
 
@@ -36,22 +38,21 @@ def missing_call_unnoticed(view: View) -> Iterator[Hit]:
 
 
 def repeated_call(view: View) -> Iterator[Hit]:
-    """The same call with the same arguments that brings the same result, or fails in the same way, is waste: one
-    agent had the answer already. Calls whose result differs (turning pages, waiting) are none. The most repeated call
-    of each agent, cited at its last occurrence."""
-    for tools in view.work:
-        same: dict[tuple[str, str, str], list[Span]] = {}
-        for span in tools:
-            result = span.output or (span.status_message if span.status == "ERROR" else None)
-            if span.tool_name and result and not is_final_tool(span.tool_name):
-                same.setdefault((span.tool_name, _normal(span.tool_arguments), result), []).append(span)
+    """The same call with the same arguments (or the same code) that brings the same result, or fails in the same way,
+    is waste: one agent had the answer already. Calls whose result differs (turning pages, waiting) are none. The most
+    repeated call of each agent, cited at its last occurrence."""
+    for calls in (*map(_calls, view.work), *map(_code, view.threads)):
+        same: dict[tuple[str, str, str], list[tuple[Span, str]]] = {}
+        for call in calls:
+            same.setdefault(call.key, []).append((call.span, call.text))
         repeated = max(same.items(), key=lambda item: len(item[1]), default=None)
         if repeated is not None and len(repeated[1]) > 1:
-            (name, arguments, _), spans = repeated
+            (name, arguments, _), made = repeated
+            span, text = made[-1]
             yield Hit(
-                span=spans[-1],
-                evidence=cut(spans[-1].tool_arguments or ""),
-                description=f"{name} brings the same result {len(spans)} times with the arguments {short(arguments)}",
+                span=span,
+                evidence=cut(text),
+                description=f"{name} brings the same result {len(made)} times, called with {short(arguments)}",
             )
 
 
@@ -124,6 +125,29 @@ def _unkept_hit(turn: Turn, name: str, what: str) -> Hit:
         evidence=quote_answer(turn, re.compile(rf"\b{re.escape(name)}\b")),
         description=f"The agent {what.format(name=name)}",
     )
+
+
+class _Call(NamedTuple):
+    """A call as made: the span, its text there, and what makes it the same call again (name, arguments, result)."""
+
+    span: Span
+    text: str
+    key: tuple[str, str, str]
+
+
+def _calls(tools: Iterable[Span]) -> Iterator[_Call]:
+    for span in tools:
+        result = span.output or (span.status_message if span.status == "ERROR" else None)
+        if span.tool_name and result and not is_final_tool(span.tool_name):
+            text = span.tool_arguments or ""
+            yield _Call(span, text, (span.tool_name, _normal(text), result))
+
+
+def _code(thread: Thread) -> Iterator[_Call]:
+    for turn in thread.turns:
+        result = _CALL_ID.sub("", "\n".join(turn.results))
+        if turn.code.strip() and result and not turn.is_final and not turn.tools:
+            yield _Call(turn.span, turn.code, ("code", " ".join(turn.code.split()), result))
 
 
 def _normal(arguments: str | None) -> str:

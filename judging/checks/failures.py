@@ -12,11 +12,13 @@ from judging.checks.view import Failed, Thread, Turn, View
 ARGUMENTS = re.compile(
     r"unexpected keyword argument|missing \d+ required|multiple values for (?:keyword )?argument"
     r"|takes (?:from )?\d+ (?:to \d+ )?positional|takes no (?:keyword )?arguments|missing required (?:argument|field)"
-    r"|invalid (?:tool )?arguments?|validation errors? for|JSONDecodeError|arguments? (?:is|are) required",
+    r"|Argument \S+ has type|invalid (?:tool )?arguments?|validation errors? for|JSONDecodeError"
+    r"|arguments? (?:is|are) required",
     re.IGNORECASE,
 )
 UNPARSABLE = re.compile(
-    r"Error in code parsing|code snippet is invalid|ParsingAgentError|InvalidActionAgentError|\bFormatError\b"
+    r"Error in code parsing|parsing tool call|code snippet is invalid|AgentParsingError|ParsingAgentError"
+    r"|InvalidActionAgentError|\bFormatError\b"
     r"|could not (?:be )?parsed?\b|failed to parse|no valid (?:action|tool call)|invalid action format",
     re.IGNORECASE,
 )
@@ -170,7 +172,8 @@ def _failed_actions(view: View) -> Iterator[tuple[Thread, Turn, Failed]]:
 
 
 def _at_call(turn: Turn, failed: Failed, what: str) -> Hit:
-    named = failed.tool.tool_name if failed.tool is not None and failed.tool.tool_name else "a function"
+    only = turn.calls[0].name if len(turn.calls) == 1 else None
+    named = (failed.tool.tool_name if failed.tool is not None else only) or "a function"
     call = next((c for c in turn.calls if c.name == named and c.arguments), None)
     if call is not None and call.arguments is not None:
         evidence = cut(call.arguments)
@@ -193,7 +196,7 @@ def _where_read(thread: Thread, turn: Turn, failed: Failed, what: str) -> Hit:
     return Hit(span=turn.span, evidence=quote_answer(turn), description=description)
 
 
-_ERROR_LINE = re.compile(r"\bError\b|\w+(?:Error|Exception)\b|\bfailed\b")
+_ERROR_LINE = re.compile(r"(?:Error|Exception)\b|\bfailed\b")
 
 
 def _as_told(reader: Turn, error: str) -> str:

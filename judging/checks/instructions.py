@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from judging.checks.hits import QUOTE_LENGTH, Hit, cut, line_at, quote_answer
 from judging.checks.view import Thread, Turn, View
@@ -24,7 +25,8 @@ NO_PUNCTUATION = re.compile(
     r"\b(?:don['’]?t|do not|no|without)\b[^.\n]{0,60}\b(?:final|ending|trailing)\b[^.\n]{0,25}punctuation",
     re.IGNORECASE,
 )
-TEMPLATE_ANSWER = re.compile(r"FINAL ANSWER:\s*(\S.*?)\s*\Z", re.DOTALL)
+TEMPLATE_ANSWER = re.compile(r"FINAL ANSWER:\s*\S")
+_TOLD_ROLES = frozenset({"assistant", "tool-response", "tool", "tool-call"})
 SLACK = 1.3
 """Output counts as too long beyond the limit times this: headings and separators are not file contents."""
 
@@ -64,9 +66,9 @@ def output_over_limit(view: View) -> Iterator[Hit]:
 def answer_punctuated(view: View) -> Iterator[Hit]:
     """The prompt forbids punctuation at the end of the answer and the answer ends in it. Cited at the answer."""
     for _, turn in view.turns:
-        found = TEMPLATE_ANSWER.search(turn.said)
-        forbidden = any(NO_PUNCTUATION.search(message.content or "") for message in turn.prompt)
-        if found is not None and forbidden and found.group(1).endswith((".", "!", "?")):
+        if not turn.said.rstrip().endswith((".", "!", "?")) or TEMPLATE_ANSWER.search(turn.said) is None:
+            continue
+        if any(NO_PUNCTUATION.search(message.content or "") for message in turn.prompt):
             yield Hit(
                 span=turn.span,
                 evidence=line_at(turn.said, len(turn.said.rstrip()) - 1),
@@ -77,12 +79,16 @@ def answer_punctuated(view: View) -> Iterator[Hit]:
 def _demanded_tag(turn: Turn) -> str | None:
     """The tag that the last thing asked of the model demands."""
     for message in reversed(turn.prompt):
-        if message.role in {"assistant", "tool-response", "tool", "tool-call"}:
-            continue
-        found = END_TAG.search(message.content or "")
-        if found is not None:
-            return found.group("tag")
+        tag = _tag_in(message.content) if message.content and message.role not in _TOLD_ROLES else None
+        if tag is not None:
+            return tag
     return None
+
+
+@lru_cache(maxsize=512)  # every call of a model sends its history again: each text is searched once
+def _tag_in(text: str) -> str | None:
+    found = END_TAG.search(text)
+    return found.group("tag") if found is not None else None
 
 
 def _stops_at(turn: Turn, tag: str) -> bool:
@@ -97,15 +103,18 @@ def _last_line(text: str) -> str:
 
 def _character_limit(turn: Turn) -> int | None:
     """The smallest number of characters that the instructions let the agent print or read at once."""
+    asking = {"system", "user", "developer"}
+    stated = (_limit_in(message.content) for message in turn.prompt if message.content and message.role in asking)
+    return min((limit for limit in stated if limit is not None), default=None)
+
+
+@lru_cache(maxsize=512)
+def _limit_in(text: str) -> int | None:
     limits = []
-    for message in turn.prompt:
-        if message.role not in {"system", "user", "developer"} or not message.content:
-            continue
-        for found in LIMIT.finditer(message.content):
-            around = message.content[max(0, found.start() - 160) : found.end()]
-            if PRINTING.search(around):
-                limits.append(int(found.group("a") or found.group("b")))
-    return min(limits) if limits else None
+    for found in LIMIT.finditer(text):
+        if PRINTING.search(text[max(0, found.start() - 160) : found.end()]):
+            limits.append(int(found.group("a") or found.group("b")))
+    return min(limits, default=None)
 
 
 def _long_slice(turn: Turn, limit: int) -> Hit:

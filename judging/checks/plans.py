@@ -20,7 +20,7 @@ _FINDING_OUT = re.compile(
 )
 _HANDS_IN = re.compile(r"\b(?:final_answer|submit(?:_answer)?|finish)\s*\(|final answer", re.IGNORECASE)
 _OTHER_WAY = re.compile(
-    r"\binstead\b|\bdifferent (?:approach|way|method|tool)|\balternativ|\banother (?:approach|way|method)"
+    r"\binstead\b|\bdifferent (?:approach|way|method|tool|source)|\balternativ|\banother (?:approach|way|method|tool)"
     r"|\b(?:fail|could ?n[o']t|cannot|can't|unable)\w*",
     re.IGNORECASE,
 )
@@ -59,18 +59,18 @@ def no_tool_chosen(view: View) -> Iterator[Hit]:
 
 
 def plan_given_up(view: View) -> Iterator[Hit]:
-    """After a tool failed the agent turns to another way without mending the call and without a new plan: the failure
-    was taken for a dead end, and the plan no longer says what is done. Cited at the turn away."""
+    """After a tool failed the agent says so and turns to another way, never gets that tool to work, and writes no new
+    plan: the failure was taken for a dead end, and the plan no longer says what is done. A detour after which the
+    tool works is mending, no error. Cited at the turn away."""
     for thread in view.threads:
         for turn in thread.turns:
             away = thread.after(turn)
-            if thread.plans and away is not None and _turns_away(turn, away):
-                failed = sorted({tool.tool_name or tool.name for tool in turn.tools if tool.status == "ERROR"})
-                yield Hit(
-                    span=away.span,
-                    evidence=quote_answer(away, _OTHER_WAY),
-                    description=f"After a failure of {', '.join(failed)} the agent leaves its plan for another way",
+            failed = {tool.tool_name for tool in turn.tools if tool.status == "ERROR" and tool.tool_name}
+            if thread.plans and away is not None and failed and _turns_away(thread, failed, away):
+                description = (
+                    f"After a failure of {', '.join(sorted(failed))} the agent leaves its plan for another way"
                 )
+                yield Hit(span=away.span, evidence=quote_answer(away, _OTHER_WAY), description=description)
 
 
 def same_plan_again(view: View) -> Iterator[Hit]:
@@ -96,9 +96,11 @@ def _skipped(thread: Thread) -> bool:
     return _FINDING_OUT.search(work) is not None or any(name in work for name in thread.work_tools)
 
 
-def _turns_away(turn: Turn, away: Turn) -> bool:
-    failed = {tool.tool_name for tool in turn.tools if tool.status == "ERROR"}
-    return bool(failed) and away.acts and not failed & away.called and _OTHER_WAY.search(away.thought) is not None
+def _turns_away(thread: Thread, failed: set[str], away: Turn) -> bool:
+    later = (tool for turn in thread.turns[away.number :] for tool in turn.tools)
+    mended = any(tool.tool_name in failed and tool.status != "ERROR" for tool in later)
+    leaves = away.acts and not failed & away.called and _OTHER_WAY.search(away.thought) is not None
+    return leaves and not mended
 
 
 def _alike(one: str, other: str) -> bool:

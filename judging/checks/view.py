@@ -18,11 +18,12 @@ CODE_TOOLS = frozenset({
     "python_interpreter", "python", "code_interpreter", "execute_python", "run_code", "execute_code",
 })  # fmt: skip
 _OWN_ROLES = frozenset({"assistant", "tool-call", "system"})
-_CODE = re.compile(r"```(?:py|python)?[ \t]*\n(.*?)(?:```|\Z)", re.DOTALL)
+_CODE = re.compile(r"(?:```(?:py|python)?|^<code>)[ \t]*\n(.*?)(?:```|</code>|\Z)", re.DOTALL | re.MULTILINE)
 _NAMED_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
-_ACTION_TEXT = re.compile(r"^\s*(?:Code:|Action:|Calling tools:|<action>)", re.MULTILINE)
+_ACTION_TEXT = re.compile(r"^[ \t]*(?:Code:|Action:|Calling tools:|<action>)", re.MULTILINE)
 _LISTED_TOOL = re.compile(r"^-[ \t]+`?([A-Za-z_]\w*)`?[ \t]*:[ \t]*\S?", re.MULTILINE)
 _MODEL_FAILED = re.compile(r"Error in generating model output|litellm\.\w*Error|openai\.\w*Error|anthropic\.\w*Error")
+_STEP_LIMIT = re.compile(r"max_?(?:steps|iterations|turns)$", re.IGNORECASE)
 _PLAN_REQUEST = re.compile(
     r"\b(?:write|develop|make|create|draft|update|revise|give|devise|produce)\b[^.\n]{0,80}\bplan\b", re.IGNORECASE
 )
@@ -69,7 +70,7 @@ class Turn:
 
     @cached_property
     def code(self) -> str:
-        """The fenced code of the answer, "" if none."""
+        """The code of the answer, in fences or `<code>` tags, "" if none."""
         return "\n".join(_CODE.findall(self.said))
 
     @cached_property
@@ -134,6 +135,13 @@ class Thread:
         return self.turns[turn.number + 1] if turn.number + 1 < len(self.turns) else None
 
     @cached_property
+    def most_steps(self) -> int | None:
+        """The number of steps that the agent's own span allows it, None where it names none."""
+        given = self.span.attributes.items() if self.span is not None else ()
+        named = [value for key, value in given if _STEP_LIMIT.search(key)]
+        return next((int(value) for value in named if isinstance(value, int | str) and str(value).isdecimal()), None)
+
+    @cached_property
     def tried(self) -> bool:
         """Whether this agent ever called a tool or another agent."""
         return any(turn.tried for turn in self.turns)
@@ -178,6 +186,11 @@ class View:
     @cached_property
     def tool_spans(self) -> tuple[Span, ...]:
         return tuple(span for span in self.trace.spans if is_tool(span))
+
+    @cached_property
+    def has_words(self) -> bool:
+        """Whether any answer of a model is recorded: some exports keep the calls and leave the content out."""
+        return any(turn.said.strip() or turn.calls for _, turn in self.turns)
 
     @cached_property
     def has_plan(self) -> bool:
@@ -293,7 +306,7 @@ class _Walk:
                 tools=ran,
                 delegates=_between(agents, span.seq, end),
                 errors=tuple(self._errors(span, ran)),
-                results=self._results(following, told, ran),
+                results=self._results(span, following, told, ran),
             )
 
     def _messages(self, positions: Iterable[int]) -> tuple[Message, ...]:
@@ -312,11 +325,14 @@ class _Walk:
             of_model = _MODEL_FAILED.search(step.status_message) is not None
             yield Failed(text=step.status_message, tool=None, of_model=of_model)
 
-    def _results(self, following: Span | None, told: set[int], tools: Sequence[Span]) -> tuple[str, ...]:
+    def _results(self, span: Span, following: Span | None, told: set[int], tools: Sequence[Span]) -> tuple[str, ...]:
         """The new messages of the next call that are not the model's own, else the outputs of the tools."""
         if following is not None:
-            fresh = self._messages(at for at in following.input_messages if at not in told)
-            said = tuple(m.content for m in fresh if m.content and m.role not in _OWN_ROLES)
+            fresh = [at for at in following.input_messages if at not in told]
+            before = len(span.input_messages)
+            if not fresh and following.input_messages[:before] == span.input_messages:
+                fresh = list(following.input_messages[before:])  # the same words once more are told all the same
+            said = tuple(m.content for m in self._messages(fresh) if m.content and m.role not in _OWN_ROLES)
             if said:
                 return said
         return tuple(tool.output for tool in tools if tool.output)

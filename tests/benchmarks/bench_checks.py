@@ -52,7 +52,7 @@ class Counts:
 
 @dataclass(frozen=True, kw_only=True)
 class Material:
-    """Everything compared: labels and the baseline's answers of each split, findings by check, and the time taken."""
+    """What is compared: labels by split, the baseline's answers, findings with their check; CPU seconds taken."""
 
     gold: Mapping[str, Pairs]
     baseline: Pairs
@@ -73,14 +73,14 @@ class Material:
 def gather(shared: Path) -> Material:
     """Read and judge the shared TRAIL traces."""
     trail = shared / "trail"
-    start = time.perf_counter()
+    start = time.process_time()
     traces = [trace for trace in read_traces(trail / "traces") if isinstance(trace, Trace)]
-    read = time.perf_counter()
+    read = time.process_time()
     findings = {
         trace.trace_id: tuple((f.check or "", (f.citations[0].span_id or "", f.category or "")) for f in find(trace))
         for trace in traces
     }
-    judged = time.perf_counter()
+    judged = time.process_time()
     return Material(
         gold={split: _gold(trail / "annotations" / split) for split in ("gaia", "swe_bench")},
         baseline=_replies(trail / "predictions" / "gemini-2.5-flash_GAIA"),
@@ -112,7 +112,7 @@ def main(shared: Path) -> None:
     material = gather(shared)
     gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
     gaia, swe = material.at_hand["gaia"], material.at_hand["swe_bench"]
-    print(f"{len(material.findings)} traces read in {material.read_s:.1f} s, judged in {material.judge_s:.1f} s")
+    print(f"{len(material.findings)} traces read in {material.read_s:.1f} s, judged in {material.judge_s:.1f} s (CPU)")
     print(f"\n{'':38}{'precision  recall  F1'}")
     for label, traces in (("GAIA", gaia), ("SWE-bench", swe), ("all", gaia | swe), *_split(gaia | swe)):
         _row(f"checks, {label}", gold, material.found, traces)

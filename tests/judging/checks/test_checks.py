@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, replace
 
 import pytest
@@ -105,6 +106,9 @@ CASES = (
     Case("repeated_call",  # the same call that brings the next page is no repetition
          run(visit(output="page 1"), visit(output="page 1"), answer("1")), ("tool1",),
          run(visit(output="page 1"), visit(output="page 2"), answer("1"))),
+    Case("repeated_call",  # the same code again
+         run(code("print(x)"), code("print(x)"), answer("1")), ("llm1",),
+         run(code("print(x)"), code("print(x)", back="43"), answer("1"))),
     Case("stubborn_retry",
          run(*(visit(f'{{"page": {n}}}', error="no page") for n in range(3)), answer("1")), ("tool2",),
          run(visit(error="no page"), visit('{"page": 1}', error="no page"), search("x"), visit(error="no page"))),
@@ -126,6 +130,11 @@ CASES = (
          run(plan("Search for it.", "Answer."), search("x", error="no result"),
              Said("The search failed, so I compute it instead.\n```py\nx = 1\n```"), answer("1")), ("llm2",),
          run(plan("Search for it.", "Answer."), search("x", error="no result"), search("y"), answer("1"))),
+    Case("plan_given_up",  # meeting what the failed call lacked is mending it
+         run(plan("Find the word.", "Answer."), search("x", error="no page is open"),
+             replace(visit(), text="I try a different approach and open another page."), answer("1")), ("llm2",),
+         run(plan("Find the word.", "Answer."), search("x", error="no page is open"),
+             replace(visit(), text="The search failed as no page is open: I open it."), search("x"), answer("1"))),
     Case("same_plan_again",
          run(plan("Search for it.", "Answer."), search("x", error="no result"), plan("Search for it.", "Answer."),
              answer("1")), ("llm2",),
@@ -156,6 +165,9 @@ CASES = (
     Case("empty_model_answer", run(Said(""), answer("1")), ("llm0",), run(search("x"), answer("1"))),
     Case("no_answer",  # the message to the user tells of the stop
          run(search("x"), STOPPED), ("tool1",), run(search("x"), TOLD)),
+    Case("out_of_steps",  # nothing says so, but the steps are counted
+         run(search("x"), search("y"), Said("I found nothing."), attributes={"smolagents.max_steps": 2}), ("llm2",),
+         run(search("x"), search("y"), answer("1"), attributes={"smolagents.max_steps": 2})),
     Case("out_of_steps", run(search("x"), STOPPED), ("tool1",), run(search("x"), TOLD)),
     Case("rate_limited",  # a model is limited too, and that is not told twice
          run(Said(None, model_error="litellm.RateLimitError: slow down"), answer("1")), ("llm0",),
@@ -246,6 +258,20 @@ def test_calls_without_the_model_are_judged_for_execution_and_the_outcome_only()
     assert scores == {"LC": None, "EE": 1, "PQ": None, "PA": None, "GF": 0, "TS": None, "TC": None}
 
 
+def test_record_without_words_is_not_judged_for_what_was_said_nor_for_a_missing_answer() -> None:
+    drafts = [
+        SpanDraft(span_id="m", kind="LLM", status="OK"),
+        SpanDraft(span_id="t", kind="TOOL", tool_name="search", tool_arguments="{}", output="x"),
+    ]
+    trace = assemble(drafts, trace_id="a", format="test", source=Source(file="t"))
+    assert {key for key, verdict in _verdicts(trace).items() if verdict.score is not None} == {"EE"}
+
+
+def test_code_in_tags_is_code() -> None:
+    tagged = "Thought: I use web_search.\n<code>\ntask = 1\n</code>"
+    assert _where("announced_call_missing", run(Said(tagged, back="1"), answer("1"))) == ("llm0",)
+
+
 def test_rate_limit_of_a_model_is_told_once() -> None:
     found = find(run(Said(None, model_error="litellm.RateLimitError: slow down"), answer("1")))
     assert [finding.check for finding in found if finding.citations[0].span_id == "llm0"] == ["rate_limited"]
@@ -327,6 +353,18 @@ def test_any_trace_is_judged_without_raising_and_cites_only_its_spans_verbatim(t
             assert {citation.span_id for citation in finding.citations} <= ids
             assert finding.impact in IMPACTS
             _assert_verbatim(trace, finding)
+
+
+@pytest.mark.parametrize(
+    "strange", ["\n", " ", "a", "[:", "- ", "```\n", "Error", "1. a\n", "<end", '"query": "', "tool ", "I will use "]
+)
+def test_strange_long_texts_cost_no_more_than_their_length(strange: str) -> None:
+    text = f"FINAL ANSWER: x{strange * 20_000}y"
+    searched = Said(text, ran=(Ran("web_search", text, text),), step_error=text)
+    turns = (Said(text, back=text, ask=text), searched, Said(text))
+    start = time.process_time()
+    judge_offline(run(*turns, system=text))
+    assert time.process_time() - start < 4  # measured: at most 1 s; a quadratic search takes minutes
 
 
 def _where(check: str, trace: Trace) -> tuple[str | None, ...]:
