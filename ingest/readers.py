@@ -18,18 +18,13 @@ from typing import IO, Protocol, cast
 
 import zstandard
 
-from ingest.formats import gaia2, maseval, otel_sdk, otlp, trail
+from ingest.bounded import MAX_BYTES, read_bounded, too_large
+from ingest.formats import gaia2, inspect_log, langfuse, maseval, mlflow, otel_sdk, otlp, phoenix, trail, trulens
 from ingest.head import Head, rejected
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
 
 HEAD_BYTES = (8_192, 65_536)
-MAX_BYTES = 2 * 1024**3
-"""A single input larger than this, unpacked, is refused: no trace is, and a zip bomb is."""
-MAX_RATIO = 400
-"""Unpacked to packed size; traces reach about 30, and repetitive ones 100."""
-RATIO_FREE_BYTES = 64 * 1024**2
-"""Below this unpacked size the ratio does not matter."""
 MAX_NESTING = 3
 """Archives in archives: so many levels are opened."""
 
@@ -61,7 +56,9 @@ class BundleFormat(Format, Protocol):
     def read_bundle(self, sources: tuple[Source, ...], beside: Sequence[str]) -> Iterator[Trace | Rejected]: ...
 
 
-READERS: tuple[Format, ...] = cast("tuple[Format, ...]", (trail, maseval, gaia2, otlp, otel_sdk))
+READERS: tuple[Format, ...] = cast(
+    "tuple[Format, ...]", (trail, maseval, gaia2, inspect_log, langfuse, mlflow, trulens, phoenix, otlp, otel_sdk)
+)
 """Every format, the more particular first."""
 
 
@@ -268,19 +265,13 @@ def _file(name: str) -> Entry:
                 raise IngestError("not a regular file", remedy="leave it out")
             size = os.path.getsize(name)
             if size > MAX_BYTES:
-                raise _too_large(size)
+                raise too_large(size)
             with open(name, "rb") as file:
                 return file.read()
         except OSError as error:
             raise IngestError(f"cannot be opened: {error.strerror}", remedy="check the file and its rights") from error
 
     return Entry(name, load)
-
-
-def _too_large(size: int) -> IngestError:
-    return IngestError(
-        f"larger than {MAX_BYTES / 1024**3:g} GiB unpacked ({size:,} bytes seen)", remedy="split it into smaller files"
-    )
 
 
 def _opener(data: bytes) -> Callable[[Entry, bytes], Iterator[Entry]] | None:
@@ -314,7 +305,7 @@ def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
 def _from_zip(data: bytes, member: zipfile.ZipInfo) -> bytes:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(member) as stream:
-            return _bounded(stream, member.compress_size)
+            return read_bounded(stream, member.compress_size)
     except RuntimeError as error:
         raise IngestError(f"cannot be unpacked: {error}", remedy="pack it without a password") from error
 
@@ -362,7 +353,7 @@ def _gzip(entry: Entry, data: bytes) -> Iterator[Entry]:
 
 def _from_gzip(data: bytes) -> bytes:
     with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        return _bounded(cast("IO[bytes]", stream), len(data))
+        return read_bounded(cast("IO[bytes]", stream), len(data))
 
 
 def _zstd(entry: Entry, data: bytes) -> Iterator[Entry]:
@@ -373,20 +364,4 @@ def _zstd(entry: Entry, data: bytes) -> Iterator[Entry]:
 def _from_zstd(data: bytes) -> bytes:
     decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
     with decompressor.stream_reader(io.BytesIO(data), read_across_frames=True) as stream:
-        return _bounded(cast("IO[bytes]", stream), len(data))
-
-
-def _bounded(stream: IO[bytes], packed: int) -> bytes:
-    """All bytes of a stream, refusing what grows beyond all reason whatever size the archive declares."""
-    parts, size = [], 0
-    while chunk := stream.read(1024**2):
-        parts.append(chunk)
-        size += len(chunk)
-        if size > MAX_BYTES:
-            raise _too_large(size)
-        if size > RATIO_FREE_BYTES and size > MAX_RATIO * max(packed, 1):
-            raise IngestError(
-                f"unpacks to more than {MAX_RATIO} times its size: looks like a zip bomb",
-                remedy="unpack it yourself if you trust it",
-            )
-    return b"".join(parts)
+        return read_bounded(cast("IO[bytes]", stream), len(data))

@@ -10,10 +10,12 @@ from ingest.conventions import (
     langgraph,
     langsmith,
     litellm,
+    mlflow,
     openai_agents,
     openinference,
     openllmetry,
     smolagents,
+    trulens,
 )
 from ingest.conventions.agents import name_agents
 from ingest.conventions.context import Context, SpanLog
@@ -32,7 +34,7 @@ class Convention(Protocol):
 
 CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
-    (openinference, genai, openllmetry, langsmith, litellm, openai_agents, langgraph, smolagents),
+    (openinference, genai, openllmetry, langsmith, litellm, openai_agents, mlflow, trulens, langgraph, smolagents),
 )
 """Asked in this order; a column that one has filled is not touched by the next."""
 

@@ -1,0 +1,60 @@
+"""What the readers of tools' exports share: spans whose messages are known already, made into a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ingest.conventions.agents import name_agents
+from ingest.conventions.context import SpanLog
+from ingest.messages import MessageTable
+from ingest.parse import json_text
+from ingest.trace import Json, LogRecord, Message, Source, SpanDraft, Trace
+from ingest.tree import assemble
+
+
+@dataclass(slots=True)
+class Shaped:
+    """A span with its messages, before the messages of the trace are numbered."""
+
+    draft: SpanDraft
+    inputs: list[Message] = field(default_factory=list)
+    outputs: list[Message] = field(default_factory=list)
+
+
+def shaped_trace(
+    shaped: Sequence[Shaped],
+    *,
+    trace_id: str,
+    format: str,
+    source: Source,
+    attributes: dict[str, Json] | None = None,
+    goal: str | None = None,
+    final_answer: str | None = None,
+    logs: Sequence[SpanLog] = (),
+    warnings: Sequence[str] = (),
+) -> Trace:
+    """The trace of these spans; messages are numbered in the order of time, and every log may hold the right answer."""
+    table = MessageTable()
+    for item in sorted(shaped, key=lambda item: (item.draft.start_time is None, item.draft.start_time or 0)):
+        item.draft.input_messages = [table.place(message) for message in item.inputs]
+        item.draft.output_messages = [table.place(message) for message in item.outputs]
+    drafts = [item.draft for item in shaped]
+    name_agents(drafts)
+    return assemble(
+        drafts,
+        trace_id=trace_id,
+        format=format,
+        source=source,
+        messages=table,
+        attributes=attributes,
+        goal=goal,
+        final_answer=final_answer,
+        logs=[LogRecord(span_id=log.span_id or None, body=log.as_json(), holds_gold=True) for log in logs],
+        warnings=warnings,
+    )
+
+
+def as_text(value: Json) -> str | None:
+    """Text as it is, anything else as JSON text, None as None."""
+    return value if value is None or isinstance(value, str) else json_text(value)

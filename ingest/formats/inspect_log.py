@@ -1,0 +1,356 @@
+"""Inspect (UK AISI): `.eval` files (a zip of JSON) and JSON logs; each sample is a trace, each event a span.
+
+Schema: `inspect_ai.log.EvalLog`. A sample's target, metadata, scores and all that its scorers do hold the right answer:
+they go to the logs. `attachment://` texts are put back where they are named.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from collections.abc import Iterator
+from typing import cast
+
+from ingest.bounded import read_bounded
+from ingest.conventions.context import SpanLog
+from ingest.conventions.said import Said, arguments_text, content_text, read_message
+from ingest.formats.exports import Shaped, as_text, shaped_trace
+from ingest.formats.rows import time_of
+from ingest.formats.spans import kept
+from ingest.head import Head, rejected
+from ingest.parse import parse_json
+from ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
+
+NAME = "inspect"
+READS_ARCHIVES = True
+
+_GOLD_KEYS = ("target", "scores", "score", "metadata")
+_SPAN_KINDS: dict[str, SpanKind] = {"agent": "AGENT"}
+_ATTACHMENT = "attachment://"
+
+
+def sniff(head: Head) -> bool:
+    """An `.eval` zip by the names in it, or a JSON log by `eval`, `plan` and `samples`."""
+    if head.data.startswith(b"PK"):
+        return b"_journal/start.json" in head.data or (b"header.json" in head.data and b"samples/" in head.data)
+    keys = head.keys
+    return {"version", "status", "eval"} <= keys and bool({"task", "run_id", "eval_id", "plan"} & keys)
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every sample of the log as a trace; a sample that cannot be read is rejected by name."""
+    header: dict[str, Json] = {}
+    count = 0
+    for place, item in _samples(source.data):
+        if isinstance(item, IngestError):
+            yield rejected(source.file, item)
+        elif place == "header":
+            header = item
+        else:
+            count += 1
+            try:
+                yield _trace(item, header, place, source)
+            except IngestError as error:
+                yield rejected(source.file, error)
+    if not count:
+        raise IngestError("an Inspect log without samples", remedy="use the full log, not only its header")
+
+
+def _samples(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]:
+    if data.startswith(b"PK"):
+        yield from _zipped(data)
+        return
+    value = parse_json(data)
+    if not isinstance(value, dict):
+        raise IngestError("looks like inspect but is no object", remedy="use the JSON log that Inspect writes")
+    samples = value.get("samples")
+    yield "header", {key: item for key, item in value.items() if key != "samples"}
+    for number, item in enumerate(samples if isinstance(samples, list) else []):
+        place = f"samples[{number}]"
+        yield place, item if isinstance(item, dict) else IngestError(f"{place} is no object", place=place)
+
+
+def _zipped(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]:
+    try:
+        archive = zipfile.ZipFile(io.BytesIO(data))
+    except zipfile.BadZipFile as error:
+        raise IngestError(f"damaged .eval file: {error}", remedy="copy it again") from error
+    with archive:
+        names = archive.namelist()
+        for name in ("_journal/start.json", "header.json"):
+            if name in names:
+                yield "header", _object(archive, name)
+        for name in sorted(names):
+            if name.startswith("samples/") and name.endswith(".json"):
+                try:
+                    yield name, _object(archive, name)
+                except IngestError as error:
+                    yield name, error
+
+
+def _object(archive: zipfile.ZipFile, name: str) -> dict[str, Json]:
+    try:
+        with archive.open(name) as stream:
+            value = parse_json(read_bounded(stream, archive.getinfo(name).compress_size))
+    except IngestError as error:
+        place = f"{name}, {error.place}" if error.place else name
+        raise IngestError(error.reason, place=place, remedy=error.remedy) from error
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
+        raise IngestError(f"cannot be unpacked: {error}", place=name, remedy="copy the file again") from error
+    if not isinstance(value, dict):
+        raise IngestError("is no object", place=name, remedy="copy the file again")
+    return value
+
+
+def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source: Source) -> Trace:
+    attachments = sample.get("attachments")
+    sample = {key: item for key, item in sample.items() if key != "attachments"}
+    warnings: list[str] = []
+    if isinstance(attachments, dict) and attachments:
+        _attach(cast("Json", sample), attachments, warnings)
+    evaluation = header.get("eval")
+    evaluation = evaluation if isinstance(evaluation, dict) else {}
+    run = as_text(evaluation.get("run_id") or evaluation.get("eval_id")) or "inspect"
+    trace_id = as_text(sample.get("uuid")) or f"{run}/{as_text(sample.get('id'))}/{as_text(sample.get('epoch'))}"
+    logs = [_log(key, sample[key], trace_id) for key in _GOLD_KEYS if sample.get(key)]
+    task = as_text(evaluation.get("task")) or "sample"
+    root = Shaped(SpanDraft(span_id=f"{trace_id}/sample", name=task, kind="CHAIN"))
+    shaped = [root, *_events(sample.get("events"), root.draft.span_id, logs, trace_id, warnings)]
+    if len(shaped) == 1:
+        shaped.extend(_from_messages(sample, root.draft.span_id))
+    _shape_root(root, sample, shaped)
+    taken = {"messages", "events", "input", "output", "error", "uuid", *_GOLD_KEYS}
+    return shaped_trace(
+        shaped,
+        trace_id=trace_id,
+        format=NAME,
+        source=Source(file=source.file, place=place, data=source.data),
+        attributes={
+            **{key: kept(item) for key, item in sample.items() if key not in taken and item not in (None, {}, [])},
+            "eval": kept(evaluation),
+        },
+        goal=_goal(sample.get("input")),
+        final_answer=root.draft.output,
+        logs=logs,
+        warnings=warnings,
+    )
+
+
+def _shape_root(root: Shaped, sample: dict[str, Json], shaped: list[Shaped]) -> None:
+    draft = root.draft
+    times = [time for item in shaped[1:] for time in (item.draft.start_time, item.draft.end_time) if time is not None]
+    draft.start_time, draft.end_time = (min(times), max(times)) if times else (None, None)
+    said = _messages(sample.get("input"))
+    if said is None:
+        draft.input = as_text(sample.get("input"))
+    else:
+        root.inputs = [item.message for item in said]
+    output = sample.get("output")
+    if isinstance(output, dict):
+        draft.output = as_text(output.get("completion")) or _completion(output)
+        draft.attributes["output"] = kept({key: item for key, item in output.items() if key not in ("completion",)})
+    held = {message for item in shaped for message in (*item.inputs, *item.outputs)}
+    listed = sample.get("messages")
+    missing = [one for one in (listed if isinstance(listed, list) else []) if not _is_said(one, held)]
+    if missing:
+        draft.attributes["messages"] = kept(missing)
+    error = sample.get("error")
+    if error is not None:
+        draft.status = "ERROR"
+        draft.status_message = as_text(error.get("message")) if isinstance(error, dict) else as_text(error)
+        draft.attributes["error"] = kept(error)
+
+
+def _is_said(value: Json, held: set[Message]) -> bool:
+    said = _message(value)
+    return said is not None and said.message in held
+
+
+def _events(value: Json, root: str, logs: list[SpanLog], trace_id: str, warnings: list[str]) -> list[Shaped]:
+    """Each event as a span (an end closes the span it names); scores go to the logs."""
+    shaped: list[Shaped] = []
+    open_spans: dict[str, SpanDraft] = {}
+    scoring: set[str] = set()
+    for number, event in enumerate(value if isinstance(value, list) else []):
+        if not isinstance(event, dict):
+            warnings.append(f"unreadable_span: events[{number}] is {event!r:.80}, not an object")
+            continue
+        name = as_text(event.get("event")) or "event"
+        if _is_scoring(event, name, scoring):
+            logs.append(_log(name, event, trace_id))
+            continue
+        ended = open_spans.get(as_text(event.get("id")) or "") if name == "span_end" else None
+        if ended is not None:
+            ended.end_time = time_of(event.get("timestamp"))
+            rest = {key: item for key, item in event.items() if key not in ("event", "id", "timestamp")}
+            ended.attributes["span_end"] = kept(rest)
+        else:
+            item = _event(event, name, root, number)
+            shaped.append(item)
+            if name == "span_begin":
+                open_spans[item.draft.span_id] = item.draft
+    present = {item.draft.span_id for item in shaped}
+    for item in shaped:
+        if item.draft.parent_span_id not in present:
+            if item.draft.parent_span_id not in (None, root):
+                item.draft.attributes["span_id"] = item.draft.parent_span_id
+            item.draft.parent_span_id = root
+    return shaped
+
+
+def _is_scoring(event: dict[str, Json], name: str, scoring: set[str]) -> bool:
+    """Whether an event belongs to a scorer, or shows the sample with its target; spans of scorers are remembered."""
+    own, above = as_text(event.get("id")) or "", as_text(event.get("parent_id")) or ""
+    if name == "span_begin" and (event.get("type") in ("scorer", "scorers") or above in scoring):
+        scoring.add(own)
+    within = own in scoring if name in ("span_begin", "span_end") else (as_text(event.get("span_id")) or "") in scoring
+    return within or name in ("score", "sample_init", "score_edit")
+
+
+def _event(event: dict[str, Json], name: str, root: str, number: int) -> Shaped:
+    begin = name == "span_begin"
+    span_id = as_text(event.get("id") if begin else event.get("uuid")) or f"event-{number}"
+    draft = SpanDraft(span_id=span_id, name=as_text(event.get("name")) or name, kind="EVENT")
+    draft.parent_span_id = as_text(event.get("parent_id") if begin else event.get("span_id")) or root
+    draft.start_time = time_of(event.get("timestamp"))
+    draft.end_time = time_of(event.get("completed")) or (None if begin else draft.start_time)
+    shaped = Shaped(draft)
+    left = dict(event)
+    for key in ("event", "uuid", "timestamp", "span_id", "parent_id", "name", *(("id",) if begin else ())):
+        left.pop(key, None)
+    if time_of(left.get("completed")) is not None:
+        del left["completed"]
+    if begin:
+        draft.kind = _SPAN_KINDS.get(as_text(event.get("type")) or "", "CHAIN")
+    elif name == "model":
+        _model(shaped, left)
+    elif name == "tool":
+        _tool(draft, left)
+    error = left.get("error")
+    if error is not None:
+        draft.status = "ERROR"
+        draft.status_message = as_text(error.get("message")) if isinstance(error, dict) else as_text(error)
+    draft.attributes = {"event": name, **{key: kept(item) for key, item in left.items() if item is not None}}
+    return shaped
+
+
+def _model(shaped: Shaped, left: dict[str, Json]) -> None:
+    draft = shaped.draft
+    draft.kind = "LLM"
+    model = left.pop("model", None)
+    draft.model = as_text(model)
+    draft.name = draft.model or "model"
+    said = _messages(left.get("input"))
+    if said is not None:
+        shaped.inputs = [item.message for item in said]
+        rests = [item.rest for item in said]
+        left["input"] = rests if any(rest is not None for rest in rests) else None
+    output = left.get("output")
+    if not isinstance(output, dict):
+        return
+    output = dict(output)
+    usage = output.get("usage")
+    if isinstance(usage, dict):
+        for column, key in (
+            ("prompt_tokens", "input_tokens"), ("completion_tokens", "output_tokens"), ("total_tokens", "total_tokens"),
+            ("reasoning_tokens", "reasoning_tokens"),
+        ):  # fmt: skip
+            count = usage.get(key)
+            setattr(draft, column, count if isinstance(count, int) and not isinstance(count, bool) else None)
+    choices = output.get("choices")
+    listed = choices if isinstance(choices, list) else []
+    read = [_message(c.get("message")) if isinstance(c, dict) else None for c in listed]
+    if read and all(item is not None for item in read):
+        shaped.outputs = [item.message for item in read if item is not None]
+        rests = [
+            {**{k: v for k, v in c.items() if k != "message"}, "message": item.rest if item is not None else None}
+            for c, item in zip(cast("list[dict[str, Json]]", choices), read, strict=True)
+        ]
+        output["choices"] = cast("Json", rests)
+        if output.get("completion") in [message.content for message in shaped.outputs]:
+            del output["completion"]
+    left["output"] = output
+
+
+def _tool(draft: SpanDraft, left: dict[str, Json]) -> None:
+    draft.kind = "TOOL"
+    draft.tool_name = as_text(left.pop("function", None))
+    draft.name = draft.tool_name or "tool"
+    draft.tool_call_id = as_text(left.pop("id", None))
+    draft.tool_arguments = arguments_text(left.pop("arguments", None))
+    draft.output = content_text(left.pop("result", None))
+
+
+def _from_messages(sample: dict[str, Json], root: str) -> list[Shaped]:
+    """A log written without events: each answer of the model is a call, with all that was said before it."""
+    said = _messages(sample.get("messages")) or []
+    shaped = []
+    for number, item in enumerate(said):
+        if item.message.role == "assistant":
+            draft = SpanDraft(span_id=f"message-{number}", parent_span_id=root, name="model", kind="LLM")
+            draft.warnings.append("no_events: this call is derived from the sample's messages; it has no time")
+            before = [one.message for one in said[:number]]
+            shaped.append(Shaped(draft, before, [item.message]))
+    return shaped
+
+
+def _messages(value: Json) -> list[Said] | None:
+    if not isinstance(value, list) or not value:
+        return None
+    said = [_message(item) for item in value]
+    return None if None in said else [item for item in said if item is not None]
+
+
+def _message(value: Json) -> Said | None:
+    """Inspect's ChatMessage: as OpenAI's, with tool calls as `{"id", "function": name, "arguments"}`."""
+    if not isinstance(value, dict):
+        return None
+    calls = value.get("tool_calls")
+    named = [isinstance(call, dict) and isinstance(call.get("function"), str) for call in calls or []]  # type: ignore[union-attr]
+    if isinstance(calls, list) and all(named):
+        plain: list[Json] = [
+            {"name": call["function"], **{k: v for k, v in call.items() if k != "function"}}
+            for call in calls
+            if isinstance(call, dict)
+        ]
+        value = {**value, "tool_calls": plain}
+    return read_message(value)
+
+
+def _completion(output: dict[str, Json]) -> str | None:
+    choices = output.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    said = _message(first.get("message")) if isinstance(first, dict) else None
+    return None if said is None else said.message.content
+
+
+def _goal(value: Json) -> str | None:
+    said = _messages(value)
+    if said is None:
+        return as_text(value)
+    return next((item.message.content for item in said if item.message.role == "user"), None)
+
+
+def _log(name: str, value: Json, trace_id: str) -> SpanLog:
+    return SpanLog(trace_id=trace_id, span_id="", event_name=name, time=None, body=kept(value), attributes={}, rest={})
+
+
+def _attach(value: Json, attachments: dict[str, Json], warnings: list[str]) -> None:
+    """Put each attached text back in place of its name, without recursion."""
+    stack: list[Json] = [value]
+    missing: set[str] = set()
+    while stack:
+        node = stack.pop()
+        if not isinstance(node, (dict, list)):
+            continue
+        for key, item in list(node.items()) if isinstance(node, dict) else list(enumerate(node)):
+            if isinstance(item, str) and item.startswith(_ATTACHMENT):
+                found = attachments.get(item.removeprefix(_ATTACHMENT))
+                if found is None:
+                    missing.add(item)
+                else:
+                    node[key] = found  # type: ignore[index]
+            elif isinstance(item, (dict, list)):
+                stack.append(item)
+    warnings.extend(f"missing_attachment: {name:.60}" for name in sorted(missing))

@@ -1,0 +1,157 @@
+"""MLflow: `trace.to_json()`, one trace, a list of them or one a line.
+
+Schema: `mlflow.entities.Trace.to_dict`, versions 2 (context), 3 (base64 ids) and 4 (hexadecimal ids). Assessments are
+other people's opinions and may hold the right answer: they go to the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+import orjson
+
+from ingest.conventions.context import SpanLog
+from ingest.formats.exports import as_text
+from ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
+from ingest.formats.rows import read_rows, time_of
+from ingest.formats.spans import kept, status_of
+from ingest.head import Head, rejected
+from ingest.parse import clean, inner_json
+from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+
+NAME = "mlflow"
+
+_TAKEN = frozenset({
+    "span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "events", "status",
+    "attributes", "context", "parent_id", "start_time", "end_time", "status_code", "status_message",
+})  # fmt: skip
+
+
+def sniff(head: Head) -> bool:
+    """`info` and `data` of a trace, with MLflow's own names in them."""
+    keys = head.keys
+    own = {"request_metadata", "trace_metadata", "execution_time_ms", "execution_duration", "execution_duration_ms"}
+    return {"info", "data"} <= keys and (bool(own & keys) or any(key.startswith("mlflow.") for key in keys))
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the file."""
+    for row in read_rows(source.data, lists=("traces",)):
+        try:
+            if row.error is not None:
+                raise row.error
+            yield _trace(row.values, row.place, source)
+        except IngestError as error:
+            yield rejected(source.file, error)
+
+
+def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
+    info, data = values.get("info"), values.get("data")
+    data = inner_json(data) if isinstance(data, str) else data
+    spans = data.get("spans") if isinstance(data, dict) else None
+    if not isinstance(info, dict) or not isinstance(spans, list):
+        raise IngestError("looks like mlflow but lacks info or data.spans", place=place, remedy="use trace.to_json()")
+    found = Found()
+    for number, item in enumerate(spans):
+        if isinstance(item, dict):
+            found.spans.append(("", _span(item, number)))
+        else:
+            found.warnings.append(f"unreadable_span: data.spans[{number}] is {item!r:.80}, not an object")
+    _name_in_hex([draft for _, draft in found.spans])
+    trace_id = as_text(info.get("trace_id") or info.get("request_id")) or "unnamed"
+    attributes = {key: kept(item) for key, item in info.items() if key not in ("trace_id", "assessments")}
+    if isinstance(data, dict):
+        attributes.update({f"data.{key}": kept(item) for key, item in data.items() if key != "spans"})
+    attributes.update({key: kept(item) for key, item in values.items() if key not in ("info", "data")})
+    return one_trace(
+        [draft for _, draft in found.spans],
+        _assessments(info.get("assessments"), trace_id),
+        trace_id=trace_id,
+        format=NAME,
+        source=source,
+        warnings=found.warnings,
+        attributes=attributes,
+    )
+
+
+def _span(value: dict[str, Json], number: int) -> SpanDraft:
+    context = value.get("context")
+    context = context if isinstance(context, dict) else {}
+    span_id = as_text(value.get("span_id") or context.get("span_id")) or f"unnamed-{number + 1}"
+    draft = SpanDraft(span_id=span_id, attributes=_attributes(value.get("attributes")))
+    draft.parent_span_id = parent_or_none(as_text(value.get("parent_span_id") or value.get("parent_id")))
+    draft.name = as_text(value.get("name")) or ""
+    for column, keys in (
+        ("start_time", ("start_time_unix_nano", "start_time")),
+        ("end_time", ("end_time_unix_nano", "end_time")),
+    ):
+        given = next((value[key] for key in keys if value.get(key) is not None), None)
+        moment = time_of(given)
+        setattr(draft, column, moment)
+        if given is not None and (moment is None or (isinstance(given, int) and given > 10**17 and given % 1000)):
+            draft.attributes[f"otel.{keys[0]}"] = kept(given)
+    status = value.get("status")
+    if isinstance(status, dict):
+        draft.status = status_of(draft, status.get("code"), "status.code")
+        draft.status_message = as_text(status.get("message")) or None
+    else:
+        draft.status = status_of(draft, value.get("status_code", status), "status_code")
+        draft.status_message = as_text(value.get("status_message")) or None
+    events = value.get("events")
+    draft.events = [_event(item) for item in (events if isinstance(events, list) else [])]
+    others = {key: item for key, item in {**context, **value}.items() if key not in _TAKEN}
+    rest = {key: kept(item) for key, item in others.items() if item not in (None, "")}
+    draft.attributes.update({f"otel.{key}": item for key, item in rest.items()})
+    return draft
+
+
+def _attributes(value: Json) -> dict[str, Json]:
+    """MLflow's attributes, each read from its JSON text; one that is no JSON stays the text it is."""
+    held: dict[str, Json] = {}
+    for key, item in (value if isinstance(value, dict) else {}).items():
+        opened: Json = item
+        if isinstance(item, str):
+            try:
+                opened = clean(cast("Json", orjson.loads(item)))[0]
+            except orjson.JSONDecodeError:
+                opened = item
+        held[key] = kept(opened)
+    return held
+
+
+def _event(value: Json) -> dict[str, Json]:
+    if not isinstance(value, dict):
+        return {"name": None, "time": None, "attributes": {"value": kept(value)}}
+    given = value.get("time_unix_nano", value.get("timestamp"))
+    event: dict[str, Json] = {"name": value.get("name"), "time": time_of(given)}
+    event["attributes"] = kept(value.get("attributes") or {})
+    for key, item in value.items():
+        exact = key in ("time_unix_nano", "timestamp") and event["time"] is not None
+        if key not in ("name", "attributes") and not exact:
+            event[key] = kept(item)
+    return event
+
+
+def _name_in_hex(drafts: list[SpanDraft]) -> None:
+    read = id_reader([one for draft in drafts for one in (draft.span_id, draft.parent_span_id or "")], 8)
+    for draft in drafts:
+        if read(draft.span_id) != draft.span_id.lower().removeprefix("0x"):
+            draft.attributes["otel.span_id"] = draft.span_id
+        draft.span_id = read(draft.span_id)
+        draft.parent_span_id = None if draft.parent_span_id is None else read(draft.parent_span_id)
+
+
+def _assessments(value: Json, trace_id: str) -> list[SpanLog]:
+    return [
+        SpanLog(
+            trace_id=trace_id,
+            span_id=(as_text(item.get("span_id")) or "") if isinstance(item, dict) else "",
+            event_name="assessment",
+            time=None,
+            body=kept(item),
+            attributes={},
+            rest={},
+        )
+        for item in (value if isinstance(value, list) else [])
+    ]

@@ -1,0 +1,160 @@
+"""Tables as rows of JSON values: parquet, CSV and JSON lines, for the exports that are tables."""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import math
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import NamedTuple, cast
+
+from ingest import times
+from ingest.head import Head
+from ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
+from ingest.trace import IngestError, Json
+
+_LONGEST_LITERAL = 200_000
+csv.field_size_limit(2**31 - 1)
+
+
+class Row(NamedTuple):
+    """One row, its place in the file, and why it could not be read (then `values` is empty)."""
+
+    place: str
+    values: dict[str, Json]
+    error: IngestError | None = None
+
+
+def columns_of(head: Head) -> frozenset[str]:
+    """The column names of a table: parquet (whole files only), or the first line of a CSV; else nothing."""
+    if head.start.startswith(b"PAR1"):
+        return _parquet_columns(head.data) if head.whole else frozenset()
+    if head.start[:1] in (b"{", b"["):
+        return frozenset()
+    line = head.start.split(b"\n", 1)[0].decode("utf-8", "replace")
+    try:
+        return frozenset(next(csv.reader([line]), []))
+    except csv.Error:
+        return frozenset()
+
+
+def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Row]:
+    """Each row of parquet, CSV, JSON lines, a JSON list, or a JSON object that holds the list under one of `lists`.
+
+    Empty cells and NaN are left out: they mean that the source has no value there.
+    """
+    if data.startswith(b"PAR1"):
+        yield from _parquet(data)
+        return
+    text, _ = to_utf8(data)
+    if text.lstrip()[:1] in (b"{", b"["):
+        yield from _json(data, lists)
+    else:
+        yield from _csv(text)
+
+
+def _parquet_columns(data: bytes) -> frozenset[str]:
+    import pyarrow.parquet as pq  # pyarrow takes a second to import and few files are parquet
+
+    try:
+        return frozenset(pq.read_schema(io.BytesIO(data)).names)
+    except (OSError, ValueError):
+        return frozenset()
+
+
+def _parquet(data: bytes) -> Iterator[Row]:
+    import pyarrow.parquet as pq
+
+    try:
+        number = 0
+        for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(batch_size=256):
+            for values in batch.to_pylist():
+                yield Row(f"row {number}", _present(values))
+                number += 1
+    except (OSError, ValueError) as error:
+        raise IngestError(f"damaged parquet file: {error}", remedy="export it again") from error
+
+
+def _csv(text: bytes) -> Iterator[Row]:
+    lines = io.StringIO(clean_text(text.decode("utf-8", "surrogateescape")), newline="")
+    reader = csv.reader(lines)
+    try:
+        names = next(reader, [])
+        for number, cells in enumerate(reader, start=2):
+            if len(cells) != len(names):
+                error = IngestError(
+                    f"{len(cells)} cells, the header names {len(names)}",
+                    place=f"row {number}",
+                    remedy="export it again",
+                )
+                yield Row(f"row {number}", {}, error)
+                continue
+            yield Row(f"row {number}", {name: cell for name, cell in zip(names, cells, strict=True) if cell != ""})
+    except csv.Error as error:
+        raise IngestError(f"not CSV: {error}", remedy="export it again") from error
+
+
+def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
+    for document in parse_documents(data):
+        if document.error is not None:
+            yield Row(document.place, {}, document.error)
+            continue
+        value = document.value
+        if isinstance(value, dict):
+            held = next((value[name] for name in lists if isinstance(value.get(name), list)), None)
+            value = [value] if held is None else held
+        for number, item in enumerate(value if isinstance(value, list) else [value]):
+            place = document.place if isinstance(document.value, dict) and item is document.value else f"row {number}"
+            if isinstance(item, dict):
+                yield Row(place or f"row {number}", _present(item))
+            else:
+                yield Row(place, {}, IngestError(f"{item!r:.60} is no row", place=place, remedy="export it again"))
+
+
+def _present(values: Mapping[str, object]) -> dict[str, Json]:
+    return {key: plain(item) for key, item in values.items() if not _is_missing(item)}
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def plain(value: object) -> Json:
+    """A cell as JSON: times as ISO text, bytes and strings cleaned, lists and objects throughout; nulls left out."""
+    if isinstance(value, str):
+        return clean_text(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, bytes):
+        return clean_text(value.decode("utf-8", "surrogateescape"))
+    if isinstance(value, dict):
+        # pandas writes one struct for all rows: keys that this row has not are null
+        return {clean_text(str(key)): plain(item) for key, item in value.items() if not _is_missing(item)}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return cast("Json", value) if isinstance(value, (bool, int, float)) else str(value)
+
+
+def opened(value: Json) -> Json:
+    """A cell that holds a list or an object as JSON text or, in CSV files of pandas, as a Python literal."""
+    if not isinstance(value, str) or value[:1] not in ("{", "["):
+        return value
+    held = inner_json(value)
+    if held is not None:
+        return held
+    if len(value) > _LONGEST_LITERAL:
+        return value
+    try:
+        literal = ast.literal_eval(value)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return value
+    return clean(plain(literal))[0] if isinstance(literal, (dict, list)) else value
+
+
+def time_of(value: Json) -> int | None:
+    """Microseconds of a cell: ISO text as pandas writes it, or a Unix number."""
+    return times.from_any(value)
