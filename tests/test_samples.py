@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ingest.readers import read_traces
-from ingest.trace import Trace
+from ingest.trace import Rejected, Trace
 from judging.reading import message_text, read
 from judging.records import DIMENSIONS
 
@@ -23,6 +23,8 @@ FILES = sorted(
     for path in SAMPLES.rglob("*")
     if path.is_file() and path.relative_to(SAMPLES).parts[0] != "predictions" and ".logs." not in path.name
 )
+RUNS_WITHOUT_TRACE = {"harbour_desk.json": ["[1]"]}
+"""The second report of MASEval is of a task that could not be set up."""
 TRAIL = sorted((SAMPLES / "trail").glob("*.json"))
 OWN_LABELS = sorted(LABELS.glob("*.json"))
 MACHINE = re.compile(rb"/(?:work|root|home|Users|tmp|usr|opt)/|[\w.+-]+@(?!example\.(?:com|org))[\w-]+\.[a-z]{2,}")
@@ -30,10 +32,9 @@ MACHINE = re.compile(rb"/(?:work|root|home|Users|tmp|usr|opt)/|[\w.+-]+@(?!examp
 
 def traces_of(path: Path) -> list[Trace]:
     found = list(read_traces(path))
-    assert found, f"{path.name} holds no trace"
-    for trace in found:
-        assert isinstance(trace, Trace), trace
-    return [trace for trace in found if isinstance(trace, Trace)]
+    rejected = [result.place for result in found if isinstance(result, Rejected)]
+    assert rejected == RUNS_WITHOUT_TRACE.get(path.name, []), found
+    return [result for result in found if isinstance(result, Trace)]
 
 
 @pytest.fixture(scope="module")
@@ -43,13 +44,15 @@ def trail() -> Mapping[str, Trace]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SAMPLES).as_posix())
 def test_a_sample_is_read_whole(path: Path) -> None:
-    for trace in traces_of(path):
+    found = traces_of(path)
+    assert found
+    for trace in found:
         assert trace.spans
         assert trace.format == path.relative_to(SAMPLES).parts[0]
 
 
 def test_log_records_beside_spans_give_the_model_calls_their_messages() -> None:
-    (trace,) = traces_of(SAMPLES / "otlp" / "genai")
+    (trace,) = traces_of(SAMPLES / "otel_sdk" / "genai")
     calls = [span for span in trace.spans if span.kind == "LLM"]
     assert [[trace.messages[place].role for place in span.input_messages] for span in calls] == [
         ["system", "user"],

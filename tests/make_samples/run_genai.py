@@ -1,4 +1,4 @@
-"""Makes data/samples/otlp/genai: the OpenAI client under OpenTelemetry's GenAI conventions, against a stub on loopback.
+"""Makes data/samples/otel_sdk/genai: the OpenAI client under the GenAI conventions, against a stub on loopback.
 
 The text of the messages is in the log records beside the spans, as these conventions have it by default.
 """
@@ -20,7 +20,7 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import InMemoryLogRecordExporter, SimpleLogRecordProcessor
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from otlp_form import compact, otlp_json
+from otlp_form import sdk_lines
 from paths import SAMPLES, write
 from recording import StartOrder, fixed
 
@@ -132,9 +132,9 @@ def main() -> None:
     recorded, logs = record()
     spans = [_without_port(span) for span in fixed(recorded, seed="genai", start_us=START_US)]
     place = {f"0x{old.context.span_id:016x}": new for old, new in zip(recorded, spans, strict=True)}
-    write(SAMPLES / "otlp" / "genai" / "tickets.otlp.json", compact(otlp_json(spans)) + "\n")
+    write(SAMPLES / "otel_sdk" / "genai" / "tickets.spans.jsonl", sdk_lines(spans))
     lines = "".join(json.dumps(_fixed_log(log, place), ensure_ascii=False) + "\n" for log in logs)
-    write(SAMPLES / "otlp" / "genai" / "tickets.logs.jsonl", lines)
+    write(SAMPLES / "otel_sdk" / "genai" / "tickets.logs.jsonl", lines)
 
 
 def _without_port(span: ReadableSpan) -> ReadableSpan:
