@@ -264,6 +264,38 @@ cell = Table(
     Index("ix_cell_run_key_state", "run_key", "state"),
 )
 
+reply = Table(
+    "reply",
+    metadata,
+    _key("reply_key"),
+    Column("cell_key", ForeignKey("cell.cell_key"), nullable=False, index=True),
+    Column("request_hash", Text, nullable=False, comment="of model, parameters, prompt, form and turns"),
+    Column("repeat", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False, comment="what came back, UTF-8, zstd"),
+    Column("refusal", Text),
+    Column("finish_reason", Text),
+    Column("prompt_tokens", BigInteger),
+    Column("completion_tokens", BigInteger),
+    Column("cached_tokens", BigInteger),
+    Column("cache_write_tokens", BigInteger),
+    Column("cost_usd", Float),
+    Column("latency_s", Float),
+    Column("attempts", Integer, nullable=False),
+    Column("void", Boolean, nullable=False, comment="its cell was wanted again: never replayed"),
+    _when(),
+    Index("ix_reply_request_hash_repeat", "request_hash", "repeat"),
+)
+
+batch = Table(
+    "batch",
+    metadata,
+    Column("batch_id", Text, primary_key=True, comment="the provider's"),
+    Column("run_key", ForeignKey("run.run_key"), nullable=False, index=True),
+    Column("model", Text, nullable=False),
+    Column("collected_at", BigInteger, comment="empty while its replies are not stored"),
+    _when(),
+)
+
 finding = Table(
     "finding",
     metadata,

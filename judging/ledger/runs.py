@@ -1,0 +1,467 @@
+"""Judge runs in the ledger: planning a grid, claiming its cells by lease, keeping replies, finishing, watching."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import socket
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+from sqlalchemy import ColumnElement, Connection, Engine, and_, func, insert, or_, select, update
+
+from ingest.store import load, reading, writing
+from ingest.store.texts import compress, decompress
+from ingest.trace import Json, Trace
+from judging.ledger import tables
+from judging.ledger.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, finish_cell, now
+from judging.model import ModelReply
+from judging.prompt import prompts_version
+from judging.records import CELL_STATES, Failure, Verdict
+from judging.rubric import AgentDescription, Rubric
+from judging.run import HEARTBEAT_S, LEASE_S, Cell, RunSpec, RunStatus, StoredReply
+
+_cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
+OPEN_STATES = ("pending", "running", "replied")
+FAILED_STATES = ("unparsable", "too_long", "refused", "error")
+_MICRO = 1_000_000
+
+
+def judge_version(rubric: Rubric, model: str, spec: RunSpec, agents: Mapping[str, AgentDescription]) -> JudgeVersion:
+    """The version of a judge in a run: everything that could change what it says."""
+    return JudgeVersion(
+        judge=rubric.key,
+        model=model,
+        rubric_version=f"{rubric.version}-{prompts_version()[:8]}",
+        mode=spec.mode,
+        rubric=rubric.model_dump(mode="json", by_alias=True),
+        prompt_order=spec.order,
+        agent_text=_agent_text(spec, agents),
+        parameters=dict(spec.parameters),
+    )
+
+
+def plan_run(
+    engine: Engine,
+    spec: RunSpec,
+    traces: Sequence[str],
+    *,
+    rubrics: Mapping[str, Rubric],
+    agents: Mapping[str, AgentDescription],
+    name: str = "",
+    author: str = "command",
+) -> int:
+    """Put a run and all its cells into the ledger, queued; returns its key."""
+    versions = {
+        (judge, model): judge_version(rubrics[judge], model, spec, agents)
+        for judge in spec.judges
+        for model in spec.models
+    }
+    title = name or f"{', '.join(spec.judges)} by {', '.join(spec.models)}"
+    with writing(engine) as connection:
+        key = add_run(connection, name=title, spec=spec.to_json(), author=author, budget_usd=spec.budget_usd)
+        for version in versions.values():
+            ensure_judge_version(connection, version)
+        add_cells(
+            connection,
+            key,
+            [
+                (versions[judge, model].version, judge, trace_id, repeat)
+                for trace_id in traces
+                for model in spec.models
+                for repeat in range(spec.repeats)
+                for judge in spec.judges
+            ],
+        )
+    return key
+
+
+def run_spec(engine: Engine, run_key: int) -> RunSpec:
+    """What a run is to do. Raises KeyError without such a run."""
+    with reading(engine) as connection:
+        text = connection.scalar(select(_run.c.spec).where(_run.c.run_key == run_key))
+    if text is None:
+        raise KeyError(f"no run {run_key}")
+    return RunSpec.from_json(orjson.loads(text))
+
+
+def last_run_of(engine: Engine, spec: RunSpec) -> int | None:
+    """The newest run with the same judges, models, mode, order, agent and parameters; None without one."""
+    wanted = _kind(spec)
+    with reading(engine) as connection:
+        rows = connection.execute(select(_run.c.run_key, _run.c.spec).order_by(_run.c.run_key.desc())).all()
+    for key, text in rows:
+        content = orjson.loads(text)
+        if content.get("mode") == "checks" or "models" not in content:
+            continue
+        if _kind(RunSpec.from_json(content)) == wanted:
+            return int(key)
+    return None
+
+
+def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAILED_STATES) -> int:
+    """Make failed cells wait again, their replies never to be replayed; returns how many."""
+    failed = and_(_cell.c.run_key == run_key, _cell.c.state.in_(states))
+    with writing(engine) as connection:
+        keys = list(connection.scalars(select(_cell.c.cell_key).where(failed)))
+        for some in _chunks(keys):
+            connection.execute(update(_reply).where(_reply.c.cell_key.in_(some)).values(void=True))
+            connection.execute(
+                update(_cell)
+                .where(_cell.c.cell_key.in_(some))
+                .values(state="pending", worker=None, claimed_at=None, finished_at=None)
+            )
+        if keys:
+            connection.execute(
+                update(_run).where(_run.c.run_key == run_key).values(status="queued", message="", ended_at=None)
+            )
+    return len(keys)
+
+
+def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
+    """A person pauses, cancels or queues a run again; the worker learns of it within seconds."""
+    with writing(engine) as connection:
+        connection.execute(update(_run).where(_run.c.run_key == run_key).values(status=status))
+
+
+def next_run(engine: Engine) -> int | None:
+    """The oldest run that is queued, or running with cells that a worker could take; None when no run waits."""
+    with reading(engine) as connection:
+        rows = connection.execute(
+            select(_run.c.run_key).where(_run.c.status.in_(("queued", "running"))).order_by(_run.c.run_key)
+        )
+        for (key,) in rows.all():
+            if connection.scalar(select(_cell.c.cell_key).where(_claimable(connection, key)).limit(1)) is not None:
+                return int(key)
+    return None
+
+
+def watch(engine: Engine, run_key: int) -> dict[str, Json]:
+    """How a run stands: status, message, counts by state, scores by judge, cost, tokens, whether a worker lives."""
+    with reading(engine) as connection:
+        row = connection.execute(select(_run).where(_run.c.run_key == run_key)).one_or_none()
+        if row is None:
+            raise KeyError(f"no run {run_key}")
+        of_run = _cell.c.run_key == run_key
+        states = connection.execute(select(_cell.c.state, func.count()).where(of_run).group_by(_cell.c.state))
+        scores = connection.execute(
+            select(_cell.c.judge, _cell.c.score, func.count())
+            .where(of_run, _cell.c.state == "scored")
+            .group_by(_cell.c.judge, _cell.c.score)
+        )
+        paid = connection.execute(
+            select(
+                func.count(),
+                func.sum(_reply.c.cost_usd),
+                func.sum(_reply.c.prompt_tokens),
+                func.sum(_reply.c.cached_tokens),
+                func.sum(_reply.c.completion_tokens),
+            )
+            .select_from(_reply)
+            .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
+            .where(of_run)
+        ).one()
+        by_judge: dict[str, Json] = {}
+        for judge, score, count in scores:
+            per_score = by_judge.setdefault(judge, {})
+            assert isinstance(per_score, dict)
+            per_score[str(score)] = count
+        alive = row.heartbeat_at is not None and now() - row.heartbeat_at < LEASE_S * _MICRO
+        return {
+            "run": run_key,
+            "name": row.name,
+            "status": row.status,
+            "message": row.message,
+            "spec": orjson.loads(row.spec),
+            "states": {str(state): int(count) for state, count in states},
+            "scores": by_judge,
+            "replies": paid[0],
+            "cost_usd": paid[1],
+            "prompt_tokens": paid[2],
+            "cached_tokens": paid[3],
+            "completion_tokens": paid[4],
+            "worker_alive": bool(alive and row.status == "running" and not worker_is_dead(row.worker or "")),
+        }
+
+
+class SqlRunStore:
+    """The `judging.run.RunStore` of one run for one worker. Cells are held by lease: a dead worker's come back."""
+
+    def __init__(self, engine: Engine, run_key: int, *, worker: str | None = None, lease_s: float = LEASE_S) -> None:
+        self.engine, self.run_key = engine, run_key
+        self.worker = worker or worker_name()
+        self.lease_s = max(lease_s, 3 * HEARTBEAT_S)
+
+    def claim(self) -> Sequence[Cell]:
+        """All waiting cells of the first trace and model that has any."""
+        with writing(self.engine) as connection:
+            free = _claimable(connection, self.run_key, self.lease_s)
+            first = connection.execute(
+                select(_cell.c.trace_id, self._versions.c.model)
+                .join(self._versions, self._versions.c.judge_version == _cell.c.judge_version)
+                .where(free)
+                .order_by(_cell.c.cell_key)
+                .limit(1)
+            ).one_or_none()
+            if first is None:
+                return []
+            rows = connection.execute(
+                self._cells()
+                .where(free, _cell.c.trace_id == first.trace_id, self._versions.c.model == first.model)
+                .order_by(_cell.c.cell_key)
+            ).all()
+            cells = [Cell(*row) for row in rows]
+            for some in _chunks([cell.key for cell in cells]):
+                connection.execute(
+                    update(_cell)
+                    .where(_cell.c.cell_key.in_(some))
+                    .values(state="running", worker=self.worker, claimed_at=now())
+                )
+        return cells
+
+    def cell(self, key: int) -> Cell:
+        with reading(self.engine) as connection:
+            return Cell(*connection.execute(self._cells().where(_cell.c.cell_key == key)).one())
+
+    def unfinished(self) -> int:
+        with reading(self.engine) as connection:
+            count = connection.scalar(
+                select(func.count()).where(_cell.c.run_key == self.run_key, _cell.c.state.in_(OPEN_STATES))
+            )
+        return int(count or 0)
+
+    def release(self, keys: Sequence[int]) -> None:
+        with writing(self.engine) as connection:
+            for some in _chunks(keys):
+                connection.execute(
+                    update(_cell)
+                    .where(
+                        _cell.c.cell_key.in_(some),
+                        _cell.c.worker == self.worker,
+                        _cell.c.state.in_(("running", "replied")),
+                    )
+                    .values(state="pending", worker=None, claimed_at=None)
+                )
+
+    def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
+        same = and_(_reply.c.request_hash == request_hash, _reply.c.void.is_(False))
+        own = _reply.c.cell_key == cell.key
+        judged = and_(_reply.c.repeat == cell.repeat, _cell.c.state.in_(("scored", "not_applicable")))
+        query = (
+            select(_reply)
+            .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
+            .where(same, or_(own, judged) if from_others else own)
+            .order_by((_reply.c.cell_key != cell.key), _reply.c.reply_key)
+            .limit(1)
+        )
+        with reading(self.engine) as connection:
+            row = connection.execute(query).one_or_none()
+        return None if row is None else StoredReply(_to_reply(row), row.cell_key == cell.key)
+
+    def keep_reply(self, cell: Cell, request_hash: str, reply: ModelReply) -> None:
+        with writing(self.engine) as connection:
+            connection.execute(
+                insert(_reply).values(
+                    cell_key=cell.key,
+                    request_hash=request_hash,
+                    repeat=cell.repeat,
+                    body=compress(reply.text.encode("utf-8", "surrogatepass"), level=3),
+                    refusal=reply.refusal,
+                    finish_reason=reply.finish_reason,
+                    prompt_tokens=reply.prompt_tokens,
+                    completion_tokens=reply.completion_tokens,
+                    cached_tokens=reply.cached_tokens,
+                    cache_write_tokens=reply.cache_write_tokens,
+                    cost_usd=reply.cost_usd,
+                    latency_s=reply.latency_s,
+                    attempts=reply.attempts,
+                    void=False,
+                    created_at=now(),
+                )
+            )
+            connection.execute(
+                update(_cell)
+                .where(_cell.c.cell_key == cell.key, _cell.c.state == "running", _cell.c.worker == self.worker)
+                .values(state="replied")
+            )
+
+    def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
+        with writing(self.engine) as connection:
+            held = connection.scalar(
+                select(_cell.c.cell_key).where(
+                    _cell.c.cell_key == cell.key,
+                    _cell.c.worker == self.worker,
+                    _cell.c.state.in_(("running", "replied")),
+                )
+            )
+            if held is None:
+                return False
+            finish_cell(connection, cell.key, outcome)
+        return True
+
+    def spent_usd(self) -> float:
+        with reading(self.engine) as connection:
+            spent = connection.scalar(
+                select(func.sum(_reply.c.cost_usd))
+                .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
+                .where(_cell.c.run_key == self.run_key)
+            )
+        return float(spent or 0.0)
+
+    def states(self) -> Mapping[str, int]:
+        with reading(self.engine) as connection:
+            rows = connection.execute(
+                select(_cell.c.state, func.count()).where(_cell.c.run_key == self.run_key).group_by(_cell.c.state)
+            ).all()
+        counts: Counter[str] = Counter()
+        for state, count in rows:
+            counts[state if state in CELL_STATES else "pending"] += count
+        return counts
+
+    def heartbeat(self) -> RunStatus:
+        with writing(self.engine) as connection:
+            at = now()
+            connection.execute(
+                update(_cell)
+                .where(
+                    _cell.c.run_key == self.run_key,
+                    _cell.c.worker == self.worker,
+                    _cell.c.state.in_(("running", "replied")),
+                )
+                .values(claimed_at=at)
+            )
+            connection.execute(
+                update(_run).where(_run.c.run_key == self.run_key).values(worker=self.worker, heartbeat_at=at)
+            )
+            status: RunStatus = connection.execute(
+                select(_run.c.status).where(_run.c.run_key == self.run_key)
+            ).scalar_one()
+        return status
+
+    def set_status(self, status: RunStatus, message: str = "") -> None:
+        ended = now() if status in {"done", "cancelled"} else None
+        with writing(self.engine) as connection:
+            connection.execute(
+                update(_run)
+                .where(_run.c.run_key == self.run_key)
+                .values(status=status, message=message, ended_at=ended, worker=self.worker, heartbeat_at=now())
+            )
+
+    def trace(self, trace_id: str) -> Trace:
+        with reading(self.engine) as connection:
+            return load(connection, trace_id, with_logs=False)
+
+    def open_batches(self) -> Sequence[tuple[str, str]]:
+        with reading(self.engine) as connection:
+            rows = connection.execute(
+                select(_batch.c.model, _batch.c.batch_id).where(
+                    _batch.c.run_key == self.run_key, _batch.c.collected_at.is_(None)
+                )
+            )
+            return [(str(model), str(batch_id)) for model, batch_id in rows]
+
+    def note_batch(self, model: str, batch_id: str) -> None:
+        with writing(self.engine) as connection:
+            connection.execute(
+                insert(_batch).values(batch_id=batch_id, run_key=self.run_key, model=model, created_at=now())
+            )
+
+    def close_batch(self, batch_id: str) -> None:
+        with writing(self.engine) as connection:
+            connection.execute(update(_batch).where(_batch.c.batch_id == batch_id).values(collected_at=now()))
+
+    @cached_property
+    def _versions(self) -> Any:
+        return tables.judge_version
+
+    def _cells(self) -> Any:
+        return select(_cell.c.cell_key, _cell.c.judge, self._versions.c.model, _cell.c.trace_id, _cell.c.repeat).join(
+            self._versions, self._versions.c.judge_version == _cell.c.judge_version
+        )
+
+
+def worker_name() -> str:
+    """This process, told from all others: a digest of the host's name, the process id, the process's start."""
+    pid = os.getpid()
+    return f"{_host()}:{pid}:{_started(pid)}"
+
+
+def worker_is_dead(worker: str) -> bool:
+    """Whether a worker of this very host is known to be gone; of other hosts only the lease tells."""
+    host, _, rest = worker.partition(":")
+    pid, _, started = rest.partition(":")
+    if host != _host() or not pid.isdigit():
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return started != _started(int(pid))
+
+
+def _claimable(connection: Connection, run_key: int, lease_s: float = LEASE_S) -> ColumnElement[bool]:
+    """Which cells wait: never claimed, or held by a worker whose lease is over or that is dead."""
+    held = and_(_cell.c.run_key == run_key, _cell.c.state.in_(("running", "replied")))
+    workers = connection.scalars(select(_cell.c.worker).where(held).distinct()).all()
+    dead = [worker for worker in workers if worker is not None and worker_is_dead(worker)]
+    lost: list[ColumnElement[bool]] = [_cell.c.claimed_at < now() - int(lease_s * _MICRO), _cell.c.worker.is_(None)]
+    if dead:
+        lost.append(_cell.c.worker.in_(dead))
+    return and_(_cell.c.run_key == run_key, or_(_cell.c.state == "pending", and_(held, or_(*lost))))
+
+
+def _agent_text(spec: RunSpec, agents: Mapping[str, AgentDescription]) -> str:
+    if spec.agent == "none":
+        return ""
+    if spec.agent != "auto":
+        return agents[spec.agent].text
+    return "chosen by the trace: " + ", ".join(f"{name} {agent.version}" for name, agent in sorted(agents.items()))
+
+
+def _kind(spec: RunSpec) -> list[object]:
+    return [
+        sorted(spec.judges),
+        sorted(spec.models),
+        spec.mode,
+        spec.order,
+        spec.agent,
+        dict(spec.parameters),
+        spec.repeats,
+    ]
+
+
+def _to_reply(row: Any) -> ModelReply:
+    return ModelReply(
+        text=decompress(row.body).decode("utf-8", "surrogatepass"),
+        finish_reason=row.finish_reason,
+        refusal=row.refusal,
+        prompt_tokens=row.prompt_tokens,
+        completion_tokens=row.completion_tokens,
+        cached_tokens=row.cached_tokens,
+        cache_write_tokens=row.cache_write_tokens,
+        cost_usd=row.cost_usd,
+        latency_s=row.latency_s,
+        attempts=row.attempts,
+    )
+
+
+def _chunks(keys: Sequence[int], size: int = 500) -> Iterable[Sequence[int]]:
+    return (keys[at : at + size] for at in range(0, len(keys), size))
+
+
+def _host() -> str:
+    return hashlib.sha256(socket.gethostname().encode()).hexdigest()[:12]
+
+
+def _started(pid: int) -> str:
+    """When a process started, as the system counts it; empty where it does not tell (then only the id counts)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return ""

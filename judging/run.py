@@ -1,0 +1,827 @@
+"""The grid judges x traces x repeats: claims cells, calls models at the right pace, keeps every paid reply.
+
+The runner knows no database: it works on a `RunStore` (`judging/ledger/runs.py` is the real one). A reply is
+stored the moment it arrives, before it is read; a cell ends in exactly one state; a killed run goes on where it
+stopped, and what was answered before is replayed from the store, never asked for again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import time
+from collections import Counter, deque
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+
+import orjson
+
+from ingest.trace import Json, Trace
+from judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
+from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
+from judging.prompt import Order, build_prompt
+from judging.reading import Reading, read
+from judging.records import Call, Failure, Verdict
+from judging.rubric import AgentDescription, Rubric, agent_for
+
+T = TypeVar("T")
+Mode = Literal["trace", "span", "jury"]
+RunStatus = Literal["queued", "running", "paused", "cancelled", "done"]
+
+ANSWER_TOKENS = 4_000  # kept for an answer where max_tokens is not set: for context, pace and budget
+LEASE_S = 60.0
+HEARTBEAT_S = 2.0
+LONGEST_WAIT_S = 600.0  # a provider that asks for more stops the run
+_BATCH_CELLS = 400
+
+
+class StopRunError(Exception):
+    """No further call makes sense (authentication, budget); cells not yet judged wait for the next start."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """What a run is to do; stored with it as JSON. Parameters are sent only when set.
+
+    `agent` names the description given to the judges: `auto` (chosen by the trace), `none`, or a name.
+    `attempts` are calls tried for one reply; `give_up_after` cells in a row that end as errors stop the run.
+    """
+
+    judges: tuple[str, ...]
+    models: tuple[str, ...]
+    repeats: int = 1
+    mode: Mode = "trace"
+    order: Order = "cache"
+    agent: str = "auto"
+    parameters: Mapping[str, Json] = field(default_factory=dict)
+    api_base: str | None = None
+    timeout_s: float = 600.0
+    concurrency: int = 8
+    rpm: int | None = None
+    tpm: int | None = None
+    budget_usd: float | None = None
+    batch: bool = False
+    use_cache: bool = True
+    repairs: bool = True
+    attempts: int = 6
+    backoff_s: float = 1.0
+    give_up_after: int = 20
+
+    def __post_init__(self) -> None:
+        if not self.judges or not self.models:
+            raise ValueError("a run needs at least one judge and one model")
+        if self.mode == "jury" and len(set(self.models)) < 2:
+            raise ValueError("a jury needs two models or more")
+        if self.mode != "jury" and len(self.models) > 1:
+            raise ValueError("several models judge together in mode 'jury' only")
+        for name in ("repeats", "concurrency", "attempts", "rpm", "tpm", "give_up_after"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be 1 or more, not {value}")
+        if self.budget_usd is not None and self.budget_usd < 0:
+            raise ValueError(f"a budget cannot be negative: {self.budget_usd}")
+        if self.batch and self.mode == "span":
+            raise ValueError("the batch interface answers after hours: it cannot go span by span")
+
+    def to_json(self) -> dict[str, Json]:
+        content: dict[str, Json] = orjson.loads(orjson.dumps(asdict(self)))
+        return content
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> RunSpec:
+        return cls(**{**content, "judges": tuple(content["judges"]), "models": tuple(content["models"])})
+
+
+class Cell(NamedTuple):
+    """One judgement to make. `key` is the store's."""
+
+    key: int
+    judge: str
+    model: str
+    trace_id: str
+    repeat: int
+
+
+class StoredReply(NamedTuple):
+    """A reply from the store; `is_own` says that this very cell paid for it."""
+
+    reply: ModelReply
+    is_own: bool
+
+
+class RunStore(Protocol):
+    """Where a run lives. Every method is one transaction; they are called from one thread, one at a time."""
+
+    def claim(self) -> Sequence[Cell]:
+        """Take all waiting cells of one trace and one model; empty when none waits now."""
+
+    def unfinished(self) -> int:
+        """Cells without an outcome, held by anyone or by no one."""
+
+    def release(self, keys: Sequence[int]) -> None:
+        """Give cells back unjudged."""
+
+    def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
+        """A stored reply to this very request: of this cell, else (`from_others`) of a judged cell of this repeat."""
+
+    def keep_reply(self, cell: Cell, request_hash: str, reply: ModelReply) -> None:
+        """Store a paid reply, durably, before anything is done with it."""
+
+    def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
+        """Store the outcome; False where another worker has taken the cell over."""
+
+    def spent_usd(self) -> float:
+        """What all replies of this run have cost, as far as known."""
+
+    def states(self) -> Mapping[str, int]:
+        """Cells by state."""
+
+    def heartbeat(self) -> RunStatus:
+        """Say that this worker lives, keep its cells, and learn what the run is wanted to do."""
+
+    def set_status(self, status: RunStatus, message: str = "") -> None: ...
+
+    def trace(self, trace_id: str) -> Trace: ...
+
+    def open_batches(self) -> Sequence[tuple[str, str]]:
+        """Provider batches handed in and not collected: (model, batch id)."""
+
+    def note_batch(self, model: str, batch_id: str) -> None: ...
+
+    def close_batch(self, batch_id: str) -> None: ...
+
+    def cell(self, key: int) -> Cell: ...
+
+
+class BatchModel(Protocol):
+    """A model that also takes many requests at once, answered within hours."""
+
+    async def submit_batch(self, requests: Mapping[str, ModelRequest]) -> str: ...
+
+    async def poll_batch(self, batch_id: str) -> Mapping[str, ModelReply | ModelError] | None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelSetup:
+    """A model and what is known of it: None for what is not."""
+
+    call: Model
+    prices: Prices | None = None
+    context: int | None = None
+    count: Callable[[str], int] = len
+    manners: Manners = field(default_factory=Manners)
+    batch: BatchModel | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """Where a run stands. `rate` is cells a second since this start; costs are US dollars."""
+
+    finished: int
+    total: int
+    states: Mapping[str, int]
+    in_flight: int
+    spent_usd: float
+    elapsed_s: float
+
+    @property
+    def rate(self) -> float | None:
+        return self.finished / self.elapsed_s if self.elapsed_s > 0 else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Summary:
+    """How a run, or this worker's part of it, ended."""
+
+    status: RunStatus
+    message: str
+    states: Mapping[str, int]
+    spent_usd: float
+    elapsed_s: float
+    judged: int
+    failures: tuple[tuple[Cell, str, str], ...] = ()
+    """Cells that this worker saw fail: (cell, state, reason)."""
+
+
+# pace, budget ---------------------------------------------------------------------------------------------------
+
+
+class Pace:
+    """Spaces calls evenly under the limits per minute, and holds all of them while a provider asks to wait."""
+
+    def __init__(
+        self, *, rpm: int | None, tpm: int | None, backoff_s: float, stopping: Callable[[], bool] = lambda: False
+    ) -> None:
+        self._gap = 0.0 if rpm is None else 60.0 / rpm
+        self._token_gap = 0.0 if tpm is None else 60.0 / tpm
+        self._backoff_s, self._stopping = backoff_s, stopping
+        self._next_call = self._next_tokens = self._held_until = 0.0
+
+    async def turn(self, tokens: int) -> None:
+        """Wait until a call of so many tokens may be sent (or the run is stopping)."""
+        while not self._stopping():
+            now = asyncio.get_running_loop().time()
+            start = max(now, self._next_call, self._next_tokens, self._held_until)
+            if start <= now:
+                self._next_call = start + self._gap
+                self._next_tokens = start + tokens * self._token_gap
+                return
+            await self._sleep(start - now)
+
+    async def back_off(self, attempt: int, error: ModelError) -> None:
+        """Wait after a failed attempt (from 0): as long as the provider says, else exponentially with jitter."""
+        if error.retry_after_s is None:
+            longest = min(60.0, self._backoff_s * 2**attempt)
+            await self._sleep(longest * random.uniform(0.5, 1.0))
+            return
+        if error.retry_after_s > LONGEST_WAIT_S:
+            raise StopRunError(f"the provider asks to wait {error.retry_after_s:,.0f} s: {error.message}")
+        now = asyncio.get_running_loop().time()
+        self._held_until = max(self._held_until, now + error.retry_after_s)  # for all calls of the run
+
+    async def _sleep(self, seconds: float) -> None:
+        loop = asyncio.get_running_loop()
+        until = loop.time() + seconds
+        while not self._stopping() and (left := until - loop.time()) > 0:
+            await asyncio.sleep(min(left, 0.5))
+
+
+class Budget:
+    """Lets a call go only if, at its highest price, the budget holds; waits while calls under way may cost less."""
+
+    def __init__(self, limit_usd: float | None, spent_usd: float) -> None:
+        self.limit_usd, self.spent_usd = limit_usd, spent_usd
+        self._reserved: list[float] = []
+        self._changed = asyncio.Condition()
+
+    @asynccontextmanager
+    async def room_for(self, cost_usd: float) -> AsyncIterator[None]:
+        """Hold `cost_usd` while the call runs. Raises `StopRunError` when there is no room and none will come."""
+        async with self._changed:
+            while not self._fits(cost_usd):
+                if not self._reserved:
+                    raise StopRunError(
+                        f"the budget of ${self.limit_usd:.4f} is reached: ${self.spent_usd:.4f} spent, "
+                        f"the next call may cost ${cost_usd:.4f}"
+                    )
+                await self._changed.wait()
+            self._reserved.append(cost_usd)
+        try:
+            yield
+        finally:
+            async with self._changed:
+                self._reserved.remove(cost_usd)
+                self._changed.notify_all()
+
+    def _fits(self, cost_usd: float) -> bool:
+        return self.limit_usd is None or self.spent_usd + sum(self._reserved) + cost_usd <= self.limit_usd
+
+
+def request_hash(model: str, request: ModelRequest) -> str:
+    """What makes two requests the same: model, parameters, prefix, rubric, form, turns."""
+    turns = [(turn.role, turn.text) for turn in request.turns]
+    parts = [model, dict(request.parameters), request.prompt.hash, request.form, turns]
+    content = orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(content).hexdigest()
+
+
+# the runner -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(kw_only=True)
+class _Group:
+    """Cells of one trace and one model: they share a prefix. The first one goes ahead, the others follow."""
+
+    setup: ModelSetup
+    reading: Reading
+    agent: AgentDescription | None
+    shares: bool
+    waiting: list[Cell]
+
+
+class Runner:
+    """Works on one run until no cell waits, or something stops it."""
+
+    def __init__(
+        self,
+        spec: RunSpec,
+        store: RunStore,
+        *,
+        rubrics: Mapping[str, Rubric],
+        models: Mapping[str, ModelSetup],
+        agents: Mapping[str, AgentDescription],
+        progress: Callable[[Progress], None] | None = None,
+        poll_s: float = 1.0,
+        batch_poll_s: float = 30.0,
+    ) -> None:
+        check_spec(spec, rubrics=rubrics, models=models, agents=agents)
+        self.spec, self.store = spec, store
+        self.rubrics, self.models, self.agents = rubrics, models, agents
+        self.progress, self.poll_s, self.batch_poll_s = progress, poll_s, batch_poll_s
+        self._paces = {
+            name: Pace(rpm=spec.rpm, tpm=spec.tpm, backoff_s=spec.backoff_s, stopping=lambda: self._stop is not None)
+            for name in spec.models
+        }
+        self._counts: dict[tuple[int, bytes], int] = {}
+        self._ready: deque[tuple[_Group, Cell]] = deque()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._stop: tuple[RunStatus, str] | None = None
+        self._fault: BaseException | None = None
+        self._failures: list[tuple[Cell, str, str]] = []
+        self._errors_in_a_row = self._judged = self._calls_in_flight = 0
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="run-store")
+
+    def stop(self, message: str = "stopped") -> None:
+        """Hand out no further cell; calls under way are finished and kept. Safe from a signal handler."""
+        self._stop = self._stop or ("paused", message)
+
+    async def run(self) -> Summary:
+        """Judge until no cell is left, the run is paused or cancelled, or a `StopRunError` ends it."""
+        self._started = time.monotonic()
+        self._budget = Budget(self.spec.budget_usd, await self._in_store(self.store.spent_usd))
+        self._states = Counter(await self._in_store(self.store.states))
+        await self._in_store(self.store.set_status, "running")
+        heart = asyncio.create_task(self._heart())
+        try:
+            await (self._by_batches() if self.spec.batch else self._by_calls())
+        except StopRunError as stop:
+            self._stop = self._stop or ("paused", str(stop))
+        finally:
+            heart.cancel()
+            await asyncio.gather(heart, return_exceptions=True)
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+            summary = await self._close()
+            self._thread.shutdown()
+        if self._fault is not None:
+            raise self._fault
+        return summary
+
+    async def _by_calls(self) -> None:
+        while self._stop is None:
+            if len(self._tasks) >= self.spec.concurrency:
+                await self._any_task()
+            elif self._ready:
+                self._start(*self._ready.popleft())
+            elif not await self._open_group() and not await self._wait_for_more():
+                return
+
+    async def _open_group(self) -> bool:
+        """Claim the cells of a trace and send the first of them ahead; False when none waits."""
+        cells = await self._in_store(self.store.claim)
+        if not cells:
+            return False
+        for some in self._sharing(cells):
+            group = await self._group(some)
+            if group is not None:
+                self._start(group, group.waiting.pop(0))
+        return True
+
+    def _sharing(self, cells: Sequence[Cell]) -> list[list[Cell]]:
+        """Cells by prefix: all of them, or in the paper's order (rubric first) those of one judge."""
+        if self.spec.order == "cache":
+            return [list(cells)]
+        by_judge: dict[str, list[Cell]] = {}
+        for cell in cells:
+            by_judge.setdefault(cell.judge, []).append(cell)
+        return list(by_judge.values())
+
+    async def _wait_for_more(self) -> bool:
+        """Wait for a task, or for cells that other workers hold (a dead one's come back); False when all is done."""
+        if self._tasks:
+            await self._any_task()
+            return True
+        if await self._in_store(self.store.unfinished) == 0:
+            return False
+        await asyncio.sleep(self.poll_s)
+        return True
+
+    async def _any_task(self) -> None:
+        await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED, timeout=self.poll_s)
+
+    def _start(self, group: _Group, cell: Cell) -> None:
+        task = asyncio.create_task(self._judge(group, cell))
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        """A task that raises could not reach the store: the run stops, and `run` raises the same."""
+        self._tasks.discard(task)
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            self._fault = self._fault or fault
+            self._stop = self._stop or ("paused", f"{type(fault).__name__}: {fault}")
+
+    def _follow(self, group: _Group) -> None:
+        """The first reply of a group is there, so its prefix is cached: let the others go."""
+        self._ready.extend((group, cell) for cell in group.waiting)
+        group.waiting.clear()
+
+    async def _group(self, cells: list[Cell]) -> _Group | None:
+        """The trace of some cells, read to fit their model; None (and the cells failed) where it cannot be read."""
+        setup = self.models[cells[0].model]
+        try:
+            trace = await self._in_store(self.store.trace, cells[0].trace_id)
+            reading = await self._in_store(self._read, trace, setup)
+        except Exception as error:
+            for cell in cells:
+                await self._finish(cell, _unexpected(cell, error))
+            return None
+        agent = self._agent(trace)
+        return _Group(setup=setup, reading=reading, agent=agent, shares=len(cells) > 1, waiting=cells)
+
+    def _agent(self, trace: Trace) -> AgentDescription | None:
+        if self.spec.agent == "auto":
+            return agent_for(trace, self.agents)
+        return None if self.spec.agent == "none" else self.agents[self.spec.agent]
+
+    def _read(self, trace: Trace, setup: ModelSetup) -> Reading:
+        """The whole text where it fits the model beside the longest rubric, else one cut to fit."""
+        reading = read(trace)
+        if setup.context is None:
+            return reading
+        forms = setup.manners.forms
+        prompts = [build_prompt("", self.rubrics[judge], form=form) for judge in self.spec.judges for form in forms]
+        beside = max(self._count(setup, str(prompt)) for prompt in prompts)
+        room = setup.context - self._answer_tokens() - beside - 2_000  # an agent description, a repair
+        tokens = setup.count(reading.text)
+        if tokens <= room:
+            return reading
+        return read(trace, budget=int(len(reading.text) * max(room, 0) / tokens * 0.97))
+
+    async def _judge(self, group: _Group, cell: Cell) -> None:
+        try:
+            outcome = await self._outcome(group, cell)
+        except StopRunError as stop:
+            self._stop = self._stop or ("paused", str(stop))
+            await self._in_store(self.store.release, [cell.key])
+            return
+        except Exception as error:  # the boundary: a fault in one cell never ends the run
+            outcome = _unexpected(cell, error)
+        finally:
+            self._follow(group)
+        await self._finish(cell, outcome)
+
+    async def _outcome(self, group: _Group, cell: Cell) -> Verdict | Failure:
+        judge = Judge(
+            rubric=self.rubrics[cell.judge],
+            model=cell.model,
+            parameters=self.spec.parameters,
+            order=self.spec.order,
+            repairs=self.spec.repairs and not self.spec.batch,
+        )
+        setup, cached = group.setup, list[str]()
+
+        async def call(request: ModelRequest) -> ModelReply:
+            reply = await self._reply(group, cell, request, cached)
+            self._follow(group)
+            return reply
+
+        limit = None
+        if setup.context is not None:
+            limit = Limit(
+                context=setup.context, count=lambda text: self._count(setup, text), answer=self._answer_tokens()
+            )
+        if self.spec.mode == "span":
+            outcome = await judge_spans(
+                judge, group.reading, call, agent=group.agent, manners=setup.manners, limit=limit
+            )
+        else:
+            outcome = await judge_trace(
+                judge,
+                group.reading,
+                call,
+                agent=group.agent,
+                manners=setup.manners,
+                limit=limit,
+                share_prefix=group.shares,
+            )
+        if cached and isinstance(outcome, Verdict):
+            outcome = replace(outcome, notes=(*outcome.notes, *dict.fromkeys(cached)))
+        return outcome
+
+    async def _reply(self, group: _Group, cell: Cell, request: ModelRequest, cached: list[str]) -> ModelReply:
+        """The reply to a request: from the store where it was paid before, else from the model, stored at once."""
+        key = request_hash(cell.model, request)
+        stored = await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
+        if stored is not None:
+            if stored.is_own:
+                return stored.reply
+            cached.append("response_cache: the reply of an earlier run to the same request, not paid again")
+            return replace(stored.reply, cost_usd=0.0)
+        tokens = self._prompt_tokens(group.setup, request)
+        async with self._budget.room_for(self._highest_cost(group, tokens)):
+            reply = await self._called(group, cell, request, tokens)
+            cost = reply.cost_usd if reply.cost_usd is not None else self._highest_cost(group, tokens)
+            self._budget.spent_usd += cost
+            await asyncio.shield(self._in_store(self.store.keep_reply, cell, key, reply))
+        return reply
+
+    async def _called(self, group: _Group, cell: Cell, request: ModelRequest, tokens: int) -> ModelReply:
+        """The model's reply, with retries for what may pass; `StopRunError` for what no call would escape."""
+        pace = self._paces[cell.model]
+        for attempt in range(self.spec.attempts):
+            await pace.turn(tokens + self._answer_tokens())
+            if self._stop is not None and attempt > 0:
+                raise StopRunError(self._stop[1])
+            self._calls_in_flight += 1
+            try:
+                reply = await group.setup.call(request)
+                return replace(reply, attempts=attempt + 1)
+            except ModelError as error:
+                if error.kind in FATAL:
+                    raise StopRunError(f"{cell.model}: {error.message}") from error
+                if error.kind == "timeout":
+                    self._budget.spent_usd += self._prompt_cost(group, tokens)  # perhaps paid: counted to be safe
+                if error.kind not in RETRIED or attempt + 1 == self.spec.attempts:
+                    raise
+                await pace.back_off(attempt, error)
+            finally:
+                self._calls_in_flight -= 1
+        raise AssertionError("attempts are at least 1")
+
+    async def _finish(self, cell: Cell, outcome: Verdict | Failure) -> None:
+        kept = await asyncio.shield(self._in_store(self.store.finish, cell, outcome))
+        if not kept:
+            return
+        self._judged += 1
+        self._states[outcome.state] += 1
+        self._states["pending"] -= 1
+        if isinstance(outcome, Failure):
+            self._failures.append((cell, outcome.state, outcome.reason))
+        self._errors_in_a_row = self._errors_in_a_row + 1 if outcome.state == "error" else 0
+        if self._errors_in_a_row >= self.spec.give_up_after:
+            reason = outcome.reason if isinstance(outcome, Failure) else ""
+            self._stop = self._stop or ("paused", f"{self._errors_in_a_row} errors in a row, the last: {reason}")
+        self._show()
+
+    def _show(self) -> None:
+        if self.progress is None:
+            return
+        self.progress(
+            Progress(
+                finished=self._judged,
+                total=sum(self._states.values()) if self._states else 0,
+                states=dict(self._states),
+                in_flight=self._calls_in_flight,
+                spent_usd=self._budget.spent_usd,
+                elapsed_s=time.monotonic() - self._started,
+            )
+        )
+
+    async def _heart(self) -> None:
+        """Keep this worker's cells its own, and stop when a person pauses or cancels the run."""
+        while True:
+            wish = await self._in_store(self.store.heartbeat)
+            if wish in {"paused", "cancelled"} and self._stop is None:
+                self._stop = (wish, f"{wish} by a person")
+            await asyncio.sleep(HEARTBEAT_S)
+
+    async def _close(self) -> Summary:
+        """Give back what was not judged, and say how it ended."""
+        rest = [cell.key for _, cell in self._ready]
+        if rest:
+            await self._in_store(self.store.release, rest)
+        unfinished = await self._in_store(self.store.unfinished)
+        status, message = self._stop or (("done", "") if unfinished == 0 else ("running", ""))
+        if unfinished == 0:
+            status = "cancelled" if status == "cancelled" else "done"
+        await self._in_store(self.store.set_status, status, message)
+        return Summary(
+            status=status,
+            message=message,
+            states=await self._in_store(self.store.states),
+            spent_usd=await self._in_store(self.store.spent_usd),
+            elapsed_s=time.monotonic() - self._started,
+            judged=self._judged,
+            failures=tuple(self._failures),
+        )
+
+    async def _in_store(self, function: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function, *arguments)
+
+    # tokens and costs -------------------------------------------------------------------------------------------
+
+    def _answer_tokens(self) -> int:
+        wished = self.spec.parameters.get("max_tokens") or self.spec.parameters.get("max_completion_tokens")
+        return int(wished) if isinstance(wished, int) else ANSWER_TOKENS
+
+    def _count(self, setup: ModelSetup, text: str) -> int:
+        key = (id(setup), hashlib.sha1(text.encode("utf-8", "replace"), usedforsecurity=False).digest())
+        if key not in self._counts:
+            self._counts[key] = setup.count(text)
+        return self._counts[key]
+
+    def _prompt_tokens(self, setup: ModelSetup, request: ModelRequest) -> int:
+        if self.spec.tpm is None and self.spec.budget_usd is None:
+            return 0  # nobody asks
+        texts = [request.prompt.system, request.prompt.prefix, request.prompt.suffix]
+        return sum(self._count(setup, text) for text in [*texts, *(turn.text for turn in request.turns)])
+
+    def _prompt_cost(self, group: _Group, tokens: int) -> float:
+        prices = group.setup.prices
+        if prices is None:
+            return 0.0
+        each = max(prices.prompt, prices.cache_write or 0.0) if group.shares else prices.prompt
+        return tokens * each
+
+    def _highest_cost(self, group: _Group, tokens: int) -> float:
+        prices = group.setup.prices
+        return 0.0 if prices is None else self._prompt_cost(group, tokens) + self._answer_tokens() * prices.completion
+
+    # batches ----------------------------------------------------------------------------------------------------
+
+    async def _by_batches(self) -> None:
+        """Collect batches handed in before; then hand in all cells that wait, and collect those."""
+        for model, batch_id in await self._in_store(self.store.open_batches):
+            await self._collect(model, batch_id, {})
+        while self._stop is None:
+            cells = await self._claim_many()
+            if not cells:
+                return
+            try:
+                await self._batch_of(cells)
+            except StopRunError:
+                await self._in_store(self.store.release, [cell.key for _, cell in cells])
+                raise
+
+    async def _claim_many(self) -> list[tuple[_Group, Cell]]:
+        cells: list[tuple[_Group, Cell]] = []
+        while len(cells) < _BATCH_CELLS:
+            claimed = await self._in_store(self.store.claim)
+            if not claimed:
+                break
+            group = await self._group(list(claimed))
+            if group is not None:
+                cells += [(group, cell) for cell in group.waiting]
+                group.waiting = []
+        return cells
+
+    async def _batch_of(self, cells: list[tuple[_Group, Cell]]) -> None:
+        """Ask for all replies at once; each cell is then judged from its stored reply like any other."""
+        requests: dict[str, dict[str, ModelRequest]] = {}
+        for group, cell in cells:
+            await self._gather_request(group, cell, requests)
+        errors: dict[str, ModelError] = {}
+        for model, wanted in requests.items():
+            batch_id = await self._handed_in(model, wanted)
+            await self._collect(model, batch_id, errors)
+        for group, cell in cells:
+            await self._judge_from_batch(group, cell, errors)
+
+    async def _gather_request(self, group: _Group, cell: Cell, requests: dict[str, dict[str, ModelRequest]]) -> None:
+        """Let the judge write its request without sending it."""
+
+        async def note(request: ModelRequest) -> ModelReply:
+            key = request_hash(cell.model, request)
+            stored = await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
+            if stored is None:
+                requests.setdefault(cell.model, {})[f"{cell.key}-{key}"] = request
+            raise ModelError("bad_request", "noted for the batch")
+
+        await judge_trace(self._batch_judge(cell), group.reading, note, agent=group.agent, manners=group.setup.manners)
+
+    async def _handed_in(self, model: str, requests: Mapping[str, ModelRequest]) -> str:
+        batch = self.models[model].batch
+        assert batch is not None
+        most = sum(self._batch_cost(model, request) for request in requests.values())
+        async with self._budget.room_for(most):
+            try:
+                batch_id = await batch.submit_batch(requests)
+            except ModelError as error:
+                raise StopRunError(f"{model}: {error.message}") from error
+        await self._in_store(self.store.note_batch, model, batch_id)
+        return batch_id
+
+    async def _collect(self, model: str, batch_id: str, errors: dict[str, ModelError]) -> None:
+        """Wait for a batch and store each of its replies."""
+        batch = self.models[model].batch
+        assert batch is not None
+        results = await self._polled(batch, batch_id)
+        for name, result in results.items():
+            key, _, request_key = name.partition("-")
+            if isinstance(result, ModelError):
+                errors[name] = result
+                continue
+            cell = await self._in_store(self.store.cell, int(key))
+            self._budget.spent_usd += result.cost_usd or 0.0
+            await self._in_store(self.store.keep_reply, cell, request_key, result)
+        await self._in_store(self.store.close_batch, batch_id)
+
+    async def _polled(self, batch: BatchModel, batch_id: str) -> Mapping[str, ModelReply | ModelError]:
+        """The results of a batch once it has ended; none where it failed as a whole (its cells then fail)."""
+        while True:
+            try:
+                results = await batch.poll_batch(batch_id)
+            except ModelError as error:
+                if error.kind in FATAL:
+                    raise StopRunError(error.message) from error
+                if error.kind not in RETRIED:
+                    return {}
+                results = None
+            if results is not None:
+                return results
+            if self._stop is not None:
+                raise StopRunError(self._stop[1])
+            await asyncio.sleep(self.batch_poll_s)
+
+    async def _judge_from_batch(self, group: _Group, cell: Cell, errors: Mapping[str, ModelError]) -> None:
+        async def stored(request: ModelRequest) -> ModelReply:
+            key = request_hash(cell.model, request)
+            found = await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
+            if found is not None:
+                return found.reply if found.is_own else replace(found.reply, cost_usd=0.0)
+            missing = ModelError("bad_request", "the batch holds no answer to this request")
+            raise errors.get(f"{cell.key}-{key}", missing)
+
+        outcome = await judge_trace(
+            self._batch_judge(cell), group.reading, stored, agent=group.agent, manners=group.setup.manners
+        )
+        await self._finish(cell, outcome)
+
+    def _batch_judge(self, cell: Cell) -> Judge:
+        return Judge(
+            rubric=self.rubrics[cell.judge],
+            model=cell.model,
+            parameters=self.spec.parameters,
+            order=self.spec.order,
+            repairs=False,
+        )
+
+    def _batch_cost(self, model: str, request: ModelRequest) -> float:
+        setup = self.models[model]
+        if setup.prices is None:
+            return 0.0
+        tokens = self._prompt_tokens(setup, request)
+        return setup.prices.cost(prompt=tokens, completion=self._answer_tokens(), batch=True)
+
+
+def check_spec(
+    spec: RunSpec,
+    *,
+    rubrics: Mapping[str, Rubric],
+    models: Mapping[str, ModelSetup],
+    agents: Mapping[str, AgentDescription],
+) -> None:
+    """Raise ValueError for a run that cannot be worked on: unknown names, or a budget without prices."""
+    missing = [judge for judge in spec.judges if judge not in rubrics]
+    if missing:
+        raise ValueError(f"no rubric for {', '.join(missing)}: it was removed, or its file renamed")
+    if spec.agent not in {"auto", "none", *agents}:
+        raise ValueError(f"no agent description {spec.agent!r}; there are auto, none, {', '.join(agents)}")
+    unpriced = [name for name in spec.models if models[name].prices is None]
+    if spec.budget_usd is not None and unpriced:
+        raise ValueError(
+            f"a budget needs prices, and none are known for {', '.join(unpriced)}: give the prices, or no budget"
+        )
+    if spec.batch and any(models[name].batch is None for name in spec.models):
+        raise ValueError("this model has no batch interface")
+
+
+def _unexpected(cell: Cell, error: Exception) -> Failure:
+    return Failure(
+        judge=cell.judge,
+        trace_id=cell.trace_id,
+        state="error",
+        reason=f"unexpected {type(error).__name__}: {error}",
+        call=Call(model=cell.model),
+    )
+
+
+# juries ---------------------------------------------------------------------------------------------------------
+
+Rule = Literal["majority", "mean"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JuryScore:
+    """What several models say together. `tied` are the scores that share the most votes, where no one has it.
+
+    `score` is None for a tie, and where nobody scored; `missing` counts members without a score (failed or not
+    applicable): they have no vote.
+    """
+
+    score: float | None
+    votes: Mapping[int, int]
+    missing: int
+    tied: tuple[int, ...] = ()
+
+
+def jury_score(scores: Sequence[int | None], rule: Rule = "majority") -> JuryScore:
+    """One score from those of the members: the one with the most votes, or their mean."""
+    votes = Counter(score for score in scores if score is not None)
+    missing = sum(score is None for score in scores)
+    ordered = dict(sorted(votes.items()))
+    if not votes:
+        return JuryScore(score=None, votes={}, missing=missing)
+    if rule == "mean":
+        total = sum(score * count for score, count in votes.items())
+        return JuryScore(score=total / sum(votes.values()), votes=ordered, missing=missing)
+    most = max(votes.values())
+    leading = tuple(score for score, count in ordered.items() if count == most)
+    if len(leading) > 1:
+        return JuryScore(score=None, votes=ordered, missing=missing, tied=leading)
+    return JuryScore(score=float(leading[0]), votes=ordered, missing=missing)

@@ -1,0 +1,484 @@
+"""The grid: every cell in one state, none paid twice, none lost; pace, budget, cache, pause, juries."""
+
+import asyncio
+import time
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judging.ledger.runs import SqlRunStore, last_run_of, next_run, want_failed_again, wish, worker_is_dead, worker_name
+from judging.model import ModelError, ModelReply, ModelRequest
+from judging.run import Budget, Pace, Progress, RunSpec, StopRunError, jury_score
+from tests.fake_provider import verdict
+from tests.judging.grid import Counting, answer, plan_more, planned
+
+
+def judge_of(request: ModelRequest) -> str:
+    return "LC" if "(LC)" in str(request.prompt) else "EE"
+
+
+def test_every_cell_of_the_grid_is_judged_once_and_kept(tmp_path: Path) -> None:
+    grid, model = planned(tmp_path, traces=3, repeats=2), Counting()
+    summary = grid.run(model)
+    assert (summary.status, summary.states) == ("done", {"scored": 12})  # 3 traces x 2 judges x 2 repeats
+    assert len(model.requests) == 12
+    assert summary.spent_usd == pytest.approx(0.12)
+    assert grid.rows("select distinct score, model, prompt_tokens, cost_usd from cell") == [(2, "m", 100, 0.01)]
+    assert grid.rows("select count(*) from reply") == [(12,)]
+
+
+def test_a_second_start_pays_nothing(tmp_path: Path) -> None:
+    grid, model = planned(tmp_path), Counting()
+    grid.run(model)
+    again = grid.run(model)
+    assert (again.status, again.judged, len(model.requests)) == ("done", 0, 6)
+
+
+def test_one_call_goes_ahead_and_the_others_of_its_trace_follow(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=2, repeats=3, concurrency=16)
+    first: dict[str, int] = {}
+    done: Counter[str] = Counter()
+    early = []
+
+    async def script(request: ModelRequest) -> str:
+        trace = request.prompt.prefix_hash
+        leads = trace not in first
+        first.setdefault(trace, 1)
+        if not leads and done[trace] == 0:
+            early.append(trace)
+        await asyncio.sleep(0.05)
+        done[trace] += 1
+        return verdict(2)
+
+    model = Counting(script=lambda number, request: script(request))
+    assert grid.run(model).states == {"scored": 12}
+    assert early == []
+    assert model.most_in_flight >= 5  # then the five followers of a trace together
+
+
+def test_no_more_calls_at_a_time_than_wished(tmp_path: Path) -> None:
+    grid, model = planned(tmp_path, traces=4, repeats=3, concurrency=3), Counting(delay_s=0.01)
+    grid.run(model)
+    assert model.most_in_flight == 3
+
+
+def test_in_the_papers_order_each_judge_has_a_lead_call_of_its_own(tmp_path: Path) -> None:
+    grid, model = planned(tmp_path, traces=1, repeats=2, order="paper"), Counting()
+    assert grid.run(model).states == {"scored": 4}
+    prefixes = Counter(request.prompt.prefix_hash for request in model.requests)
+    assert sorted(prefixes.values()) == [2, 2]
+
+
+def test_transient_errors_are_tried_again_and_lasting_ones_are_not(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+    model = Counting(script=lambda n, _: ModelError("transient", "hm") if n < 3 else verdict(1))
+    assert grid.run(model).states == {"scored": 1}
+    assert grid.rows("select attempts from cell") == [(4,)]
+    again = plan_more(grid.engine, tmp_path, judges=("EE",))
+    lasting = Counting(script=lambda n, _: ModelError("bad_request", "no"))
+    assert again.run(lasting).states == {"error": 1}
+    assert len(lasting.requests) == 1
+
+
+def test_attempts_end_and_the_cell_is_an_error_that_says_why(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",), attempts=3)
+    model = Counting(script=lambda n, _: ModelError("rate_limit", "slow down"))
+    summary = grid.run(model)
+    assert (summary.states, len(model.requests)) == ({"error": 1}, 3)
+    assert summary.failures[0][1:] == ("error", "rate_limit: slow down")
+
+
+def test_retry_after_holds_all_calls(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, repeats=4, judges=("LC",))
+    at: list[float] = []
+
+    def script(number: int, _: ModelRequest) -> str | ModelError:
+        at.append(time.monotonic())
+        return ModelError("rate_limit", "wait", retry_after_s=0.5) if number == 1 else verdict(2)
+
+    assert grid.run(Counting(script=script)).states == {"scored": 4}
+    assert max(at) - at[1] >= 0.5
+
+
+def test_a_wrong_key_stops_the_run_and_leaves_the_cells_waiting(tmp_path: Path) -> None:
+    grid = planned(tmp_path)
+    model = Counting(script=lambda n, _: ModelError("auth", "invalid key") if n >= 2 else verdict(2))
+    summary = grid.run(model)
+    assert summary.status == "paused"
+    assert "invalid key" in summary.message
+    assert grid.states() == {"scored": 2, "pending": 4}
+    assert grid.run(Counting()).states == {"scored": 6}
+
+
+def test_errors_in_a_row_stop_the_run(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=10, concurrency=1, give_up_after=3)
+    summary = grid.run(Counting(script=lambda n, _: ModelError("bad_request", "broken")))
+    assert (summary.status, grid.states()) == ("paused", {"error": 3, "pending": 17})
+    assert summary.message == "3 errors in a row, the last: bad_request: broken"
+
+
+def test_a_fault_of_ours_in_one_cell_never_ends_the_run(tmp_path: Path) -> None:
+    def script(number: int, request: ModelRequest) -> str:
+        if number == 1:
+            raise ZeroDivisionError("ours")
+        return verdict(2)
+
+    grid = planned(tmp_path)
+    summary = grid.run(Counting(script=script))
+    assert summary.states == {"scored": 5, "error": 1}
+    assert summary.failures[0][2] == "unexpected ZeroDivisionError: ours"
+
+
+def test_failed_cells_can_be_wanted_again_and_only_they_are_paid(tmp_path: Path) -> None:
+    grid = planned(tmp_path)
+    model = Counting(script=lambda n, r: "prose" if judge_of(r) == "EE" else verdict(3))
+    assert grid.run(model).states == {"scored": 3, "unparsable": 3}
+    assert want_failed_again(grid.engine, grid.run_key) == 3
+    second = Counting()
+    assert grid.run(second).states == {"scored": 6}
+    assert {judge_of(request) for request in second.requests} == {"EE"}
+    assert len(second.requests) == 3  # the old replies are not replayed
+    assert grid.rows("select count(*), sum(void) from reply") == [(12, 6)]  # 3 + 3 x (reply and repair) + 3
+    assert want_failed_again(grid.engine, grid.run_key) == 0
+
+
+def test_the_last_run_of_a_kind_is_found_for_failed_only(tmp_path: Path) -> None:
+    grid = planned(tmp_path)
+    assert last_run_of(grid.engine, grid.spec) == grid.run_key
+    assert last_run_of(grid.engine, RunSpec(judges=("LC",), models=("m",))) is None
+
+
+# the budget -----------------------------------------------------------------------------------------------------
+
+
+def priced(number: int, request: ModelRequest) -> ModelReply:
+    """Costs what PRICES say of the text, counted by letters: 1e-6 a letter."""
+    letters = len(request.prompt.system + request.prompt.prefix + request.prompt.suffix)
+    return ModelReply(
+        text=verdict(2), finish_reason="stop", prompt_tokens=letters, completion_tokens=10, cost_usd=letters * 1e-6
+    )
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_the_budget_is_never_passed_and_the_rest_waits(tmp_path: Path, concurrency: int) -> None:
+    grid, model = planned(tmp_path, traces=10, concurrency=concurrency, budget_usd=0.1), Counting(script=priced)
+    summary = grid.run(model)
+    assert summary.status == "paused"
+    assert "the budget of $0.1000 is reached" in summary.message
+    assert 0.05 < summary.spent_usd <= 0.1
+    assert grid.states() == {"scored": len(model.requests), "pending": 20 - len(model.requests)}
+    more = grid.run(Counting(script=priced), changes={"budget_usd": 1.0})
+    assert (more.status, more.states) == ("done", {"scored": 20})
+
+
+def test_a_repair_that_the_budget_forbids_is_made_later_and_the_first_reply_is_not_paid_again(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",), budget_usd=0.03)
+    unreadable = ModelReply(text="hm", finish_reason="stop", prompt_tokens=1, completion_tokens=1, cost_usd=0.02)
+    summary = grid.run(Counting(script=lambda n, _: unreadable))
+    assert (summary.status, grid.states()) == ("paused", {"pending": 1})
+    second = Counting()
+    assert grid.run(second, changes={"budget_usd": 1.0}).states == {"scored": 1}
+    assert [len(request.turns) for request in second.requests] == [2]  # only the repair was sent
+    assert grid.rows("select cost_usd from cell") == [(0.03,)]
+
+
+def test_a_budget_without_prices_is_refused() -> None:
+    from judging.run import ModelSetup, check_spec
+    from tests.judging.grid import RUBRICS
+
+    spec = RunSpec(judges=("LC",), models=("m",), budget_usd=1.0)
+    with pytest.raises(ValueError, match="a budget needs prices, and none are known for m"):
+        check_spec(spec, rubrics=RUBRICS, models={"m": ModelSetup(call=Counting())}, agents={})
+
+
+@given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=30), st.floats(0.1, 5.0))
+def test_no_order_of_calls_passes_the_budget(costs: list[float], limit: float) -> None:
+    async def spend() -> float:
+        budget = Budget(limit, 0.0)
+
+        async def one(cost: float) -> None:
+            try:
+                async with budget.room_for(cost):
+                    await asyncio.sleep(0)
+                    budget.spent_usd += cost * 0.9
+            except StopRunError:
+                pass
+
+        await asyncio.gather(*(one(cost) for cost in costs))
+        return budget.spent_usd
+
+    assert asyncio.run(spend()) <= limit + 1e-9
+
+
+# pace -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("limits", "tokens"), [({"rpm": 1200, "tpm": None}, 0), ({"rpm": None, "tpm": 120_000}, 100)])
+def test_calls_are_spaced_evenly_under_the_limits(limits: dict[str, int | None], tokens: int) -> None:
+    async def starts() -> list[float]:
+        pace, at = Pace(rpm=limits["rpm"], tpm=limits["tpm"], backoff_s=1), list[float]()
+
+        async def one() -> None:
+            await pace.turn(tokens)
+            at.append(asyncio.get_running_loop().time())
+
+        await asyncio.gather(*(one() for _ in range(5)))
+        return at
+
+    at = asyncio.run(starts())
+    assert min(later - earlier for earlier, later in pairwise(at)) >= 0.05 - 0.002  # 60 / 1200 s
+
+
+def test_a_provider_that_asks_to_wait_for_hours_stops_the_run() -> None:
+    pace = Pace(rpm=None, tpm=None, backoff_s=1)
+    with pytest.raises(StopRunError, match="asks to wait 86,400 s"):
+        asyncio.run(pace.back_off(0, ModelError("rate_limit", "tomorrow", retry_after_s=86_400)))
+
+
+# resume, cache, other workers -----------------------------------------------------------------------------------
+
+
+def test_a_reply_stored_before_the_cell_was_finished_is_replayed_and_not_paid_again(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+
+    class Dies(SqlRunStore):
+        def finish(self, cell: object, outcome: object) -> bool:
+            raise OSError("killed here")
+
+    runner = grid.runner(Counting())
+    runner.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    with pytest.raises(OSError, match="killed here"):
+        asyncio.run(runner.run())
+    assert grid.rows("select state from cell") == [("replied",)]
+    grid.rows("select 1")
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set claimed_at = 0")  # the lease is over
+    second = Counting()
+    assert grid.run(second).states == {"scored": 1}
+    assert second.requests == []
+    assert grid.rows("select cost_usd from cell") == [(0.01,)]  # what it cost, once
+
+
+def test_cells_of_a_living_worker_are_left_alone_and_those_of_a_dead_one_taken(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=2)
+    living = SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    assert len(living.claim()) == 2
+    ours = SqlRunStore(grid.engine, grid.run_key)
+    assert [cell.trace_id for cell in ours.claim()] == [f"{2:032x}"] * 2
+    assert list(ours.claim()) == []
+    gone = worker_name().rpartition(":")[0] + ":0"  # this process id, started at another time
+    assert worker_is_dead(gone)
+    assert not worker_is_dead(worker_name())
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set worker = ? where worker = ?", (gone, ours.worker))
+    assert len(SqlRunStore(grid.engine, grid.run_key, worker="third:1:1").claim()) == 2
+
+
+def test_a_worker_that_lost_its_cell_cannot_overwrite_the_outcome(tmp_path: Path) -> None:
+    from judging.records import Call, Failure
+
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+    slow = SqlRunStore(grid.engine, grid.run_key, worker="slow:1:1")
+    (cell,) = slow.claim()
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set claimed_at = 0")
+    assert grid.run(Counting()).states == {"scored": 1}
+    late = Failure(judge="LC", trace_id=cell.trace_id, state="error", reason="late", call=Call(model="m"))
+    assert slow.finish(cell, late) is False
+    assert grid.states() == {"scored": 1}
+
+
+def test_two_workers_share_a_run_without_paying_twice(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=6, repeats=2)
+    models = [Counting(delay_s=0.005), Counting(delay_s=0.005)]
+
+    async def both() -> None:
+        runners = [grid.runner(model) for model in models]
+        for number, runner in enumerate(runners):
+            runner.store.worker = f"elsewhere:{number}:1"  # type: ignore[attr-defined]
+        await asyncio.gather(*(runner.run() for runner in runners))
+
+    asyncio.run(both())
+    assert grid.states() == {"scored": 24}
+    assert sum(len(model.requests) for model in models) == 24
+    assert min(len(model.requests) for model in models) > 0
+
+
+def test_the_same_request_is_answered_from_an_earlier_run(tmp_path: Path) -> None:
+    grid = planned(tmp_path, repeats=2)
+    grid.run(Counting())
+    again, model = plan_more(grid.engine, tmp_path, repeats=3), Counting()
+    summary = again.run(model)
+    assert summary.states == {"scored": 18}
+    assert len(model.requests) == 6  # only the third repeat is new
+    assert summary.spent_usd == pytest.approx(0.06)
+    note = again.rows(
+        f"select count(*) from cell where run_key = {again.run_key} and notes like '%response_cache%' and cost_usd = 0"
+    )
+    assert note == [(12,)]
+
+
+def test_other_parameters_are_another_request_and_the_cache_can_be_left_out(tmp_path: Path) -> None:
+    grid = planned(tmp_path)
+    grid.run(Counting())
+    for spec in ({"parameters": {"temperature": 0.5}}, {"use_cache": False}):
+        model = Counting()
+        plan_more(grid.engine, tmp_path, **spec).run(model)
+        assert len(model.requests) == 6
+
+
+def test_unreadable_replies_are_not_taken_from_the_cache(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1)
+    grid.run(Counting(script=lambda n, _: "prose"))
+    model = Counting()
+    assert plan_more(grid.engine, tmp_path).run(model).states == {"scored": 2}
+    assert len(model.requests) == 2
+
+
+def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=8, concurrency=2)
+
+    def script(number: int, _: ModelRequest) -> str:
+        if number == 3:
+            wish(grid.engine, grid.run_key, "paused")
+        return verdict(2)
+
+    summary = grid.run(Counting(script=script, delay_s=0.25))
+    assert (summary.status, summary.message) == ("paused", "paused by a person")
+    states = grid.states()
+    assert set(states) == {"scored", "pending"}
+    assert next_run(grid.engine) is None
+    wish(grid.engine, grid.run_key, "queued")
+    assert next_run(grid.engine) == grid.run_key
+    assert grid.run(Counting()).states == {"scored": 16}
+
+
+def test_a_stop_from_outside_loses_nothing(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=8, concurrency=2)
+    model = Counting(delay_s=0.02)
+    runner = grid.runner(model)
+
+    async def stopped() -> None:
+        asyncio.get_running_loop().call_later(0.1, runner.stop)
+        await runner.run()
+
+    asyncio.run(stopped())
+    assert grid.states()["scored"] == len(model.requests)
+    assert set(grid.states()) == {"scored", "pending"}
+
+
+def test_progress_counts_to_the_end(tmp_path: Path) -> None:
+    seen: list[Progress] = []
+    planned(tmp_path).run(Counting(), progress=seen.append)
+    assert [step.finished for step in seen] == [1, 2, 3, 4, 5, 6]
+    assert {step.total for step in seen} == {6}
+    assert seen[-1].states["scored"] == 6
+    assert seen[-1].spent_usd == pytest.approx(0.06)
+    assert seen[-1].rate is not None
+
+
+def test_a_run_can_be_watched(tmp_path: Path) -> None:
+    grid = planned(tmp_path)
+    grid.run(Counting(script=lambda n, r: verdict(0 if judge_of(r) == "LC" else 3)))
+    seen = grid.watch()
+    assert (seen["status"], seen["states"], seen["replies"]) == ("done", {"scored": 6}, 6)
+    assert seen["scores"] == {"LC": {"0": 3}, "EE": {"3": 3}}
+    assert seen["cost_usd"] == pytest.approx(0.06)
+    assert seen["worker_alive"] is False
+
+
+# modes ----------------------------------------------------------------------------------------------------------
+
+
+def test_span_by_span_is_one_cell_of_many_calls_and_resumes_at_the_span_where_it_stopped(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",), mode="span")
+    model = Counting(script=lambda n, _: ModelError("auth", "expired") if n == 2 else verdict(2))
+    assert grid.run(model).status == "paused"
+    second = Counting(script=lambda n, _: verdict(1))
+    assert grid.run(second).states == {"scored": 1}
+    assert (len(model.requests), len(second.requests)) == (3, 1)  # three acting spans; two were paid before
+    assert grid.rows("select score, cost_usd from cell") == [(1, 0.03)]
+
+
+def test_a_jury_asks_each_model_and_keeps_their_verdicts_apart(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b", "c"), mode="jury")
+    summary = grid.run(*(Counting(script=lambda n, _, s=score: verdict(s)) for score in (1, 1, 3)))  # type: ignore[misc]
+    assert summary.states == {"scored": 6}
+    assert grid.rows("select model, score, count(*) from cell group by 1, 2 order by 1") == [
+        ("a", 1, 2),
+        ("b", 1, 2),
+        ("c", 3, 2),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "rule", "score", "tied"),
+    [
+        ([1, 1, 3], "majority", 1.0, ()),
+        ([0, 0, 3, 3, 2], "majority", None, (0, 3)),
+        ([0, 1], "majority", None, (0, 1)),
+        ([0, None, None], "majority", 0.0, ()),  # a score of 0 is a vote, a missing one is none
+        ([None, None], "majority", None, ()),
+        ([0, 3, 3], "mean", 2.0, ()),
+        ([0, None, 1], "mean", 0.5, ()),
+    ],
+)
+def test_a_jury_s_score_and_its_ties(
+    scores: list[int | None], rule: str, score: float | None, tied: tuple[int, ...]
+) -> None:
+    result = jury_score(scores, rule)  # type: ignore[arg-type]
+    assert (result.score, result.tied, result.missing) == (score, tied, scores.count(None))
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ({"judges": ()}, "at least one judge"),
+        ({"models": ("a", "b")}, "in mode 'jury' only"),
+        ({"mode": "jury"}, "a jury needs two models"),
+        ({"repeats": 0}, "repeats must be 1 or more"),
+        ({"budget_usd": -1}, "cannot be negative"),
+        ({"mode": "span", "batch": True}, "cannot go span by span"),
+    ],
+)
+def test_a_run_that_makes_no_sense_is_refused(spec: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        RunSpec(**{"judges": ("LC",), "models": ("m",), **spec})  # type: ignore[arg-type]
+
+
+def test_a_spec_survives_its_way_through_json() -> None:
+    spec = RunSpec(judges=("LC",), models=("a", "b"), mode="jury", parameters={"temperature": 0}, budget_usd=0.0)
+    assert RunSpec.from_json(spec.to_json()) == spec
+
+
+def test_a_trace_that_cannot_be_read_fails_its_cells_and_no_others(tmp_path: Path) -> None:
+    grid = planned(tmp_path)
+
+    class Missing(SqlRunStore):
+        def trace(self, trace_id: str):  # type: ignore[no-untyped-def]
+            if trace_id.endswith("2"):
+                raise KeyError(trace_id)
+            return super().trace(trace_id)
+
+    runner = grid.runner(Counting())
+    runner.store = Missing(grid.engine, grid.run_key)
+    assert asyncio.run(runner.run()).states == {"scored": 4, "error": 2}
+
+
+def test_the_answer_helper_raises_errors() -> None:
+    with pytest.raises(ModelError):
+        answer(ModelError("auth", "x"))
+
+
+def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path) -> None:
+    from alembic.autogenerate import compare_metadata
+    from alembic.migration import MigrationContext
+    from judging.ledger import metadata, open_workspace
+
+    with open_workspace(tmp_path).engine.connect() as connection:
+        found = compare_metadata(MigrationContext.configure(connection), metadata)
+    assert [change for change in found if "_fts" not in str(change)] == []
