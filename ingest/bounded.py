@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import IO
+import io
+import struct
+import zipfile
+import zlib
+from typing import IO, cast
+
+import zstandard
 
 from ingest.trace import IngestError
 
@@ -12,6 +18,10 @@ MAX_RATIO = 400
 """Unpacked to packed size; traces reach about 30, and repetitive ones 100."""
 RATIO_FREE_BYTES = 64 * 1024**2
 """Below this unpacked size the ratio does not matter."""
+DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError, struct.error)
+"""What unpacking damaged bytes raises."""
+
+_ZIP_ZSTD = 93
 
 
 def read_bounded(stream: IO[bytes], packed: int) -> bytes:
@@ -28,6 +38,39 @@ def read_bounded(stream: IO[bytes], packed: int) -> bytes:
                 remedy="unpack it yourself if you trust it",
             )
     return b"".join(parts)
+
+
+def read_member(data: bytes, member: zipfile.ZipInfo) -> bytes:
+    """The bytes of one member of a zip, zstd (method 93, which Inspect writes and Python 3.11 lacks) included."""
+    try:
+        if member.compress_type == _ZIP_ZSTD:
+            return _read_zstd_member(data, member)
+        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(member) as stream:
+            return read_bounded(stream, member.compress_size)
+    except RuntimeError as error:
+        raise IngestError(f"cannot be unpacked: {error}", remedy="pack it without a password") from error
+    except DAMAGE as error:
+        raise IngestError(f"damaged: {error}", remedy="pack or download it again") from error
+
+
+def read_zstd(data: bytes) -> bytes:
+    """All frames of zstd data, within the limits."""
+    decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
+    with decompressor.stream_reader(io.BytesIO(data), read_across_frames=True) as stream:
+        return read_bounded(cast("IO[bytes]", stream), len(data))
+
+
+def _read_zstd_member(data: bytes, member: zipfile.ZipInfo) -> bytes:
+    """As `zipfile` does for other methods: the packed bytes stand after a local header of 30 bytes, name and extra."""
+    start = member.header_offset
+    if data[start : start + 4] != b"PK\x03\x04" or member.flag_bits & 0x1:
+        raise zipfile.BadZipFile("no plain local header")
+    name, extra = struct.unpack("<HH", data[start + 26 : start + 30])
+    begin = start + 30 + name + extra
+    unpacked = read_zstd(data[begin : begin + member.compress_size])
+    if zlib.crc32(unpacked) != member.CRC:
+        raise zipfile.BadZipFile(f"bad checksum of {member.filename!r}")
+    return unpacked
 
 
 def too_large(size: int) -> IngestError:

@@ -10,15 +10,12 @@ import os
 import sys
 import tarfile
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-import zstandard
-
-from ingest.bounded import MAX_BYTES, read_bounded, too_large
+from ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
 from ingest.formats import gaia2, inspect_log, langfuse, maseval, mlflow, otel_sdk, otlp, phoenix, trail, trulens
 from ingest.head import Head, rejected
 from ingest.parse import to_utf8
@@ -299,15 +296,7 @@ def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         for member in archive.infolist():
             if not member.is_dir():
-                yield from _member(entry, member.filename, lambda m=member: _from_zip(data, m))  # type: ignore[misc]
-
-
-def _from_zip(data: bytes, member: zipfile.ZipInfo) -> bytes:
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive, archive.open(member) as stream:
-            return read_bounded(stream, member.compress_size)
-    except RuntimeError as error:
-        raise IngestError(f"cannot be unpacked: {error}", remedy="pack it without a password") from error
+                yield from _member(entry, member.filename, lambda m=member: read_member(data, m))  # type: ignore[misc]
 
 
 def _tar(entry: Entry, data: bytes) -> Iterator[Entry]:
@@ -340,7 +329,7 @@ def _guarded_load(load: Callable[[], bytes]) -> Callable[[], bytes]:
     def guarded() -> bytes:
         try:
             return load()
-        except (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError, zstandard.ZstdError) as error:
+        except DAMAGE as error:
             raise IngestError(f"damaged: {error}", remedy="pack or download it again") from error
 
     return guarded
@@ -358,10 +347,4 @@ def _from_gzip(data: bytes) -> bytes:
 
 def _zstd(entry: Entry, data: bytes) -> Iterator[Entry]:
     name = entry.name.removesuffix(".zst")
-    yield Entry(name, _guarded_load(lambda: _from_zstd(data)), entry.depth + 1)
-
-
-def _from_zstd(data: bytes) -> bytes:
-    decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
-    with decompressor.stream_reader(io.BytesIO(data), read_across_frames=True) as stream:
-        return read_bounded(cast("IO[bytes]", stream), len(data))
+    yield Entry(name, _guarded_load(lambda: read_zstd(data)), entry.depth + 1)

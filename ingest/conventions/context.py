@@ -121,7 +121,7 @@ def _count(value: Json) -> int | None:
     if isinstance(value, bool):
         return None
     if isinstance(value, str):
-        text = value.strip()
+        text = value.strip().removesuffix(".0")  # pandas writes counts beside empty cells as 11.0
         return int(text) if text.isascii() and text.isdigit() and len(text) < 19 else None
     if isinstance(value, float):
         value = int(value) if value.is_integer() else None

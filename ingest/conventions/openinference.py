@@ -19,6 +19,7 @@ from ingest.conventions.said import (
     read_messages,
     rest_of,
 )
+from ingest.conventions.smolagents import chat_message_tails
 from ingest.parse import inner_json, json_text
 from ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall
 
@@ -193,6 +194,12 @@ def _input(draft: SpanDraft, said: dict[int, Message]) -> None:
     held, others = _split_messages(value) if said or draft.kind == "LLM" else (None, {})
     if said and held is not None and _plainly_same(said, held):
         draft.input = json_text(others) if others else None
+        return
+    tails = chat_message_tails(said, held) if said and held else None
+    if tails is not None:
+        draft.input = json_text(others) if others else None
+        if any(tails):
+            draft.attributes["input.value"] = {"messages": [*tails]}
         return
     messages = read_messages(held)
     if messages is None:

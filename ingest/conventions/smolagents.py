@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 
 from ingest.conventions.context import Context
 from ingest.parse import inner_json
-from ingest.trace import SpanDraft
+from ingest.trace import Json, Message, SpanDraft
 
 NAME = "smolagents"
 
 _NAMED = re.compile(r"You're a helpful agent named '([^'\n]{1,80})'")
+_NOTHING_ELSE = "tool_calls=None, raw=None, token_usage=None)"
 _STEP = re.compile(r"Step (\d{1,6})")
 
 
@@ -31,6 +33,31 @@ def agent_name(draft: SpanDraft) -> str:
     task = held.get("task") if isinstance(held, dict) else None
     named = _NAMED.search(task) if isinstance(task, str) else None
     return named[1] if named is not None else draft.name.removesuffix(".run")
+
+
+def chat_message_tails(said: Mapping[int, Message], written: Sequence[Json]) -> list[str | None] | None:
+    """What the reprs of `ChatMessage` hold after role and content, None where nothing; None when they differ.
+
+    smolagents 1.2x writes `input.value` with a Python repr for each message. It is not parsed: the repr that our
+    message would have is made and must be the beginning of what is written.
+    """
+    if len(said) != len(written):
+        return None
+    tails: list[str | None] = []
+    for number, text in enumerate(written):
+        message = said.get(number)
+        if message is None or message.role is None or not isinstance(text, str):
+            return None
+        role = f"<MessageRole.{message.role.upper().replace('-', '_')}: {message.role!r}>"
+        for content in (f"[{{'type': 'text', 'text': {message.content!r}}}]", repr(message.content)):
+            start = f"ChatMessage(role={role}, content={content}, "
+            if text.startswith(start):
+                break
+        else:
+            return None
+        tail = text[len(start) :]
+        tails.append(None if tail == _NOTHING_ELSE else tail)
+    return tails
 
 
 def _is_ours(draft: SpanDraft, context: Context) -> bool:

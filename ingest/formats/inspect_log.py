@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import io
 import zipfile
-import zlib
 from collections.abc import Iterator
 from typing import cast
 
-from ingest.bounded import read_bounded
+from ingest.bounded import read_member
 from ingest.conventions.context import SpanLog
 from ingest.conventions.said import Said, arguments_text, content_text, read_message
 from ingest.formats.exports import Shaped, as_text, shaped_trace
@@ -80,24 +79,21 @@ def _zipped(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]:
         names = archive.namelist()
         for name in ("_journal/start.json", "header.json"):
             if name in names:
-                yield "header", _object(archive, name)
+                yield "header", _object(data, archive, name)
         for name in sorted(names):
             if name.startswith("samples/") and name.endswith(".json"):
                 try:
-                    yield name, _object(archive, name)
+                    yield name, _object(data, archive, name)
                 except IngestError as error:
                     yield name, error
 
 
-def _object(archive: zipfile.ZipFile, name: str) -> dict[str, Json]:
+def _object(data: bytes, archive: zipfile.ZipFile, name: str) -> dict[str, Json]:
     try:
-        with archive.open(name) as stream:
-            value = parse_json(read_bounded(stream, archive.getinfo(name).compress_size))
+        value = parse_json(read_member(data, archive.getinfo(name)))
     except IngestError as error:
         place = f"{name}, {error.place}" if error.place else name
         raise IngestError(error.reason, place=place, remedy=error.remedy) from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError) as error:
-        raise IngestError(f"cannot be unpacked: {error}", place=name, remedy="copy the file again") from error
     if not isinstance(value, dict):
         raise IngestError("is no object", place=name, remedy="copy the file again")
     return value
