@@ -10,24 +10,28 @@ from typing import Any
 from opinions import ADA, BEN, CAREFUL, GUIDELINE, HASTY, TRAIL_LABELS, TRAIL_SCORES, Guess, Opinion, Quote, Said
 from recording_ids import sample_trace_id
 
-from ingest.formats import trail
-from ingest.trace import Rejected, Source, Trace
+from ingest.readers import read_traces
+from ingest.trace import Trace
 from judging.reading import message_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 CONTEXT = 40  # code points kept before and after a quote
 
 
-class Sample:
-    """One TRAIL-form sample as people and judges read it."""
+def _traces() -> dict[str, Trace]:
+    """The traces that people labelled, by id."""
+    found = [result for name in ("trail", "gaia2") for result in read_traces(DATA / "samples" / name)]
+    return {trace.trace_id: trace for trace in found if isinstance(trace, Trace)}
 
-    def __init__(self, key: str) -> None:
-        self.key, self.trace_id = key, sample_trace_id(key)
-        path = DATA / "samples" / "trail" / f"{self.trace_id}.json"
-        (trace,) = trail.read(Source(file=path.name, data=path.read_bytes()))
-        if isinstance(trace, Rejected):
-            raise ValueError(f"{trace.file}: {trace.reason}")
-        self.trace: Trace = trace
+
+class Sample:
+    """One sample as people and judges read it; a TRAIL-form one has its id from the key."""
+
+    def __init__(self, key: str, traces: Mapping[str, Trace]) -> None:
+        self.key = key
+        by_name = {trace_id for trace_id in traces if trace_id.startswith(key)}
+        self.trace_id = by_name.pop() if by_name else sample_trace_id(key)
+        self.trace = traces[self.trace_id]
 
     def span_id(self, seq: int) -> str:
         return self.trace.spans[seq].span_id
@@ -180,10 +184,12 @@ def _write(path: Path, text: str) -> None:
 
 
 def main() -> None:
-    samples = {key: Sample(key) for key in ADA}
+    traces = _traces()
+    samples = {key: Sample(key, traces) for key in ADA}
     for annotator, opinions in (("ada", ADA), ("ben", BEN)):
         _write(DATA / "labels" / f"{annotator}.json", _text(_own_form(samples, annotator, opinions)))
-    for key, sample in samples.items():
+    for key in TRAIL_LABELS:
+        sample = samples[key]
         text = _text(_trail_annotation(sample))
         spoiled = _trailing_comma(text) if key == "census" else text
         _write(DATA / "labels" / "trail" / f"{sample.trace_id}.json", spoiled)

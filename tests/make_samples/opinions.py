@@ -1,4 +1,4 @@
-"""What the annotators ada and ben, and the recorded judges, say of the TRAIL-form samples. Spans by place (seq)."""
+"""What the annotators ada and ben, and the recorded judges, say of the samples. Spans by place (seq)."""
 
 from __future__ import annotations
 
@@ -283,6 +283,36 @@ ADA: Mapping[str, Opinion] = {
         scores(0, 1, None, None, 0, 3, 1),
         _NO_PLAN,
     ),
+    "harbour_desk_pair": Opinion(
+        [
+            Said(
+                [10],
+                "TC",
+                "low",
+                "Resource Not Found",
+                "Opens a mail by an id that was guessed; the inbox could have been listed first.",
+                [Quote(10, '"email_id": "timetable.eml"'), Quote(11, "Email with id timetable.eml does not exist")],
+            ),
+            Said(
+                [16],
+                "TC",
+                "high",
+                "Tool Output Misinterpretation",
+                "Enters 07:40 although the mail names 07:10 as the first boat.",
+                [Quote(16, '"start_datetime": "2026-03-04 07:40:00"'), Quote(15, "Boats to Ness leave at 07:10")],
+            ),
+            Said(
+                [18],
+                "GF",
+                "high",
+                "Goal Deviation",
+                "The user is told the wrong times and will miss the boat.",
+                [Quote(18, "The first boat to Ness leaves at 07:40 and arrives at 08:15.")],
+            ),
+        ],
+        scores(2, 2, None, None, 0, 3, 1),
+        _NO_PLAN,
+    ),
 }
 
 BEN: Mapping[str, Opinion] = {
@@ -491,6 +521,28 @@ BEN: Mapping[str, Opinion] = {
             ),
         ],
         scores(0, 1, None, None, 1, 3, 2),
+        _NO_PLAN,
+    ),
+    "harbour_desk_pair": Opinion(
+        [
+            Said(
+                [10],
+                "TC",
+                "low",
+                "Resource Not Found",
+                "The mail has no such id.",
+                [Quote(10, '"email_id": "timetable.eml"')],
+            ),
+            Said(
+                [16],
+                "TC GF",
+                "high",
+                "Tool Output Misinterpretation",
+                "Wrong time in the calendar: 07:40 for 07:10.",
+                [Quote(16, "2026-03-04 07:40:00")],
+            ),
+        ],
+        scores(3, 2, None, None, 0, 3, 1),
         _NO_PLAN,
     ),
 }
