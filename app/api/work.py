@@ -6,18 +6,20 @@ import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import Future
 from typing import Any
 
 import orjson
+from sqlalchemy import Connection, Row, select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.components.annotator.payload import Document, document
+from app.components.annotator.payload import SPAN_FIELDS, Document, document, outline
 from app.grants import TokenError, check
 from app.session import workspace
-from ingest.store import load, reading
+from ingest.store import load, reading, schema
 from judging.ledger import Workspace
 from judging.ledger.labels import Applied, apply_ops
 from judging.ledger.ops import OpError, read_ops
@@ -25,6 +27,7 @@ from judging.reading import read
 
 BODY_LIMIT = 4_000_000  # bytes of one request
 STRETCH_LIMIT = 64  # blocks of one answer
+LONG_TRACE = 3_000  # spans: a longer trace opens with its outline, texts follow
 _KEPT_DOCUMENTS = 8
 
 Answer = tuple[int, Any]
@@ -47,20 +50,22 @@ def work_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
         return await _answered(lambda: _operations(space(), body))
 
     async def trace(request: Request) -> Response:
-        return await _read(request, lambda found: found.opening())
+        if request.query_params.get("rest") == "1":
+            return await _read(request, lambda trace_id: documents.get(trace_id).opening())
+        return await _read(request, documents.opening)
 
     async def span(request: Request) -> Response:
         first, count = int(request.path_params["seq"]), min(_number(request, "count", 1), STRETCH_LIMIT)
         whole = request.query_params.get("whole") == "1"
-        return await _read(request, lambda found: found.stretch(first, count, whole=whole))
+        return await _read(request, lambda trace_id: documents.get(trace_id).stretch(first, count, whole=whole))
 
     async def search(request: Request) -> Response:
         query = request.query_params.get("q", "")
-        return await _read(request, lambda found: {"hits": found.search(query) if query else []})
+        return await _read(request, lambda trace_id: {"hits": documents.get(trace_id).search(query) if query else []})
 
-    async def _read(request: Request, cut: Callable[[Document], Any]) -> Response:
+    async def _read(request: Request, cut: Callable[[str], Any]) -> Response:
         trace_id, token = request.path_params["trace_id"], request.query_params.get("token")
-        return await _answered(lambda: _reading(space(), documents, trace_id, token, cut))
+        return await _answered(lambda: _reading(space(), trace_id, token, lambda: cut(trace_id)))
 
     return (
         Route("/api/ops", operations, methods=["POST"]),
@@ -75,34 +80,61 @@ class Documents:
 
     def __init__(self, space: Callable[[], Workspace]) -> None:
         self._space = space
-        self._kept: OrderedDict[str, Document] = OrderedDict()
+        self._kept: OrderedDict[str, Future[Document]] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, trace_id: str) -> Document:
-        """The document of a trace (a stored trace never changes). Raises `KeyError` for an unknown one."""
+        """The document of a trace (a stored trace never changes). Raises `KeyError` for an unknown one.
+
+        Requests that come while it is being read wait for that one reading.
+        """
         with self._lock:
-            if trace_id in self._kept:
-                self._kept.move_to_end(trace_id)
-                return self._kept[trace_id]
-        with reading(self._space().engine) as connection:
-            trace = load(connection, trace_id, with_logs=False)
-        fresh = document(trace, read(trace))
-        with self._lock:
-            self._kept[trace_id] = fresh
+            known = self._kept.get(trace_id)
+            future: Future[Document] = known or Future()
+            self._kept[trace_id] = future
+            self._kept.move_to_end(trace_id)
             while len(self._kept) > _KEPT_DOCUMENTS:
                 self._kept.popitem(last=False)
-        return fresh
+        if known is None:
+            self._fill(trace_id, future)
+        return future.result()
+
+    def opening(self, trace_id: str) -> Any:
+        """What the island opens with: everything that is needed first, or of a long trace its outline."""
+        if not self._is_kept(trace_id):
+            with reading(self._space().engine) as connection:
+                head = connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).one_or_none()
+                if head is not None and head.spans > LONG_TRACE:
+                    return _outline(connection, head)
+        return self.get(trace_id).opening()
+
+    def _is_kept(self, trace_id: str) -> bool:
+        with self._lock:
+            return trace_id in self._kept and self._kept[trace_id].done()
+
+    def _fill(self, trace_id: str, future: Future[Document]) -> None:
+        try:
+            with reading(self._space().engine) as connection:
+                trace = load(connection, trace_id, with_logs=False)
+            future.set_result(document(trace, read(trace)))
+        except BaseException as error:  # those who wait must hear of it; the next request tries again
+            with self._lock:
+                self._kept.pop(trace_id, None)
+            future.set_exception(error)
 
 
-def _reading(
-    space: Workspace, documents: Documents, trace_id: str, token: object, cut: Callable[[Document], Any]
-) -> Answer:
+def _outline(connection: Connection, head: Row[Any]) -> Any:
+    columns = [schema.span.c[name] for name in SPAN_FIELDS]
+    rows = select(*columns).where(schema.span.c.trace_key == head.trace_key).order_by(schema.span.c.seq)
+    return outline(head, connection.execute(rows).tuples(), orjson.loads(head.warnings))
+
+
+def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[], Any]) -> Answer:
     check(space.secret(), token, subject=trace_id)
     try:
-        found = documents.get(trace_id)
+        return 200, cut()
     except KeyError as error:
         raise RefusedError(404, f"no trace {trace_id!r} in this workspace", "choose a trace from the list") from error
-    return 200, cut(found)
 
 
 def _operations(space: Workspace, body: bytes | None) -> Answer:

@@ -4,17 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from operator import attrgetter
+from typing import Any, Literal, Protocol, TypeAlias
 
-from ingest.trace import SPAN_KINDS, Json, Message, Span, Trace
+from ingest.trace import SPAN_KINDS, Json, Message, Trace
 from judging.reading import Block, Part, Reading, Repeat, message_text
 
 Hidden = Literal["agent", "model"]
 JsonObject: TypeAlias = "dict[str, Json]"
 STATUSES = ("UNSET", "OK", "ERROR")
+_KIND_NUMBERS: Mapping[str, int] = {kind: number for number, kind in enumerate(SPAN_KINDS)}
 LONG_TEXT = 65_536  # characters: a longer text is sent as its head, the rest when asked for
 HEAD = 4_000  # characters of a long text that are sent at once
 FIRST_TEXTS = 700_000  # characters of text that travel with the index
+BLOCK_COST = 250  # what a block weighs beside its texts
+
+
+class TraceHead(Protocol):
+    """What a trace and its row in the store share."""
+
+    @property
+    def trace_id(self) -> str: ...
+    @property
+    def format(self) -> str: ...
+    @property
+    def goal(self) -> str | None: ...
+    @property
+    def final_answer(self) -> str | None: ...
+
+
+SPAN_FIELDS = (
+    "span_id", "parent_span_id", "depth", "name", "kind", "agent", "start_time", "end_time",
+    "clock", "status", "tool_name", "model", "total_tokens",
+)  # fmt: skip
+SpanRow: TypeAlias = "tuple[Any, ...]"  # the values of SPAN_FIELDS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +56,7 @@ class Document:
         room, count = FIRST_TEXTS - sum(self._sent_length(number) for number in held), 0
         for numbers in self.block_texts:
             fresh = [number for number in numbers if number not in held]
-            room -= sum(self._sent_length(number) for number in fresh)
+            room -= BLOCK_COST + sum(self._sent_length(number) for number in fresh)
             if room < 0 and count > 0:
                 break
             held.update(dict.fromkeys(fresh))
@@ -69,15 +92,28 @@ def document(trace: Trace, reading: Reading, *, hide: Collection[Hidden] = ()) -
     Nothing of `Trace.logs`, `Trace.outcome` and `Trace.expected_events` enters: they may hold the right answer.
     """
     texts = _Texts()
-    index = _index(trace, reading, texts, hide)
+    index = _index(trace, map(attrgetter(*SPAN_FIELDS), trace.spans), trace.warnings, texts, hide)
+    warnings: dict[str, Json] = {str(span.seq): list(span.warnings) for span in trace.spans if span.warnings}
+    plans: list[Json] = [block.seq for block in reading.blocks if any(part.is_plan for part in block.parts)]
     blocks = tuple(_block(block, trace, texts) for block in reading.blocks)
     return Document(
         trace_id=trace.trace_id,
-        index=index,
+        index=index | {"span_warnings": warnings, "plans": plans},
         blocks=blocks,
         block_texts=tuple(_text_numbers(block) for block in blocks),
         texts=tuple(texts.numbers),
     )
+
+
+def outline(head: TraceHead, rows: Iterable[SpanRow], warnings: Sequence[str]) -> JsonObject:
+    """The opening of a long trace before it has been read: tree and times; `partial` says that texts follow.
+
+    `rows` hold the `SPAN_FIELDS` of each span in reading order.
+    """
+    texts = _Texts()
+    index = _index(head, rows, warnings, texts, ())
+    sent = {str(number): _sent_text(text, whole=False) for text, number in texts.numbers.items()}
+    return index | {"span_warnings": {}, "plans": [], "blocks": [], "texts": sent, "partial": True}
 
 
 def frame(
@@ -137,53 +173,54 @@ class _Words:
         return list(self.numbers)
 
 
-def _index(trace: Trace, reading: Reading, texts: _Texts, hide: Collection[Hidden]) -> JsonObject:
+def _index(
+    head: TraceHead, rows: Iterable[SpanRow], warnings: Sequence[str], texts: _Texts, hide: Collection[Hidden]
+) -> JsonObject:
     names, agents, tools, models = _Words(), _Words(), _Words(), _Words()
-    seq_of = {span.span_id: span.seq for span in trace.spans}
-    starts = [span.start_time for span in trace.spans if span.start_time is not None]
-    first = min(starts, default=0)
-    columns: dict[str, list[Json]] = {
-        "id": [span.span_id for span in trace.spans],
-        "parent": [_parent(span, seq_of) for span in trace.spans],
-        "name": [names.number(span.name or "(no name)") for span in trace.spans],
-        "kind": [SPAN_KINDS.index(span.kind) for span in trace.spans],
-        "agent": [agents.number(span.agent) for span in trace.spans],
-        "tool": [tools.number(span.tool_name) if span.kind == "TOOL" else -1 for span in trace.spans],
-        "status": [STATUSES.index(span.status) for span in trace.spans],
-        "start": [None if span.start_time is None else _ms(span.start_time - first) for span in trace.spans],
-        "duration": [None if span.duration_s is None else _ms(span.duration_s * 1e6) for span in trace.spans],
-        "tokens": [span.total_tokens for span in trace.spans],
-        "model": [-1 if "model" in hide else models.number(span.model) for span in trace.spans],
+    columns: dict[str, tuple[Any, ...]] = dict(zip(SPAN_FIELDS, zip(*rows, strict=True), strict=True))
+    starts, ends, kinds = columns["start_time"], columns["end_time"], columns["kind"]
+    first = min((start for start in starts if start is not None), default=None)
+    spans: dict[str, Json] = {
+        "id": list(columns["span_id"]),
+        "parent": _parents(columns),
+        "name": [names.number(name or "(no name)") for name in columns["name"]],
+        "kind": [_KIND_NUMBERS[kind] for kind in kinds],
+        "agent": [agents.number(agent) for agent in columns["agent"]],
+        "tool": [
+            tools.number(tool) if kind == "TOOL" else -1 for tool, kind in zip(columns["tool_name"], kinds, strict=True)
+        ],
+        "status": [STATUSES.index(status) for status in columns["status"]],
+        "start": [_ms(first, start) for start in starts],
+        "duration": [_ms(start, end) for start, end in zip(starts, ends, strict=True)],
+        "tokens": list(columns["total_tokens"]),
+        "model": [-1 if "model" in hide else models.number(model) for model in columns["model"]],
     }
-    warnings: dict[str, Json] = {str(span.seq): list(span.warnings) for span in trace.spans if span.warnings}
     return {
         "version": 1,
-        "trace_id": trace.trace_id,
-        "format": trace.format,
-        "goal": None if trace.goal is None else texts.number(trace.goal),
-        "answer": None if trace.final_answer is None else texts.number(trace.final_answer),
-        "warnings": list(trace.warnings),
-        "clock": trace.spans[0].clock,
-        "started": min(starts, default=None),
+        "trace_id": head.trace_id,
+        "format": head.format,
+        "goal": None if head.goal is None else texts.number(head.goal),
+        "answer": None if head.final_answer is None else texts.number(head.final_answer),
+        "warnings": list(warnings),
+        "clock": columns["clock"][0],
+        "started": first,
         "names": names.listed(),
         "agents": [f"agent {n + 1}" for n in range(len(agents.numbers))] if "agent" in hide else agents.listed(),
         "tools": tools.listed(),
         "models": models.listed(),
-        "spans": dict(columns),
-        "span_warnings": warnings,
-        "plans": [block.seq for block in reading.blocks if any(part.is_plan for part in block.parts)],
+        "spans": spans,
     }
 
 
-def _parent(span: Span, seq_of: Mapping[str, int]) -> int:
-    """The parent's place, -1 for a root, an orphan and the head of a cut cycle (their depth is 0)."""
-    if span.depth == 0 or span.parent_span_id is None:
-        return -1
-    return seq_of[span.parent_span_id]
+def _parents(columns: Mapping[str, tuple[Any, ...]]) -> list[Json]:
+    """Each parent's place; -1 for a root, an orphan and the head of a cut cycle (their depth is 0)."""
+    place = {span_id: seq for seq, span_id in enumerate(columns["span_id"])}
+    pairs = zip(columns["parent_span_id"], columns["depth"], strict=True)
+    return [-1 if depth == 0 or parent is None else place[parent] for parent, depth in pairs]
 
 
-def _ms(microseconds: float) -> float:
-    return round(microseconds / 1000, 3)
+def _ms(start: int | None, end: int | None) -> float | None:
+    return None if start is None or end is None else round((end - start) / 1000, 1)
 
 
 def _block(block: Block, trace: Trace, texts: _Texts) -> JsonObject:

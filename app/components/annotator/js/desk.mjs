@@ -5,11 +5,11 @@ import { ErrorCards } from "./errors.mjs";
 import { isTyping, keyTable, pressedKey } from "./keys.mjs";
 import { applyAll, applyOperation, completeState, History, inverseOf, missingFields } from "./labels.mjs";
 import { Outbox } from "./outbox.mjs";
-import { copyText, el, replaceIn, say } from "./page.mjs";
+import { copyText, el, replaceIn, say, showText } from "./page.mjs";
 import { Reader } from "./reader.mjs";
 import { Scores } from "./scores.mjs";
 import { durationText, peerOf, SpanIndex } from "./spans.mjs";
-import { showText } from "./page.mjs";
+import { countText } from "./text.mjs";
 import { Tree } from "./tree.mjs";
 
 const TJ_PANES = ["tree", "text", "errors", "scores"];
@@ -67,6 +67,7 @@ class Desk {
   }
 
   async open() {
+    const began = performance.now();
     this.setBusy("Opening the trace…");
     const document_ = await this.fetchJson("trace/" + encodeURIComponent(this.traceId));
     if (this.signal.aborted) return;
@@ -90,7 +91,24 @@ class Desk {
     this.select(wanted ?? this.resumeSeq(), { isFirst: wanted === undefined });
     this.focusPane("text");
     this.outbox.flush();
+    this.root.dataset.opened = Math.round(performance.now() - began); // milliseconds from here to a usable desk
     this.root.dataset.ready = this.traceId;
+    if (document_.partial) this.loadRest();
+  }
+
+  /** A long trace opens with its outline; plans, warnings and the first texts come when it has been read. */
+  async loadRest() {
+    const rest = await this.fetchJson("trace/" + encodeURIComponent(this.traceId), { rest: 1 });
+    if (this.signal.aborted) return;
+    if (rest) {
+      this.doc = { ...rest, blocks: rest.blocks };
+      this.plans = new Set(rest.plans);
+      for (const [number, text] of Object.entries(rest.texts)) this.texts.set(+number, text);
+      for (const block of rest.blocks) this.blocks[block.seq] = block;
+    }
+    this.restArrived();
+    this.tree.draw();
+    for (const group of this.reader.groups) if (group.isDrawn) this.reader.refill(group);
   }
 
   takeDocument(doc) {
@@ -102,6 +120,8 @@ class Desk {
     this.blocks = new Array(this.spans.size);
     for (const block of doc.blocks) this.blocks[block.seq] = block;
     this.current = 0;
+    this.rest = new Promise((arrived) => (this.restArrived = arrived));
+    if (!doc.partial) this.restArrived();
   }
 
   resumeSeq() {
@@ -148,6 +168,7 @@ class Desk {
 
   /** Loads blocks that are not here yet (`whole`: with their long texts in full). */
   async loadBlocks(first, count, whole = false) {
+    await this.rest;
     const answer = await this.fetchJson(`span/${encodeURIComponent(this.traceId)}/${first}`, { count, ...(whole ? { whole: 1 } : {}) });
     if (!answer) return false;
     for (const [number, text] of Object.entries(answer.texts)) {
@@ -352,6 +373,7 @@ class Desk {
     const previous = this.current;
     this.current = Math.max(0, Math.min(this.spans.size - 1, seq));
     this.tree.reveal(this.current);
+    if (!keepScroll) this.reader.dropSelection(this.current);
     if (!isFirst && !keepScroll) this.reader.show(this.current, previous);
     else {
       this.reader.blockNode(previous)?.classList.remove("tj-now");
@@ -679,7 +701,7 @@ class Desk {
     }
     const times = this.spans.duration.map((each, seq) => (this.spans.start[seq] || 0) + (each || 0));
     const whole = times.reduce((most, each) => Math.max(most, each), 0);
-    const facts = [`${this.spans.size} spans`, durationText(whole), this.doc.format, this.doc.clock === "sim" ? "simulated clock" : ""].filter(Boolean);
+    const facts = [`${countText(this.spans.size)} span${this.spans.size === 1 ? "" : "s"}`, durationText(whole), this.doc.format, this.doc.clock === "sim" ? "simulated clock" : ""].filter(Boolean);
     this.part("facts").textContent = facts.join(" · ");
     const { warnings } = this.doc;
     const host = this.part("warnings");

@@ -28,7 +28,10 @@ export class ErrorCards {
     const error = newErrorLabel(desk.newId(), [span], evidence ? [evidence] : [], desk.phase);
     desk.errorId = error.label_id;
     if (!desk.act("error.put", error)) return;
-    if (evidence) desk.select(desk.spans.seqOf.get(span), { keepScroll: true });
+    if (evidence) {
+      desk.reader.dropSelection();
+      desk.select(desk.spans.seqOf.get(span), { keepScroll: true });
+    }
     desk.focusPane("errors");
     this.scrollToCard();
   }
@@ -62,6 +65,7 @@ export class ErrorCards {
     if (error.evidence.some(same)) return say(this.desk, "This evidence is there already");
     const spans = error.span_ids.includes(evidence.span_id) ? error.span_ids : [...error.span_ids, evidence.span_id];
     this.change(error, { evidence: [...error.evidence, evidence], span_ids: spans });
+    this.desk.reader.dropSelection();
   }
 
   addSpan() {

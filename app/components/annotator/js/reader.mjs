@@ -68,15 +68,24 @@ export class Reader {
     for (let seq = group.first; seq < group.last; seq++) nodes.push(this.block(seq));
     group.node.replaceChildren(...nodes);
     group.node.style.minHeight = "";
-    if (!this.desk.blocks[group.first] || !this.desk.blocks[group.last - 1]) this.load(group);
+    if (!this.isLoaded(group)) this.load(group);
     this.scheduleMarks();
   }
 
+  isLoaded({ first, last }) {
+    return Boolean(this.desk.blocks[first] && this.desk.blocks[last - 1]);
+  }
+
   async load(group) {
-    const isLoaded = await this.desk.loadBlocks(group.first, group.last - group.first);
+    await this.desk.rest;
+    const isLoaded = this.isLoaded(group) || (await this.desk.loadBlocks(group.first, group.last - group.first));
     if (!group.isDrawn || !this.groups.includes(group)) return;
+    this.refill(group, isLoaded ? null : "This span could not be loaded.");
+  }
+
+  refill(group, problem = null) {
     const hold = this.heldPlace();
-    for (let seq = group.first; seq < group.last; seq++) this.redraw(seq, isLoaded ? null : "This span could not be loaded.");
+    for (let seq = group.first; seq < group.last; seq++) this.redraw(seq, problem);
     hold();
   }
 
@@ -348,6 +357,12 @@ export class Reader {
     const { host, from, to } = chosen;
     const spanId = this.desk.spans.id[+host.dataset.seq];
     return evidenceOf(host.tjText, from, to, { span_id: spanId, field: host.dataset.field });
+  }
+
+  /** A selection that has been taken, or that belongs to a span no longer in hand, must not be taken again. */
+  dropSelection(exceptSeq = null) {
+    const chosen = selectedText(this.scroller);
+    if (chosen && (exceptSeq === null || +chosen.host.dataset.seq !== exceptSeq)) window.getSelection().removeAllRanges();
   }
 
   /** `[` and `]`: the selection a sentence longer (or shorter) at its start or end. */

@@ -1,6 +1,7 @@
 // The left pane: the span tree (only the rows in view are made), its filters, and the map of time.
 
 import { el, replaceIn, svg } from "./page.mjs";
+import { countText } from "./text.mjs";
 import { durationText, foldAll, searchSpans, spanAtPoint, timeMap, TJ_KINDS, visibleRows } from "./spans.mjs";
 
 const TJ_ROW = 28;
@@ -45,8 +46,8 @@ export class Tree {
     this.rowOf = new Map(this.rows.map((seq, row) => [seq, row]));
     this.canvas.style.height = this.rows.length * TJ_ROW + "px";
     this.desk.part("tree-count").textContent = isFiltered
-      ? `${this.rows.filter(accepts).length} of ${this.spans.size}`
-      : `${this.spans.size} span${this.spans.size === 1 ? "" : "s"}`;
+      ? `${countText(this.rows.filter(accepts).length)} of ${countText(this.spans.size)}`
+      : `${countText(this.spans.size)} span${this.spans.size === 1 ? "" : "s"}`;
     this.draw();
   }
 
@@ -180,7 +181,7 @@ export class Tree {
       "button",
       { class: "tj-filter", "aria-pressed": "false", title: `Show only: ${name}` },
       el("span", { text: name }),
-      count === null ? null : el("span", { class: "tj-count", text: count }),
+      count === null ? null : el("span", { class: "tj-count", text: countText(count) }),
     );
     chip.onclick = () => {
       if (!chosen.delete(value)) chosen.add(value);
@@ -226,7 +227,7 @@ export class Tree {
 
   drawMap() {
     const host = this.desk.part("map");
-    const width = Math.max(120, host.clientWidth);
+    const width = Math.max(120, host.clientWidth - 20); // less its padding
     let deepest = 0;
     for (const depth of this.spans.depth) deepest = Math.max(deepest, depth);
     const rows = Math.min(deepest + 1, TJ_MAP_ROWS);

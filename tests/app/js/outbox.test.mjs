@@ -1,0 +1,254 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { Outbox } from "../../../app/components/annotator/js/outbox.mjs";
+
+class Storage {
+  constructor(items = new Map()) {
+    this.items = items;
+  }
+  get length() {
+    return this.items.size;
+  }
+  key(number) {
+    return [...this.items.keys()][number] ?? null;
+  }
+  getItem(key) {
+    return this.items.get(key) ?? null;
+  }
+  setItem(key, value) {
+    this.items.set(key, value);
+  }
+  removeItem(key) {
+    this.items.delete(key);
+  }
+}
+
+/** A ledger as the contract has it: idempotent by id, stale when others came in between. */
+class Ledger {
+  constructor() {
+    this.revision = 0;
+    this.applied = [];
+    this.answers = [];
+  }
+  answer(body) {
+    const fresh = body.ops.filter((op) => !this.applied.includes(op.op_id));
+    if (fresh.length && body.base_revision !== this.revision) return { status: 409, body: { revision: this.revision, state: { errors: ["theirs"] } } };
+    for (const op of fresh) {
+      this.applied.push(op.op_id);
+      this.revision++;
+    }
+    return { status: 200, body: { revision: this.revision, applied: body.ops.map((op) => op.op_id) } };
+  }
+}
+
+function rig(send, storage = new Storage()) {
+  const timers = [];
+  let now = 1000;
+  const outbox = new Outbox({ storage, prefix: "tj:op:me:t:", send, clock: () => now++, later: (act) => timers.push(act) && (() => timers.splice(timers.indexOf(act), 1)), dice: () => 0.5 });
+  return { outbox, storage, timers };
+}
+
+const op = (id) => ({ op_id: id, kind: "score.put", payload: {}, client_time: "" });
+const settle = () => new Promise((done) => setTimeout(done, 5));
+
+test("an operation is stored before it is sent and forgotten once acknowledged", async () => {
+  const ledger = new Ledger();
+  let heldWhileSending = 0;
+  const { outbox, storage } = rig(async (body) => {
+    heldWhileSending = storage.length;
+    return ledger.answer(body);
+  });
+  outbox.add(op("a"));
+  await settle();
+  assert.equal(heldWhileSending, 1);
+  assert.deepEqual([storage.length, outbox.pending, outbox.revision], [0, 0, 1]);
+});
+
+test("what was made while a batch was away goes in the next, in order", async () => {
+  const ledger = new Ledger();
+  const { outbox } = rig(async (body) => {
+    await settle();
+    return ledger.answer(body);
+  });
+  for (const id of ["a", "b", "c"]) outbox.add(op(id));
+  await new Promise((done) => setTimeout(done, 60));
+  assert.deepEqual(ledger.applied, ["a", "b", "c"]);
+});
+
+test("offline: everything is kept, retried later, and arrives once", async () => {
+  const ledger = new Ledger();
+  let isOnline = false;
+  const { outbox, storage, timers } = rig(async (body) => {
+    if (!isOnline) throw new TypeError("Failed to fetch");
+    return ledger.answer(body);
+  });
+  for (const id of ["a", "b", "c"]) outbox.add(op(id));
+  await settle();
+  assert.deepEqual([outbox.pending, storage.length, timers.length], [3, 3, 1]);
+  isOnline = true;
+  timers.shift()();
+  await settle();
+  assert.deepEqual(ledger.applied, ["a", "b", "c"]);
+  assert.equal(outbox.pending, 0);
+});
+
+test("an answer lost on the way makes no second effect and no false conflict", async () => {
+  const ledger = new Ledger();
+  let isLost = true;
+  const { outbox, timers } = rig(async (body) => {
+    const answer = ledger.answer(body);
+    if (isLost) {
+      isLost = false;
+      throw new TypeError("connection reset");
+    }
+    return answer;
+  });
+  outbox.add(op("a"));
+  await settle();
+  outbox.add(op("b")); // made meanwhile: must not join the batch that may have arrived
+  await settle();
+  timers.splice(0).forEach((act) => act());
+  await settle();
+  assert.deepEqual(ledger.applied, ["a", "b"]);
+  assert.equal(outbox.conflict, null);
+});
+
+test("a 500 keeps the operation and says so", async () => {
+  const ledger = new Ledger();
+  const answers = [{ status: 500, body: {} }, { status: 502, body: { error: "bad gateway" } }];
+  const { outbox, timers } = rig(async (body) => answers.shift() || ledger.answer(body));
+  outbox.add(op("a"));
+  await settle();
+  assert.equal(outbox.problem, "The server answered 500");
+  timers.shift()();
+  await settle();
+  assert.equal(outbox.problem, "bad gateway");
+  timers.shift()();
+  await settle();
+  assert.deepEqual([ledger.applied.length, outbox.pending, outbox.problem], [1, 0, null]);
+});
+
+test("operations of an earlier page are sent in their order", async () => {
+  const ledger = new Ledger();
+  const storage = new Storage();
+  const dead = rig(async () => {
+    throw new TypeError("offline");
+  }, storage);
+  for (const id of ["a", "b"]) dead.outbox.add(op(id));
+  storage.setItem("tj:op:me:other:1", JSON.stringify(op("x")));
+  storage.setItem("tj:op:me:t:broken", "{");
+  const { outbox } = rig(async (body) => ledger.answer(body), storage);
+  assert.deepEqual(outbox.operations().map((each) => each.op_id), ["a", "b"]);
+  await outbox.flush();
+  assert.deepEqual(ledger.applied, ["a", "b"]);
+  assert.equal(storage.length, 2); // another trace's, and what could not be read
+});
+
+test("stale: nothing more is sent until the person has chosen; mine goes on top", async () => {
+  const ledger = new Ledger();
+  ledger.answer({ base_revision: 0, ops: [op("other")] });
+  const { outbox } = rig(async (body) => ledger.answer(body));
+  outbox.add(op("a"));
+  await settle();
+  outbox.add(op("b"));
+  await settle();
+  assert.deepEqual(outbox.conflict.state, { errors: ["theirs"] });
+  assert.equal(outbox.pending, 2);
+  assert.deepEqual(outbox.resolve("mine"), { errors: ["theirs"] });
+  await settle();
+  assert.deepEqual(ledger.applied, ["other", "a", "b"]);
+});
+
+test("stale: taking theirs drops what was unsent", async () => {
+  const ledger = new Ledger();
+  ledger.answer({ base_revision: 0, ops: [op("other")] });
+  const { outbox, storage } = rig(async (body) => ledger.answer(body));
+  outbox.add(op("a"));
+  await settle();
+  outbox.resolve("theirs");
+  await settle();
+  assert.deepEqual([ledger.applied, outbox.pending, storage.length, outbox.revision], [["other"], 0, 0, 1]);
+});
+
+test("one refused operation does not hold up the others and is not dropped", async () => {
+  const ledger = new Ledger();
+  const { outbox, storage } = rig(async (body) => {
+    if (body.ops.some((each) => each.op_id === "bad")) return { status: 422, body: { error: "unknown span", remedy: "choose a span" } };
+    return ledger.answer(body);
+  });
+  outbox.isSending = true; // collect the three into one batch
+  for (const id of ["a", "bad", "c"]) outbox.add(op(id));
+  outbox.isSending = false;
+  await outbox.flush();
+  assert.deepEqual(ledger.applied, ["a", "c"]);
+  assert.deepEqual([outbox.parked.length, outbox.pending, storage.length], [1, 1, 1]);
+  assert.equal(outbox.problem === null || outbox.problem.includes("unknown span"), true);
+  assert.equal(outbox.parked[0].reason, "unknown span. choose a span");
+});
+
+test("a pass that has run out is renewed and nothing is lost", async () => {
+  const ledger = new Ledger();
+  let isFresh = false;
+  const { outbox } = rig(async (body) => (isFresh ? ledger.answer(body) : { status: 401, body: {} }));
+  outbox.add(op("a"));
+  await settle();
+  assert.equal(outbox.isWaitingForToken, true);
+  isFresh = true;
+  outbox.renewed();
+  await settle();
+  assert.deepEqual(ledger.applied, ["a"]);
+});
+
+test("a full storage still sends, and the loss of the safety net is known", async () => {
+  const ledger = new Ledger();
+  const storage = new Storage();
+  storage.setItem = () => {
+    throw new Error("QuotaExceededError");
+  };
+  const { outbox } = rig(async (body) => ledger.answer(body), storage);
+  outbox.add(op("a"));
+  await settle();
+  assert.equal(outbox.isKeptLocally, false);
+  assert.deepEqual(ledger.applied, ["a"]);
+});
+
+test("waits grow and stay below ten seconds and a quarter", async () => {
+  const waits = [];
+  const outbox = new Outbox({
+    storage: new Storage(),
+    prefix: "p",
+    send: async () => {
+      throw new Error("offline");
+    },
+    later: (act, wait) => waits.push(wait) && (() => {}),
+    dice: () => 1,
+  });
+  outbox.add(op("a"));
+  await settle();
+  for (let i = 0; i < 12; i++) await outbox.flush();
+  assert.equal(waits.every((wait, i) => i === 0 || wait >= waits[i - 1]), true);
+  assert.equal(Math.max(...waits), 12500);
+});
+
+test("200 operations through a bad line: none missing, none twice", async () => {
+  const ledger = new Ledger();
+  let calls = 0;
+  const { outbox, timers } = rig(async (body) => {
+    const turn = calls++ % 4;
+    if (turn === 0) throw new TypeError("offline");
+    const answer = ledger.answer(body);
+    if (turn === 1) throw new TypeError("the answer was lost");
+    return turn === 2 ? { status: 503, body: {} } : answer;
+  });
+  for (let i = 0; i < 200; i++) {
+    outbox.add(op("op" + i));
+    if (i % 7 === 0) await settle();
+    timers.splice(0).forEach((act) => act());
+  }
+  for (let i = 0; i < 200 && outbox.pending; i++) {
+    timers.splice(0).forEach((act) => act());
+    await settle();
+  }
+  assert.equal(outbox.conflict, null);
+  assert.deepEqual(ledger.applied, Array.from({ length: 200 }, (_, i) => "op" + i));
+});
