@@ -32,7 +32,7 @@ class Run:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rate:
-    """A share of successes among scored runs; `rate` is None when no run was scored. pass@k and pass^k count scenarios."""
+    """A share of successes among scored runs, None when none was scored; pass@k and pass^k count scenarios."""
 
     runs: int
     scored: int

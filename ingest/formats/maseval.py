@@ -7,7 +7,7 @@ by its place among the agent's messages, since MASEval logs only the length of a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ingest.conventions.said import read_message
 from ingest.formats.gaia2.lite import unwrapped
@@ -90,18 +90,17 @@ def _trace(value: Json, source: Source) -> Trace:
     root.input, root.output = goal, _final_answer(answers, drafts, said, table.messages)
     root.status_message = outcome.rationale or outcome.exception_message
     _span(root, drafts, traces)
-    return assemble(
+    trace = assemble(
         [root, *drafts],
         trace_id=trace_id,
         format=NAME,
         source=source,
         messages=table,
-        goal=goal,
-        final_answer=root.output,
         attributes=_attributes(report, traces, said),
         outcome=outcome,
         warnings=warnings,
     )
+    return replace(trace, goal=goal, final_answer=root.output)
 
 
 def report_id(report: Mapping[str, Json]) -> str:

@@ -9,6 +9,7 @@ from pathlib import PurePath
 from ingest.formats.gaia2.benchmark import looks_like_output, looks_like_statistics, read_output, read_statistics
 from ingest.formats.gaia2.build import FORMAT, Run, run_trace
 from ingest.formats.gaia2.bundle import bundles, read_bundle, unpacked
+from ingest.formats.gaia2.cli_folder import folder_name, is_cli, read_cli
 from ingest.formats.gaia2.export import looks_like_export, read_export
 from ingest.formats.gaia2.lite import HISTORIES, looks_like_lite, read_lite
 from ingest.formats.gaia2.row import looks_like_row, read_rows
@@ -33,6 +34,10 @@ _MARKS: tuple[frozenset[str], ...] = tuple(
         {"scenario_id", "data", "run_number"},
         {"task_id", "trace_id", "score", "metadata"},
         {"per_capability", "statistics"},
+        {"scenario_id", "num_agent_events", "num_oracle_events"},
+        {"t", "app", "fn", "args", "ret"},
+        {"seq", "type", "request", "timestamp", "latency_ms"},
+        {"agent_events", "oracle_events", "turn"},
     )
 )
 
@@ -65,7 +70,9 @@ def _read_json(source: Source) -> Iterator[Trace | Rejected]:
     first = next(iter(parse_documents(source.data)))
     value = first.value
     rows = value if isinstance(value, list) else [value]
-    if looks_like_output(value):
+    if is_cli(value):
+        yield from read_cli((source,), source, folder_name(source.file))
+    elif looks_like_output(value):
         yield from read_output(source, ())
     elif (rows and all(looks_like_row(row) for row in rows)) or (first.error is not None and first.place):
         yield from read_rows(source)

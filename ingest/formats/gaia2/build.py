@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from ingest.formats.gaia2.eventlog import condition_checks, replay_events
@@ -60,19 +60,19 @@ def run_trace(run: Run, source: Source) -> Trace:
     result = outcome(reduce(lambda one, other: one.joined(other), _evidence(run)))
     rows.root.status = status_of(result)
     rows.root.status_message = result.rationale or result.exception_message
-    return assemble(
+    trace = assemble(
         rows.drafts,
         trace_id=run.trace_id,
         format=FORMAT,
         source=source,
         messages=rows.messages,
-        goal=rows.goal,
-        final_answer=rows.final_answer,
         attributes=_attributes(run, export, rows),
         expected_events=expected_events(export),
         outcome=result,
         warnings=outcome_warnings(result),
     )
+    # Not left to `assemble`, which looks for an answer elsewhere: a run that never wrote to its user has none.
+    return replace(trace, goal=rows.goal, final_answer=rows.final_answer)
 
 
 def _rows(run: Run, export: Export) -> Rows:

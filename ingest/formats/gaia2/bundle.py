@@ -17,6 +17,7 @@ from ingest.formats.gaia2.benchmark import (
     row_of,
 )
 from ingest.formats.gaia2.build import Run, run_trace
+from ingest.formats.gaia2.cli_folder import FILES, folder_name, read_cli
 from ingest.formats.gaia2.export import Export, looks_like_export, read_export
 from ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
 from ingest.formats.gaia2.row import looks_like_row, row_attributes, row_evidence
@@ -52,11 +53,19 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
     for folder, output in outputs.items():
         statistics = [name for name in names if base_name(name) == STATISTICS and _folder(name) == folder]
         found.append((output, *statistics))
+    folders: dict[str, list[str]] = {}
+    for name in names:
+        if base_name(name) in FILES:
+            folders.setdefault(_folder(name), []).append(name)
+    found.extend(tuple(files) for files in folders.values())
     return [files for files in found if len(files) > 1 or base_name(files[0]) == OUTPUT]
 
 
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """One run from all its files. A file that cannot be read is named, and the run is read from the others."""
+    if all(base_name(source.file) in FILES for source in sources):
+        yield from read_cli(sources, _folder_source(sources), folder_name(sources[0].file))
+        return
     values: list[tuple[Source, Json]] = []
     for source in sources:
         if base_name(source.file) == OUTPUT:
@@ -140,15 +149,26 @@ def _source(first: Source, name: str, used: list[tuple[str, bytes]]) -> Source:
     """The very bytes the trace was read from: one file as it is, several packed as they are into a tar archive."""
     if len(used) == 1:
         return first
+    folder = _folder(first.file)
+    parent = _folder(folder) if base_name(folder) in FORMS else folder
+    return Source(file=f"{parent}/{name}" if parent else name, data=_packed(used))
+
+
+def _folder_source(sources: Sequence[Source]) -> Source:
+    if len(sources) == 1:
+        return sources[0]
+    used = [(base_name(source.file), source.data) for source in sources]
+    return Source(file=_folder(sources[0].file) or folder_name(sources[0].file), data=_packed(used))
+
+
+def _packed(used: Sequence[tuple[str, bytes]]) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
         for member, data in used:
             info = tarfile.TarInfo(member)
             info.size = len(data)
             archive.addfile(info, io.BytesIO(data))
-    folder = _folder(first.file)
-    parent = _folder(folder) if base_name(folder) in FORMS else folder
-    return Source(file=f"{parent}/{name}" if parent else name, data=packed.getvalue())
+    return packed.getvalue()
 
 
 def _lone_row(folder: str, runs: dict[tuple[str, str], list[str]], names: Sequence[str]) -> list[str]:
