@@ -43,7 +43,15 @@ def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.Dat
 
 def inputs_of(frames: Frames, **settings: Any) -> Inputs:
     """The frames of a selection as inputs of the tables; `settings` as `Inputs` takes them."""
-    return Inputs(error_pairs=frames.error_pairs, score_pairs=frames.score_pairs, ratings=frames.ratings, **settings)
+    return Inputs(
+        error_pairs=frames.error_pairs,
+        score_pairs=frames.score_pairs,
+        ratings=frames.ratings,
+        findings=frames.findings,
+        judged=frames.judged,
+        rationales=frames.rationales,
+        **settings,
+    )
 
 
 def write_report(

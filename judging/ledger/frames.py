@@ -49,6 +49,8 @@ class Frames:
     ratings: pd.DataFrame
     findings: pd.DataFrame
     rationales: pd.DataFrame
+    judged: pd.DataFrame
+    """trace_id, judge, system, split of every cell that was answered, findings or not."""
 
 
 def load_frames(connection: Connection, selection: Selection) -> Frames:
@@ -67,6 +69,7 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
         ratings=_ratings(cells, scores, done, selection),
         findings=_findings(connection, current, errors, decided, selection),
         rationales=_rationales(cells),
+        judged=_judged(current, selection),
     )
 
 
@@ -295,12 +298,13 @@ def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: S
 def _ratings(
     cells: pd.DataFrame, scores: Sequence[ScoreLabel], done: set[tuple[str, str]], selection: Selection
 ) -> pd.DataFrame:
-    """Every score of judges (rater: the repeat) and of people (rater: the person; system `people`)."""
+    """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`)."""
     rows = [
         {
             "unit": cell.trace_id,
             "trace_id": cell.trace_id,
             "rater": f"run {cell.repeat}",
+            "rater_kind": "run",
             "value": cell.score if cell.state == "scored" else None,
             "judge": cell.judge,
             "system": cell.system,
@@ -315,6 +319,7 @@ def _ratings(
             "unit": score.trace_id,
             "trace_id": score.trace_id,
             "rater": score.annotator,
+            "rater_kind": "human",
             "value": None if score.not_applicable else score.value,
             "judge": score.dimension,
             "system": PEOPLE,
@@ -324,7 +329,8 @@ def _ratings(
         for score in scores
         if (score.annotator, score.trace_id) in done
     ]
-    return pd.DataFrame(rows, columns=["unit", "trace_id", "rater", "value", "judge", "system", "split", "state"])
+    columns = ["unit", "trace_id", "rater", "rater_kind", "value", "judge", "system", "split", "state"]
+    return pd.DataFrame(rows, columns=columns)
 
 
 def _findings(
@@ -378,6 +384,12 @@ def _findings(
         "invalid_citations",
     ]
     return pd.DataFrame(found, columns=columns)
+
+
+def _judged(cells: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    answered = cells.loc[cells["state"].map(_state) != "failed", ["trace_id", "judge", "system"]]
+    split = [_split(str(trace_id), selection) for trace_id in answered["trace_id"]]
+    return answered.assign(split=pd.Series(split, index=answered.index, dtype="object")).reset_index(drop=True)
 
 
 def _rationales(cells: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,185 @@
+"""What the researcher's pages read: the frames of a choice, kept until the ledger changes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import streamlit as st
+from sqlalchemy import select
+
+from app.session import Role, user, workspace
+from ingest.store import reading
+from ingest.table import trace_frame
+from judging.agreement.frames import Missing
+from judging.agreement.intervals import DRAWS
+from judging.agreement.tables import Inputs
+from judging.export import inputs_of
+from judging.ledger import tables
+from judging.ledger.frames import PEOPLE, Counting, Frames, Selection, humans, load_frames, read_splits, revision
+
+Revision = tuple[int, ...]
+KEPT = 6  # choices whose frames and figures stay in memory
+UNUSED = "split"  # name of an uploaded file that has no usable character
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What a person chose to compare; None and empty mean all. `split` is `file` or `file:name`."""
+
+    human: str | None = None
+    systems: tuple[str, ...] = ()
+    matches: Counting = "proposed"
+    split: str | None = None
+    missing: Missing = "drop"
+    blind_only: bool = True
+    draws: int = DRAWS
+
+    def label(self) -> str:
+        """The choice in words, for a caption or a file."""
+        parts = [
+            f"judges: {', '.join(self.systems) or 'all'}",
+            f"split: {self.split or 'all traces'}",
+            "proposed and confirmed matches" if self.matches == "proposed" else "confirmed matches only",
+            "failures left out" if self.missing == "drop" else "failures count as disagreement",
+            "blind labels only" if self.blind_only else "blind and revealed labels",
+        ]
+        return " · ".join(parts)
+
+
+class SplitError(Exception):
+    """A split that cannot be used; the message says why and what to do."""
+
+
+def must(role: Role) -> None:
+    """Stop the page unless the person has this role: the navigation hides a page, an address does not."""
+    if not user().may(role):
+        st.error(f"This page needs the role {role}. An administrator can give it.")
+        st.stop()
+
+
+def now_revision() -> Revision:
+    """The ledger's revision: in the key of every cache below."""
+    with reading(workspace().engine) as connection:
+        return revision(connection)
+
+
+def frames(choice: Choice) -> Frames:
+    """The frames of a choice. Shared between sessions: never change them. Raises `SplitError`."""
+    return _frames(_place(), now_revision(), choice, _stamp(choice))
+
+
+def inputs(choice: Choice) -> Inputs:
+    """The inputs of every table; derived tables are computed when first asked for, then shared."""
+    return _inputs(_place(), now_revision(), choice, _stamp(choice))
+
+
+def traces() -> pd.DataFrame:
+    """The list of traces with their summaries, in order of ingestion."""
+    return _traces(_place(), now_revision())
+
+
+def people() -> pd.DataFrame:
+    """Annotators with submitted reviews: annotator, traces."""
+    with reading(workspace().engine) as connection:
+        return humans(connection)
+
+
+def systems() -> list[str]:
+    """Models and imported judges that have an outcome, by name."""
+    version, cell = tables.judge_version, tables.cell
+    query = (
+        select(version.c.model)
+        .join(cell, cell.c.judge_version == version.c.judge_version)
+        .where(cell.c.finished_at.is_not(None))
+    )
+    with reading(workspace().engine) as connection:
+        return sorted(set(connection.scalars(query.distinct())))
+
+
+def selection(choice: Choice) -> Selection:
+    """The choice as the ledger takes it. Raises `SplitError`."""
+    return Selection(
+        human=choice.human,
+        systems=choice.systems,
+        matches=choice.matches,
+        splits=splits_of(choice.split) if choice.split else {},
+        only_split=choice.split is not None,
+        blind_only=choice.blind_only,
+    )
+
+
+def split_folder() -> Path:
+    """Where the split files of this workspace are kept."""
+    return workspace().home / "splits"
+
+
+def split_names() -> list[str]:
+    """Every `file` and `file:name` of the split files that can be read."""
+    names: list[str] = []
+    for file in sorted(split_folder().glob("*.json")):
+        try:
+            parts = sorted(set(read_splits(file.read_bytes(), file.name).values()))
+        except ValueError:
+            continue
+        names += [file.stem, *(f"{file.stem}:{part}" for part in parts)]
+    return names
+
+
+def keep_split(data: bytes, name: str) -> str:
+    """Keep a split file in the workspace and return the name it is chosen by. Raises `ValueError`."""
+    read_splits(data, name)
+    stem = re.sub(r"[^\w.-]+", "_", Path(name).stem).strip("._") or UNUSED
+    split_folder().mkdir(parents=True, exist_ok=True)
+    (split_folder() / f"{stem}.json").write_bytes(data)
+    return stem
+
+
+def splits_of(name: str) -> Mapping[str, str]:
+    """Split by trace id, of a whole file or of one of its parts. Raises `SplitError`."""
+    stem, _, part = name.partition(":")
+    file = split_folder() / f"{stem}.json"
+    if Path(stem).name != stem or not file.is_file():
+        raise SplitError(f"There is no split file {stem!r} in this workspace: add it under Split.")
+    try:
+        found = read_splits(file.read_bytes(), file.name)
+    except ValueError as error:
+        raise SplitError(f"{error}. Replace the file under Split.") from error
+    return {trace_id: split for trace_id, split in found.items() if part in {"", split}}
+
+
+def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
+    """People and judges as raters of the same units; a judge is named by its system, with the run where several."""
+    runs = ratings.groupby("system")["rater"].transform("nunique")
+    judge = ratings["system"].where(runs <= 1, ratings["system"] + " " + ratings["rater"])
+    return ratings.assign(rater=ratings["rater"].where(ratings["system"] == PEOPLE, judge), system="")
+
+
+def _place() -> str:
+    return str(workspace().engine.url)
+
+
+def _stamp(choice: Choice) -> int:
+    """When the split file last changed, 0 without one."""
+    file = split_folder() / f"{(choice.split or '').partition(':')[0]}.json"
+    return file.stat().st_mtime_ns if choice.split and file.is_file() else 0
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT)
+def _frames(place: str, now: Revision, choice: Choice, stamp: int) -> Frames:
+    with reading(workspace().engine) as connection:
+        return load_frames(connection, selection(choice))
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT)
+def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
+    return inputs_of(_frames(place, now, choice, stamp), missing=choice.missing, draws=choice.draws)
+
+
+@st.cache_data(show_spinner=False, max_entries=2)
+def _traces(place: str, now: Revision) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return trace_frame(connection)
