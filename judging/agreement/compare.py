@@ -154,7 +154,9 @@ def error_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     table = both[[*_ERROR, "impact", "relevant"]].assign(
         left=words[level["left"].to_numpy()], right=words[level["right"].to_numpy()]
     )
-    return table[(level["left"] != level["right"]).to_numpy()].reset_index(drop=True)
+    columns = dict.fromkeys((*_ERROR, "impact"), "object")
+    columns |= {"relevant": "bool", "left": "object", "right": "object"}
+    return table[(level["left"] != level["right"]).to_numpy()].reset_index(drop=True).astype(columns)
 
 
 def compare_scores(
@@ -185,9 +187,8 @@ def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     both = _paired_scores(left, right)
     table = both.rename(columns={"human_left": "human", "model_left": "left", "model_right": "right"})
     table = table[table["left"] != table["right"]]
-    table = table[["judge", "trace_id", "human", "left", "right"]].astype(
-        dict.fromkeys(("human", "left", "right"), "int64")
-    )
+    columns = {"judge": "object", "trace_id": "object", **dict.fromkeys(("human", "left", "right"), "int64")}
+    table = table[list(columns)].astype(columns)
     return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
 
 

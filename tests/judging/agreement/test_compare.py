@@ -1,0 +1,160 @@
+"""Two sides on the same traces: differences, McNemar, Holm, flips."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
+from statsmodels.stats.multitest import multipletests
+
+from judging.agreement import compare, errors
+
+
+def error_pairs(seed: int, skill: float, traces: int = 60, judges: tuple[str, ...] = ("LC", "EE")) -> pd.DataFrame:
+    """Errors whose mapping depends on the trace alone, caught with the given skill."""
+    truth, judge_rng = np.random.default_rng(0), np.random.default_rng(seed)
+    rows = []
+    for trace in range(traces):
+        for error in range(4):
+            for judge in judges:
+                relevant = bool(truth.random() < 0.5)
+                caught = bool(judge_rng.random() < (skill if relevant else 1 - skill))
+                rows.append((f"t{trace}", f"e{error}", "high", judge, relevant, caught, False))
+    names = ["trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized"]
+    return pd.DataFrame(rows, columns=names)
+
+
+def score_pairs(human: list[int], model: list[int]) -> pd.DataFrame:
+    return pd.DataFrame(
+        {
+            "trace_id": [f"t{i}" for i in range(len(human))],
+            "judge": "LC",
+            "human": human,
+            "model": model,
+        }
+    )
+
+
+def test_mcnemar_equals_statsmodels_on_a_thousand_random_inputs() -> None:
+    rng = np.random.default_rng(1)
+    for b, c in rng.integers(0, 40, (1_000, 2)):
+        ours = compare.mcnemar(int(b), int(c))
+        table = [[5, b], [c, 5]]
+        if b + c == 0:
+            assert (ours.p_exact, ours.statistic) == (1.0, None)
+            continue
+        assert ours.p_exact == pytest.approx(reference_mcnemar(table, exact=True).pvalue)
+        theirs = reference_mcnemar(table, exact=False, correction=True)
+        if b != c:  # statsmodels lets the correction overshoot zero
+            assert ours.statistic == pytest.approx(theirs.statistic)
+            assert ours.p_corrected == pytest.approx(theirs.pvalue)
+        else:
+            assert ours.statistic == 0
+
+
+def test_holm_equals_statsmodels_on_a_thousand_random_inputs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gc.collect", lambda *_: 0)  # statsmodels collects garbage at every call: 0.1 s each
+    rng = np.random.default_rng(2)
+    for _ in range(1_000):
+        p = np.round(rng.random(7) ** 3, 3)
+        np.testing.assert_allclose(compare.holm(p), multipletests(p, method="holm")[1])
+
+
+def test_holm_does_not_count_what_was_not_tested() -> None:
+    adjusted = compare.holm(np.array([0.01, np.nan, 0.03]))
+    np.testing.assert_allclose(adjusted, [0.02, np.nan, 0.03])
+    assert len(compare.holm(np.array([]))) == 0
+
+
+def test_a_side_against_itself_differs_in_nothing() -> None:
+    side = error_pairs(1, 0.7)
+    table = compare.compare_errors(side, side, draws=200)
+    defined = table[table["difference"].notna()]
+    assert (defined[["difference", "low", "high"]] == 0).all().all()
+    assert not table["significant"].any()
+    assert compare.error_flips(side, side).empty
+    assert (compare.mcnemar_table(side, side)["p_exact"] == 1).all()
+
+
+def test_a_better_judge_is_found_significant_and_swapping_sides_turns_the_sign() -> None:
+    good, poor = error_pairs(1, 0.9), error_pairs(2, 0.6)
+    table = compare.compare_errors(good, poor, draws=1_000).set_index(["judge", "impact", "kind", "metric"])
+    turned = compare.compare_errors(poor, good, draws=1_000).set_index(["judge", "impact", "kind", "metric"])
+    at = ("LC", "all", "caught", "recall")
+    assert table.loc[at, "significant"]
+    assert table.loc[at, "difference"] == -turned.loc[at, "difference"]
+    assert table.loc[at, "low"] == pytest.approx(-turned.loc[at, "high"])
+    own = errors.error_table(good, draws=0).set_index(["judge", "impact", "kind"])
+    assert table.loc[at, "left"] == own.loc[at[:3], "recall"]
+    assert table.loc[at, "n"] == own.loc[at[:3], "n"]
+
+
+def test_pairing_makes_the_interval_narrower_than_two_separate_ones() -> None:
+    base = error_pairs(3, 0.7)
+    nearly = base.copy()
+    changed = nearly.index[nearly["relevant"] & ~nearly["caught"]][:5]
+    nearly.loc[changed, "caught"] = True
+    table = compare.compare_errors(nearly, base, draws=1_000).set_index(["judge", "impact", "kind", "metric"])
+    at = ("LC", "all", "caught", "recall")
+    alone = errors.error_table(base, draws=1_000).set_index(["judge", "impact", "kind"]).loc[at[:3]]
+    paired = table.loc[at, "high"] - table.loc[at, "low"]
+    assert paired < (alone["recall_high"] - alone["recall_low"]) / 2
+
+
+def test_only_errors_scored_on_both_sides_count() -> None:
+    left, right = error_pairs(1, 0.9), error_pairs(2, 0.6)
+    right = right.assign(state=np.where(right["trace_id"] == "t0", "failed", "scored"))
+    right = right[right["trace_id"] != "t1"]
+    table = compare.compare_errors(left, right, draws=50).set_index(["judge", "impact", "kind", "metric"])
+    row = table.loc[("LC", "all", "caught", "accuracy")]
+    assert (row["n"], row["traces"]) == (58 * 4, 58)
+
+
+def test_mcnemar_counts_relevant_errors_caught_by_one_side_alone() -> None:
+    left, right = error_pairs(1, 0.9, judges=("LC",)), error_pairs(2, 0.6, judges=("LC",))
+    row = compare.mcnemar_table(left, right).iloc[0]
+    a, b = left["caught"] & left["relevant"], right["caught"] & right["relevant"]
+    assert row["n"] == left["relevant"].sum() == row["both"] + row["only_left"] + row["only_right"] + row["neither"]
+    assert (row["only_left"], row["only_right"]) == ((a & ~b).sum(), (b & ~a).sum())
+    assert row["p_holm"] == row["p_exact"] < 0.01
+
+
+def test_flips_name_the_errors() -> None:
+    left = error_pairs(1, 0.9, traces=1, judges=("LC",)).assign(caught=True, localized=[True, False, False, True])
+    right = left.assign(caught=[True, False, True, True], localized=[True, False, False, False])
+    flips = compare.error_flips(left, right)
+    assert list(zip(flips["error_id"], flips["left"], flips["right"], strict=True)) == [
+        ("e1", "caught", "missed"),
+        ("e3", "localized", "caught"),
+    ]
+
+
+def test_sides_under_different_mappings_are_refused() -> None:
+    left = error_pairs(1, 0.9)
+    with pytest.raises(ValueError, match="under one mapping"):
+        compare.compare_errors(left, left.assign(relevant=~left["relevant"]))
+
+
+def test_a_side_of_several_systems_is_refused() -> None:
+    left = error_pairs(1, 0.9)
+    two = pd.concat([left.assign(system="a"), left.assign(system="b")])
+    with pytest.raises(ValueError, match="holds several systems"):
+        compare.compare_errors(left, two)
+
+
+def test_score_differences_are_paired_by_trace() -> None:
+    human = [0, 1, 2, 3] * 10
+    exact, off = score_pairs(human, human), score_pairs(human, [min(h + 1, 3) for h in human])
+    table = compare.compare_scores(exact, off, draws=500).set_index("metric")
+    assert table.loc["exact", "difference"] == 0.75
+    assert table.loc["exact", "significant"]
+    assert table.loc["off_by_one", "difference"] == 0
+    assert table.loc["bias", "difference"] == -0.75
+    assert table.loc["exact", "n"] == 40
+
+
+def test_score_flips_name_traces_and_change() -> None:
+    flips = compare.score_flips(score_pairs([0, 1, 2], [0, 1, 2]), score_pairs([0, 1, 2], [0, 3, 0]))
+    assert list(zip(flips["trace_id"], flips["left"], flips["right"], flips["change"], strict=True)) == [
+        ("t1", 1, 3, 2),
+        ("t2", 2, 0, -2),
+    ]

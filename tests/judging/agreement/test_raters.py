@@ -1,0 +1,180 @@
+"""Raters side by side: pairs, the ceiling, the alternative annotator test, self-consistency."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+from sklearn.metrics import cohen_kappa_score
+from statsmodels.stats.multitest import multipletests
+
+from judging.agreement import raters, scores
+from judging.agreement.raters import alternative_annotator_test, human_ceiling, pairwise_table
+
+Floats = NDArray[np.float64]
+NAN = np.nan
+
+
+def long(matrix: Floats, names: list[str], **more: object) -> pd.DataFrame:
+    rater, unit = np.indices(matrix.shape)
+    frame = pd.DataFrame(
+        {
+            "unit": [f"t{u}" for u in unit.ravel()],
+            "rater": [names[r] for r in rater.ravel()],
+            "value": matrix.ravel(),
+        }
+    )
+    return frame.assign(**more)
+
+
+def people(units: int, noise: float, seed: int = 1, count: int = 3) -> Floats:
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, 4, units)
+    wrong = rng.random((count, units)) < noise
+    return np.where(wrong, rng.integers(0, 4, (count, units)), truth).astype(float)
+
+
+def test_pairs_of_raters_stand_once_with_their_overlap() -> None:
+    matrix = np.array([[0, 1, 2, 3, NAN], [0, 1, 1, NAN, 2], [NAN, 1, 3, 3, 2]])
+    table = pairwise_table(long(matrix, ["ann", "bob", "judge"], judge="LC"))
+    assert list(zip(table["rater_a"], table["rater_b"], table["n"], strict=True)) == [
+        ("ann", "bob", 3),
+        ("ann", "judge", 3),
+        ("bob", "judge", 3),
+    ]
+    first = table.iloc[0]
+    assert first["exact"] == 2 / 3
+    expected = cohen_kappa_score([0, 1, 2], [0, 1, 1], labels=range(4), weights="quadratic")
+    assert first["quadratic_kappa"] == pytest.approx(expected)
+
+
+def test_raters_without_overlap_say_so() -> None:
+    row = pairwise_table(long(np.array([[0, NAN], [NAN, 1]]), ["ann", "bob"])).iloc[0]
+    assert (row["n"], row["reason"]) == (0, "no units")
+    assert np.isnan(row["exact"])
+
+
+def test_the_ceiling_of_two_people_is_their_pair() -> None:
+    matrix = people(40, 0.3, count=2)
+    ceiling = human_ceiling(long(matrix, ["ann", "bob"], judge="LC"), draws=100).iloc[0]
+    table = scores.tabulate(matrix[0], matrix[1])
+    assert ceiling["exact"] == pytest.approx(float(scores.exact(table)))
+    assert ceiling["bucketed"] == pytest.approx(float(scores.bucketed(table)))
+    assert ceiling["quadratic_kappa"] == pytest.approx(float(scores.quadratic_kappa(table + table.T)))
+    assert ceiling["alpha"] == pytest.approx(float(scores.pair_alpha(table)))
+    assert (ceiling["n"], ceiling["raters"]) == (40, 2)
+    assert ceiling["exact_low"] < ceiling["exact"] < ceiling["exact_high"]
+
+
+def test_the_ceiling_weighs_units_alike_and_knows_no_order_of_raters() -> None:
+    matrix = np.array([[0, 2, NAN], [0, 1, 3], [1, 1, NAN]])
+    ceiling = human_ceiling(long(matrix, ["a", "b", "c"]), draws=0).iloc[0]
+    # unit 1: one of three pairs agrees; unit 2: one of three; unit 3 has one rating
+    assert ceiling["exact"] == pytest.approx(1 / 3)
+    assert ceiling["n"] == 2
+    turned = human_ceiling(long(matrix[::-1], ["a", "b", "c"]), draws=0).iloc[0]
+    for metric in raters.CEILING_METRICS:
+        assert turned[metric] == pytest.approx(ceiling[metric], nan_ok=True)
+
+
+def test_a_lone_annotator_has_no_ceiling() -> None:
+    row = human_ceiling(long(np.array([[0.0, 1, 2]]), ["ann"]), draws=50).iloc[0]
+    assert (row["n"], row["reason"]) == (0, "fewer than two pairable units")
+    assert np.isnan(row["exact"])
+
+
+def test_ratings_off_the_scale_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"hold 4\.0"):
+        pairwise_table(long(np.array([[4.0], [1.0]]), ["a", "b"]))
+
+
+def by_definition(humans: Floats, judge: Floats, epsilon: float) -> tuple[float, list[float]]:
+    """The alternative annotator test written out unit by unit, as the paper states it."""
+    wins, p_values = [], []
+    for j in range(len(humans)):
+        differences, judge_wins = [], []
+        for i in range(humans.shape[1]):
+            others = [humans[k, i] for k in range(len(humans)) if k != j and not np.isnan(humans[k, i])]
+            if np.isnan(humans[j, i]) or np.isnan(judge[i]) or not others:
+                continue
+            of_judge = np.mean([judge[i] == other for other in others])
+            of_person = np.mean([humans[j, i] == other for other in others])
+            judge_wins.append(of_judge >= of_person)
+            differences.append(int(of_person >= of_judge) - int(of_judge >= of_person))
+        wins.append(np.mean(judge_wins))
+        p_values.append(stats.ttest_1samp(differences, epsilon, alternative="less").pvalue)
+    return float(np.mean(wins)), p_values
+
+
+def test_the_alternative_annotator_test_follows_its_definition() -> None:
+    for seed in range(20):
+        humans = people(60, 0.4, seed=seed)
+        humans[np.random.default_rng(seed).random(humans.shape) < 0.1] = NAN
+        judge = people(60, 0.4, seed=seed, count=4)[3]
+        judge[:3] = NAN
+        test = alternative_annotator_test(humans, judge, ("a", "b", "c"), epsilon=0.15)
+        advantage, p_values = by_definition(humans, judge, 0.15)
+        assert test.average_advantage == pytest.approx(advantage)
+        np.testing.assert_allclose(test.people["p"], p_values)
+
+
+def test_a_judge_as_good_as_people_passes_and_a_random_one_fails() -> None:
+    together = people(200, 0.3, count=4)
+    good = alternative_annotator_test(together[:3], together[3], ("a", "b", "c"))
+    assert good.passed
+    assert good.winning_rate == 1.0
+    careful = people(200, 0.05)
+    random = np.random.default_rng(9).integers(0, 4, 200).astype(float)
+    poor = alternative_annotator_test(careful, random, ("a", "b", "c"))
+    assert poor.passed is False
+    assert (poor.winning_rate, poor.reason) == (0.0, None)
+
+
+def test_two_people_are_too_few_for_the_test() -> None:
+    together = people(100, 0.3)
+    test = alternative_annotator_test(together[:2], together[2], ("a", "b"))
+    assert (test.winning_rate, test.reason, test.passed) == (None, "fewer than three raters", None)
+
+
+def test_rmse_alignment_prefers_the_nearer_rating() -> None:
+    others = np.array([[2.0, 2.0], [2.0, 2.0]])
+    humans = np.vstack([[0.0, 0.0], others])
+    by_distance = alternative_annotator_test(humans, np.array([1.0, 1.0]), ("a", "b", "c"), alignment="rmse")
+    by_equality = alternative_annotator_test(humans, np.array([1.0, 1.0]), ("a", "b", "c"))
+    # neither 0 nor 1 equals 2 (a tie: both win), but 1 is nearer
+    assert by_distance.people.loc[0, "person_wins"] == 0.0
+    assert by_equality.people.loc[0, "person_wins"] == 1.0
+
+
+def test_benjamini_and_yekutieli_reject_as_statsmodels() -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        p = rng.random(6) ** 4
+        ours = raters.benjamini_yekutieli(p)
+        np.testing.assert_array_equal(ours, multipletests(p, alpha=0.05, method="fdr_by")[0])
+
+
+def test_the_test_runs_from_frames_by_judge_and_system() -> None:
+    together = people(80, 0.3, count=4)
+    ratings = long(together[:3], ["ann", "bob", "cat"], judge="LC")
+    said = pd.DataFrame({"trace_id": [f"t{i}" for i in range(80)], "judge": "LC", "model": together[3]})
+    table = raters.annotator_test_table(ratings, pd.concat([said.assign(system="m1"), said.assign(system="m2")]))
+    assert list(table["system"]) == ["m1", "m2"]
+    direct = alternative_annotator_test(together[:3], together[3], ("ann", "bob", "cat"))
+    assert table.iloc[0]["average_advantage"] == direct.average_advantage
+    assert (table.iloc[0]["people"], table.iloc[0]["units"]) == (3, 80)
+
+
+def test_self_consistency_compares_a_person_with_herself() -> None:
+    repeats = pd.DataFrame(
+        {
+            "rater": ["ann"] * 3 + ["bob"] * 2,
+            "unit": ["t1", "t2", "t3", "t1", "t2"],
+            "first": [0, 1, 3, 2, None],
+            "second": [0, 2, 3, 2, 1],
+        }
+    )
+    table = raters.self_consistency(repeats).set_index("rater")
+    assert (table.loc["ann", "n"], table.loc["ann", "exact"]) == (3, 2 / 3)
+    assert table.loc["ann", "off_by_one"] == 1.0
+    assert (table.loc["bob", "n"], table.loc["bob", "reason"]) == (1, "no variation")

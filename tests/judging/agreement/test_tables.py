@@ -1,0 +1,207 @@
+"""The registries: every table builds, empty or not, every metric is defined and shown."""
+
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from judging.agreement.tables import (
+    COLUMNS,
+    METRICS,
+    TABLES,
+    Inputs,
+    Metric,
+    Table,
+    csv_text,
+    printed,
+    tables_from_frames,
+)
+
+TABLE = {table.name: table for table in TABLES}
+
+
+def small_inputs() -> Inputs:
+    """Every input, small and varied, so that every table has rows."""
+    rng = np.random.default_rng(1)
+    traces = [f"t{i}" for i in range(12)]
+    errors = pd.DataFrame(
+        [
+            {
+                "trace_id": trace,
+                "error_id": f"e{error}",
+                "impact": ("low", "medium", "high")[error],
+                "split": "test",
+                "judge": judge,
+                "relevant": bool((i + error) % 2),
+                "caught": bool(rng.random() < 0.6),
+                "localized": False,
+            }
+            for i, trace in enumerate(traces)
+            for error in range(3)
+            for judge in ("LC", "EE")
+        ]
+    )
+    errors["localized"] = errors["caught"] & (rng.random(len(errors)) < 0.5)
+    scores = pd.DataFrame(
+        [
+            {"trace_id": trace, "judge": judge, "human": int(rng.integers(4)), "model": int(rng.integers(4))}
+            for trace in traces
+            for judge in ("LC", "EE")
+        ]
+    )
+    ratings = pd.DataFrame(
+        [
+            {"unit": trace, "rater": rater, "judge": "LC", "value": int(rng.integers(4)), "rater_kind": kind}
+            for trace in traces
+            for kind, names in (("run", ("run 1", "run 2")), ("human", ("ann", "bob", "cat")))
+            for rater in names
+        ]
+    )
+    flipped = errors.assign(caught=~errors["caught"], localized=False)
+    labels = pd.DataFrame(
+        {
+            "judge": "LC",
+            "unit": traces,
+            "model": [True, False] * 6,
+            "human": [True, False, False, True, True, False, *[None] * 6],
+        }
+    )
+    gold = pd.DataFrame({"trace_id": traces, "category": "Goal Deviation", "location": "s1"})
+    return Inputs(
+        error_pairs=errors,
+        score_pairs=scores,
+        ratings=ratings,
+        findings=pd.DataFrame(
+            {
+                "trace_id": traces,
+                "judge": "LC",
+                "finding_id": "f1",
+                "matched": [True, False] * 6,
+                "verdict": [None, "valid new error"] * 6,
+                "citations": 2,
+                "invalid_citations": 1,
+            }
+        ),
+        rationales=pd.DataFrame(
+            [
+                {"judge": "LC", "trace_id": trace, "run": run, "text": f"Step {run + 1} of {trace} fails."}
+                for trace in traces
+                for run in range(2)
+            ]
+        ),
+        judged=pd.DataFrame({"trace_id": traces, "judge": "LC"}),
+        repeats=pd.DataFrame({"rater": "ann", "unit": traces, "first": 1, "second": [1, 2] * 6}),
+        unit_labels=labels,
+        other_error_pairs=flipped,
+        other_score_pairs=scores.assign(model=3 - scores["model"]),
+        trail_gold=gold,
+        trail_predictions=gold.iloc[:6],
+        trail_traces=pd.DataFrame({"trace_id": traces, "state": ["scored"] * 11 + ["failed"]}),
+        draws=30,
+    )
+
+
+@pytest.fixture(scope="module")
+def full() -> dict[str, pd.DataFrame]:
+    return tables_from_frames(small_inputs())
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda t: t.name)
+def test_every_table_has_rows_and_prints(table: Table, full: dict[str, pd.DataFrame]) -> None:
+    frame = full[table.name]
+    assert len(frame) > 0
+    again = pd.read_csv(io.StringIO(csv_text(frame, table)), dtype=str, keep_default_na=False)
+    pd.testing.assert_frame_equal(again, printed(frame, table), check_dtype=False)
+    assert not again.isin(["nan", "NaN", "None", "<NA>", "inf"]).any().any()
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda t: t.name)
+def test_a_table_without_its_input_is_empty_and_typed(table: Table, full: dict[str, pd.DataFrame]) -> None:
+    empty = table.build(Inputs())
+    assert len(empty) == 0
+    if table.name == "coverage_grid":  # its columns are the judges
+        return
+    assert list(empty.columns) == list(full[table.name].columns)
+    assert list(map(str, empty.dtypes)) == list(map(str, full[table.name].dtypes))
+
+
+def test_tables_come_in_the_order_asked_of_the_registry() -> None:
+    names = [table.name for table in TABLES]
+    assert list(tables_from_frames(small_inputs())) == names
+    assert list(tables_from_frames(Inputs(), ["score_flags", "findings"])) == ["findings", "score_flags"]
+    assert tables_from_frames(Inputs()) == {}
+    assert len(set(names)) == len(names)
+
+
+def test_only_tables_whose_input_is_there_are_made() -> None:
+    made = tables_from_frames(Inputs(score_pairs=small_inputs().score_pairs, draws=0))
+    assert "table_04_scores" in made
+    assert "table_03_caught" not in made
+
+
+def test_an_unknown_table_is_named() -> None:
+    with pytest.raises(ValueError, match="no such table: \\['table_99'\\]"):
+        tables_from_frames(Inputs(), ["table_99"])
+
+
+def test_all_tables_of_the_paper_are_registered() -> None:
+    papers = {table.paper for table in TABLES}
+    assert {f"Table {number}" for number in range(1, 18)} <= papers
+
+
+def test_every_input_is_needed_by_a_table_or_known_to_be_optional() -> None:
+    needed = {name for table in TABLES for name in table.needs}
+    assert set(COLUMNS) - needed == {"judged"}
+
+
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: m.name)
+def test_every_metric_names_its_source_and_stands_in_its_table(metric: Metric, full: dict[str, pd.DataFrame]) -> None:
+    assert "Source" in (metric.function.__doc__ or "")
+    frame = full[metric.table]
+    assert metric.column in frame.columns
+    if "metric" in frame.columns:
+        assert metric.name in set(frame["metric"])
+
+
+def test_metric_names_are_one_each() -> None:
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+
+
+def test_a_cell_that_a_spreadsheet_would_run_is_quoted() -> None:
+    pairs = pd.DataFrame({"trace_id": ["a", "b"], "judge": "=1+1", "human": [3, 2], "model": [2, 0]})
+    text = csv_text(tables_from_frames(Inputs(score_pairs=pairs, draws=0))["score_flags"], TABLE["score_flags"])
+    assert ",'=1+1," in text
+
+
+def test_negative_figures_are_numbers_not_formulas() -> None:
+    pairs = pd.DataFrame({"trace_id": ["a", "b"], "judge": "LC", "human": [3, 2], "model": [2, 0]})
+    text = csv_text(tables_from_frames(Inputs(score_pairs=pairs, draws=0))["score_flags"], TABLE["score_flags"])
+    assert ",-1.5000," in text
+
+
+def test_people_and_runs_are_told_apart(full: dict[str, pd.DataFrame]) -> None:
+    assert full["table_07_consistency"].iloc[0]["runs"] == 2
+    assert full["human_ceiling"].iloc[0]["raters"] == 3
+    assert len(full["rater_pairs"]) == 10
+
+
+def test_another_kind_of_rater_is_refused() -> None:
+    ratings = pd.DataFrame({"unit": ["t"], "rater": ["x"], "value": [1], "rater_kind": ["robot"]})
+    with pytest.raises(ValueError, match="expected run or human"):
+        tables_from_frames(Inputs(ratings=ratings))
+
+
+def test_importing_the_registry_loads_no_heavy_library() -> None:
+    code = (
+        "import sys, judging.agreement.tables; "
+        "print([m for m in ('sklearn', 'scipy.stats', 'streamlit', 'plotly', 'sqlalchemy', 'ingest', "
+        "'judging.ledger') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    light = "import sys, judging.agreement; print([m for m in ('numpy', 'pandas', 'krippendorff') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", light], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
