@@ -201,24 +201,5 @@ def failed_report() -> dict[str, Any]:
     }
 
 
-def unstarted_report() -> dict[str, Any]:
-    """A task whose environment could not be set up: no trace, no score."""
-    return {
-        "task_id": "harbour_0002",
-        "repeat_idx": 0,
-        "status": "setup_failed",
-        "error": {
-            "error_type": "ValueError",
-            "error_message": "Environment data must contain 'scenario' with ARE BenchmarkScenario",
-            "traceback": "Traceback (most recent call last):\nValueError: Environment data must contain 'scenario'\n",
-        },
-        "traces": {},
-        "config": {},
-        "usage": None,
-        "eval": None,
-        "task": _task("execution"),
-    }
-
-
 if __name__ == "__main__":
-    write(SAMPLES / "maseval" / "harbour_desk.json", json.dumps([failed_report(), unstarted_report()], indent=2) + "\n")
+    write(SAMPLES / "maseval" / "harbour_desk.json", json.dumps([failed_report()], indent=2) + "\n")
