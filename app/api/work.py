@@ -126,7 +126,7 @@ class Documents:
 def _outline(connection: Connection, head: Row[Any]) -> Any:
     columns = [schema.span.c[name] for name in SPAN_FIELDS]
     rows = select(*columns).where(schema.span.c.trace_key == head.trace_key).order_by(schema.span.c.seq)
-    return outline(head, connection.execute(rows).tuples(), orjson.loads(head.warnings))
+    return outline(head, map(tuple, connection.execute(rows)), orjson.loads(head.warnings))
 
 
 def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[], Any]) -> Answer:
