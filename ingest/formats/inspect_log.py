@@ -105,6 +105,7 @@ def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source:
     warnings: list[str] = []
     if isinstance(attachments, dict) and attachments:
         _attach(cast("Json", sample), attachments, warnings)
+    _fill_inputs(sample, warnings)
     evaluation = header.get("eval")
     evaluation = evaluation if isinstance(evaluation, dict) else {}
     run = as_text(evaluation.get("run_id") or evaluation.get("eval_id")) or "inspect"
@@ -131,6 +132,44 @@ def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source:
         logs=logs,
         warnings=warnings,
     )
+
+
+def _fill_inputs(sample: dict[str, Json], warnings: list[str]) -> None:
+    """Put the messages of a call back where newer logs name them: `input_refs` are ranges of `events_data.messages`."""
+    data = sample.get("events_data")
+    pool = data.get("messages") if isinstance(data, dict) else None
+    events = sample.get("events")
+    if not isinstance(data, dict) or not isinstance(pool, list) or not isinstance(events, list):
+        return
+    used: set[int] = set()
+    for event in events:
+        if not isinstance(event, dict) or event.get("input"):
+            continue
+        numbers = _range_numbers(event.get("input_refs"), len(pool))
+        if numbers is None:
+            if event.get("input_refs"):
+                warnings.append(f"unreadable_refs: input_refs {event['input_refs']!r:.60}")
+            continue
+        del event["input_refs"]
+        event["input"] = [pool[number] for number in numbers]
+        used.update(numbers)
+    left = [message for number, message in enumerate(pool) if number not in used]
+    rest: dict[str, Json] = {key: item for key, item in data.items() if key != "messages" and item}
+    sample["events_data"] = {**rest, "messages": left} if left else rest
+
+
+def _range_numbers(refs: Json, size: int) -> list[int] | None:
+    if not isinstance(refs, list) or not refs:
+        return None
+    numbers: list[int] = []
+    for pair in refs:
+        if not isinstance(pair, list) or len(pair) != 2:
+            return None
+        begin, end = pair
+        if not isinstance(begin, int) or not isinstance(end, int) or not 0 <= begin <= end <= size:
+            return None
+        numbers.extend(range(begin, end))
+    return numbers
 
 
 def _shape_root(root: Shaped, sample: dict[str, Json], shaped: list[Shaped]) -> None:
