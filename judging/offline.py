@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from sqlalchemy import Connection, Engine, select
 
 from ingest.store import load, reading, trace_ids, writing
+from ingest.trace import Json
 from judging.checks import MODEL, checks_version, judge_offline
 from judging.ledger import tables
 from judging.ledger.verdicts import (
@@ -90,14 +91,14 @@ def _done(connection: Connection, versions: dict[str, JudgeVersion]) -> set[tupl
             cell.c.judge_version.in_(hashes), cell.c.state.in_(("scored", "not_applicable"))
         )
     )
-    return set(rows.tuples().all())
+    return set(rows.all())
 
 
 def _new_run(engine: Engine, versions: dict[str, JudgeVersion], author: str) -> int:
     with writing(engine) as connection:
         for judge in versions.values():
             ensure_judge_version(connection, judge)
-        spec = {"model": MODEL, "judges": [*versions], "runs": 1, "mode": "checks"}
+        spec: dict[str, Json] = {"model": MODEL, "judges": [*versions], "runs": 1, "mode": "checks"}
         return add_run(connection, name="offline checks", spec=spec, author=author, status="running")
 
 

@@ -236,7 +236,7 @@ def put_labels(
     Labels of traces that are not in the workspace are kept and count once the trace arrives. Returns how many
     rows were new: `{"errors", "scores", "reviews"}`.
     """
-    digests = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).tuples().all())
+    digests = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).all())
     now = time.time_ns() // 1000
     common = {"author": author, "created_at": now, "op_id": None}
     reviews = list(reviews)

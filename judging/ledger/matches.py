@@ -208,7 +208,7 @@ def _parents(connection: Connection, trace_id: str) -> Mapping[str, str | None]:
         .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
         .where(schema.trace.c.trace_id == trace_id)
     )
-    return dict(rows.tuples().all())
+    return dict(rows.all())
 
 
 def _store(connection: Connection, proposals: Sequence[Match], finding_keys: Sequence[int]) -> Counter[str]:

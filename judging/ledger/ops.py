@@ -71,6 +71,13 @@ class ScorePut(_Form):
     confidence: Literal[1, 2, 3] | None = None
     phase: Phase = "blind"
 
+    @field_validator("value", "confidence", mode="before")
+    @classmethod
+    def _whole_numbers(cls, value: Any) -> Any:
+        if value is not None and type(value) is not int:  # True and 1.0 equal 1, and are no scores
+            raise ValueError("must be a whole number or null")
+        return value
+
 
 class ReviewPut(_Form):
     """ "Done", "open again" or "skipped" with the reason; `no_error` says that an absent label is meant."""

@@ -103,7 +103,7 @@ def add_cells(
     there = set(
         connection.execute(
             select(_cell.c.judge_version, _cell.c.trace_id, _cell.c.repeat).where(_cell.c.run_key == run_key)
-        ).tuples()
+        ).all()
     )
     rows = [
         {
@@ -125,7 +125,7 @@ def add_cells(
 
 
 def trace_digests(connection: Connection) -> dict[str, str]:
-    return dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).tuples().all())
+    return dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).all())
 
 
 def finish_cell(connection: Connection, cell_key: int, outcome: Verdict | Failure) -> None:

@@ -1,0 +1,221 @@
+"""The store: what goes in comes out, once, whole, and never half."""
+
+import threading
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import func, select
+
+from ingest.batch import ingest, store
+from ingest.store import (
+    StoreError,
+    load,
+    load_source,
+    load_span,
+    pack,
+    reading,
+    schema,
+    search,
+    trace_ids,
+    write,
+    writing,
+)
+from ingest.store.load import load_message
+from ingest.store.texts import TextRefs, restore
+from ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
+from ingest.trace import SPAN_COLUMNS, Source, Trace
+from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
+
+
+def bare(trace: Trace) -> Trace:
+    return replace(trace, source=Source(file=""))
+
+
+def test_a_trace_comes_back_as_it_went_in(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+    with reading(opened.engine) as connection:
+        assert bare(load(connection, TRACE)) == bare(small_trace())
+
+
+def test_one_span_and_one_message_come_back_alone(tmp_path: Path) -> None:
+    opened, trace = workspace(tmp_path), small_trace()
+    with reading(opened.engine) as connection:
+        assert load_span(connection, TRACE, 3) == trace.spans[3]
+        assert load_message(connection, TRACE, 0) == trace.messages[0]
+        with pytest.raises(KeyError):
+            load_span(connection, TRACE, 99)
+
+
+def test_source_bytes_are_kept_to_the_byte(tmp_path: Path) -> None:
+    with reading(workspace(tmp_path).engine) as connection:
+        assert load_source(connection, TRACE).data == TRACE.encode()
+
+
+def test_a_long_text_is_stored_once_however_often_it_stands(tmp_path: Path) -> None:
+    opened = workspace(tmp_path, small_trace(), small_trace("cd" * 16))
+    with reading(opened.engine) as connection:
+        assert len(trace_ids(connection)) == 2
+        stored = connection.scalar(select(func.count()).select_from(schema.text))
+    texts = {m.content for m in small_trace().messages if m.content and len(m.content) >= 256} | {LONG_TEXT}
+    assert stored == len(texts)
+
+
+def test_ingesting_again_changes_nothing(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+    again = store(opened.engine, [small_trace()])
+    assert (again.traces, again.duplicates, again.rejected) == (0, 1, [])
+
+
+def test_the_same_id_with_other_content_is_refused_and_the_first_stays(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+    other = replace(small_trace(), goal="something else")
+    with pytest.raises(StoreError, match="other content"), writing(opened.engine) as connection:
+        write(connection, pack(other))
+    report = store(opened.engine, [other, small_trace("cd" * 16)])
+    assert (report.traces, len(report.rejected)) == (1, 1)
+    assert "other content" in report.rejected[0].reason
+    with reading(opened.engine) as connection:
+        assert load(connection, TRACE).goal == small_trace().goal
+
+
+def test_a_failed_transaction_leaves_nothing_behind(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+
+    def fail_after_writing() -> None:
+        with writing(opened.engine) as connection:
+            write(connection, pack(small_trace("cd" * 16)))
+            raise RuntimeError("power cut")
+
+    with pytest.raises(RuntimeError):
+        fail_after_writing()
+    with reading(opened.engine) as connection:
+        assert trace_ids(connection) == [TRACE]
+        assert connection.scalar(select(func.count()).select_from(schema.span)) == 5
+
+
+def test_many_writers_lose_nothing(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+    ids = [f"{n:032x}" for n in range(40)]
+
+    def add(some: list[str]) -> None:
+        for trace_id in some:
+            store(opened.engine, [small_trace(trace_id)])
+
+    threads = [threading.Thread(target=add, args=(ids[n::8],)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with reading(opened.engine) as connection:
+        assert set(trace_ids(connection)) == {TRACE, *ids}
+
+
+def test_search_finds_the_span_where_a_word_was_first_said(tmp_path: Path) -> None:
+    with reading(workspace(tmp_path).engine) as connection:
+        assert [hit.seq for hit in search(connection, "careful clerk")] == [1]
+        assert [hit.seq for hit in search(connection, "KeyErr")] == [3]
+        assert search(connection, '"; DROP TABLE span; --') == []
+        assert search(connection, "  ") == []
+
+
+def test_the_summary_counts_tokens_of_leaf_llm_spans_only(tmp_path: Path) -> None:
+    with reading(workspace(tmp_path).engine) as connection:
+        row = trace_frame(connection).iloc[0]
+    assert (row["spans"], row["llm_spans"], row["error_spans"], row["total_tokens"]) == (5, 3, 1, 40)
+    assert row["duration_s"] == 8.0
+
+
+def test_the_span_table_has_the_same_columns_when_empty() -> None:
+    assert span_table([]).schema == SCHEMA == span_table([small_trace()]).schema
+    assert list(span_frame([]).columns) == [column.name for column in SPAN_COLUMNS]
+
+
+def test_parquet_gives_back_the_table(tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    traces = [small_trace(), small_trace("cd" * 16)]
+    assert write_parquet(traces, tmp_path / "spans.parquet") == 10
+    assert pq.read_table(tmp_path / "spans.parquet").equals(span_table(traces))
+
+
+def test_the_frame_gives_messages_back_whole() -> None:
+    frame = span_frame([small_trace()])
+    assert frame["input_messages"][1][0]["content"] == small_trace().messages[0].content
+
+
+def test_csv_cells_cannot_run_as_formulas(tmp_path: Path) -> None:
+    trace = small_trace()
+    spans = tuple(replace(span, name="=HYPERLINK(1)") for span in trace.spans)
+    write_csv(span_frame([replace(trace, spans=spans)]), tmp_path / "spans.csv")
+    text = (tmp_path / "spans.csv").read_text(encoding="utf-8")
+    assert "'=HYPERLINK(1)" in text
+    assert ",=HYPERLINK" not in text
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=400)
+keys = st.sampled_from(["$text", "$json", "$plain", "a"])
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=2),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(json_values)
+def test_any_json_comes_back_from_its_references(value: object) -> None:
+    refs = TextRefs()
+    assert restore(refs.json(value), refs.texts.__getitem__) == value  # type: ignore[arg-type]
+
+
+def test_a_missing_path_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    opened = workspace(tmp_path / "home")
+    samples = Path(__file__).resolve().parents[2] / "data" / "samples" / "trail"
+    report = ingest(opened.engine, [tmp_path / "nowhere.json", samples])
+    assert report.traces == len(list(samples.glob("*.json")))
+    assert [rejected.file for rejected in report.rejected] == [str(tmp_path / "nowhere.json")]
+
+
+def test_workers_store_the_same_as_one_process(tmp_path: Path) -> None:
+    samples = Path(__file__).resolve().parents[2] / "data" / "samples" / "trail"
+    alone, shared_out = workspace(tmp_path / "a"), workspace(tmp_path / "b")
+    one = ingest(alone.engine, [samples])
+    two = ingest(shared_out.engine, [samples], workers=2)
+    assert (one.traces, one.spans, one.warnings) == (two.traces, two.spans, two.warnings)
+    with reading(alone.engine) as a, reading(shared_out.engine) as b:
+        for trace_id in trace_ids(a):
+            assert bare(load(a, trace_id)) == bare(load(b, trace_id))
+
+
+@pytest.mark.shared
+def test_the_shared_trail_traces_are_all_taken_and_come_back_equal(shared: Path, tmp_path: Path) -> None:
+    from ingest.readers import read_traces
+
+    opened = workspace(tmp_path)
+    report = ingest(opened.engine, [shared / "trail" / "traces"])
+    assert (report.traces, report.spans, report.rejected) == (69, 2029, [])
+    assert report.warnings["duplicate_span"] == 1
+    again = ingest(opened.engine, [shared / "trail" / "traces"])
+    assert (again.traces, again.duplicates) == (0, 69)
+    with reading(opened.engine) as connection:
+        for trace in read_traces(shared / "trail" / "traces" / "swe_bench"):
+            assert isinstance(trace, Trace)
+            assert bare(load(connection, trace.trace_id)) == bare(trace)
+
+
+@pytest.mark.shared
+def test_the_database_is_an_eighth_of_the_json_it_holds(shared: Path, tmp_path: Path) -> None:
+    folder = shared / "trail" / "traces"
+    opened = workspace(tmp_path)
+    ingest(opened.engine, [folder])
+    with reading(opened.engine) as connection:
+        connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+    size = sum(file.stat().st_size for file in folder.rglob("*.json"))
+    assert (tmp_path / "tracejury.db").stat().st_size <= size / 8
+
+
+def test_span_ids_of_the_small_trace() -> None:
+    assert [span.span_id for span in small_trace().spans] == [span_id(n) for n in range(1, 6)]

@@ -1,0 +1,378 @@
+"""The ledger: operations applied once, current state from history, labels that wait, matches that people decide."""
+
+import threading
+import uuid
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import func, select
+
+from ingest.batch import store
+from ingest.store import reading, writing
+from judging.ledger import WorkspaceError, open_workspace, tables
+from judging.ledger.frames import Selection, load_frames, read_splits, revision
+from judging.ledger.imports import export_outcomes, import_outcomes
+from judging.ledger.labels import Applied, Stale, apply_ops, error_labels, put_labels, reviews, score_labels, state
+from judging.ledger.matches import decide, decisions, propose_matches, review_finding
+from judging.ledger.ops import Op, OpError, read_ops
+from judging.ledger.verdicts import findings_of
+from judging.ledger.workspace import HEAD, Workspace, alembic_config
+from judging.records import Call, Failure, Review, ScoreLabel, Verdict
+from tests.build import TRACE, error_label, finding, small_trace, span_id, workspace
+
+
+def op(kind: str, payload: dict[str, Any], op_id: str = "") -> Op:
+    return Op(op_id=op_id or str(uuid.uuid4()), kind=kind, payload=payload)  # type: ignore[arg-type]
+
+
+def put_error(label_id: str = "e1", **more: Any) -> Op:
+    payload = {"label_id": label_id, "span_ids": [span_id(4)], "dimensions": ["TC"], "impact": "high"}
+    return op("error.put", payload | more)
+
+
+def send(opened: Workspace, *ops: Op, base: int = 0, who: str = "ada") -> Applied | Stale:
+    return apply_ops(opened.engine, annotator=who, trace_id=TRACE, base_revision=base, ops=ops)
+
+
+def now(opened: Workspace, who: str = "ada") -> dict[str, Any]:
+    return state(opened.engine, annotator=who, trace_id=TRACE)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Workspace:
+    return workspace(tmp_path / "home")
+
+
+class TestOperations:
+    def test_a_label_is_stored_and_read_back(self, opened: Workspace) -> None:
+        assert send(opened, put_error(description="wrong day")) == Applied(1, now_ids(opened))
+        assert now(opened)["errors"][0]["description"] == "wrong day"
+
+    def test_sending_twice_changes_nothing(self, opened: Workspace) -> None:
+        one = put_error()
+        send(opened, one)
+        again = send(opened, one, base=0)
+        assert isinstance(again, Applied)
+        assert again.revision == 1
+        assert len(now(opened)["errors"]) == 1
+
+    def test_a_lost_answer_does_not_make_the_resent_batch_stale(self, opened: Workspace) -> None:
+        first, second = put_error("e1"), put_error("e2")
+        send(opened, first)
+        sent = send(opened, first, second, base=0)
+        assert isinstance(sent, Applied)
+        assert sent.revision == 2
+
+    def test_another_tab_makes_it_stale_and_nothing_is_stored(self, opened: Workspace) -> None:
+        send(opened, put_error("e1"))
+        sent = send(opened, put_error("e2"), base=0)
+        assert isinstance(sent, Stale)
+        assert (sent.revision, [e["label_id"] for e in sent.state["errors"]]) == (1, ["e1"])
+
+    def test_people_do_not_see_or_disturb_each_other(self, opened: Workspace) -> None:
+        send(opened, put_error("e1"))
+        assert isinstance(send(opened, put_error("e2"), who="ben"), Applied)
+        assert [e["label_id"] for e in now(opened, "ben")["errors"]] == ["e2"]
+        with pytest.raises(OpError, match="other work"):
+            send(opened, put_error("e1"), base=1, who="ben")
+
+    def test_an_edit_is_a_new_revision_and_the_old_one_stays(self, opened: Workspace) -> None:
+        send(opened, put_error(impact="high"))
+        send(opened, put_error(impact="low"), base=1)
+        assert now(opened)["errors"][0]["impact"] == "low"
+        with reading(opened.engine) as connection:
+            assert connection.scalar(select(func.count()).select_from(tables.error_label)) == 2
+
+    def test_delete_and_undo(self, opened: Workspace) -> None:
+        send(opened, put_error(), op("error.delete", {"label_id": "e1"}))
+        assert now(opened)["errors"] == []
+        send(opened, put_error(), base=2)
+        assert len(now(opened)["errors"]) == 1
+
+    def test_scores_of_zero_and_not_applicable_and_none_are_three_things(self, opened: Workspace) -> None:
+        send(
+            opened,
+            op("score.put", {"dimension": "LC", "value": 0}),
+            op("score.put", {"dimension": "PQ", "not_applicable": True}),
+            op("score.put", {"dimension": "EE", "value": 2}),
+            op("score.put", {"dimension": "EE", "value": None}),
+        )
+        scores = now(opened)["scores"]
+        assert (scores["LC"]["value"], scores["PQ"]["not_applicable"], scores["EE"]["value"]) == (0, True, None)
+        with reading(opened.engine) as connection:
+            assert {s.dimension: s.value for s in score_labels(connection)} == {"LC": 0.0, "PQ": None}
+
+    @pytest.mark.parametrize(
+        ("kind", "payload", "message"),
+        [
+            ("error.put", {"label_id": "e", "span_ids": ["nope"]}, "not in trace"),
+            ("error.put", {"label_id": "e", "impact": "HUGE"}, "impact"),
+            ("score.put", {"dimension": "LC", "value": 4}, "value"),
+            ("score.put", {"dimension": "LC", "value": 2.5}, "value"),
+            ("score.put", {"dimension": "LC", "value": True}, "value"),
+            ("score.put", {"dimension": "XX", "value": 1}, "dimension"),
+            ("score.put", {"dimension": "LC", "value": 1, "not_applicable": True}, "not applicable"),
+            ("review.put", {"status": "finished"}, "status"),
+            ("reveal", {}, "only after submitting"),
+        ],
+    )
+    def test_what_cannot_be_applied_is_refused_with_a_reason_and_nothing_of_its_batch_stays(
+        self, opened: Workspace, kind: str, payload: dict[str, Any], message: str
+    ) -> None:
+        with pytest.raises(OpError, match=message) as caught:
+            send(opened, put_error("good"), op(kind, payload))
+        assert caught.value.remedy
+        assert now(opened) == now(opened, "nobody")
+
+    def test_malformed_bodies_are_refused(self) -> None:
+        for raw in (None, {}, [], [{"op_id": "x"}], [{"op_id": "12345678", "kind": "drop", "payload": {}}]):
+            with pytest.raises(OpError):
+                read_ops(raw)
+
+    def test_an_unknown_trace_is_refused(self, opened: Workspace) -> None:
+        with pytest.raises(OpError, match="not in this workspace"):
+            apply_ops(opened.engine, annotator="ada", trace_id="f" * 32, base_revision=0, ops=[put_error()])
+
+    def test_labels_are_closed_after_the_reveal_and_new_ones_are_marked(self, opened: Workspace) -> None:
+        submitted = op("review.put", {"status": "submitted"})
+        send(opened, put_error("blind"), op("score.put", {"dimension": "LC", "value": 1}), submitted, op("reveal", {}))
+        with pytest.raises(OpError, match="made blind"):
+            send(opened, put_error("blind", impact="low"), base=4)
+        with pytest.raises(OpError, match="made blind"):
+            send(opened, op("error.delete", {"label_id": "blind"}), base=4)
+        send(opened, put_error("seen", phase="blind"), op("score.put", {"dimension": "LC", "value": 3}), base=4)
+        with reading(opened.engine) as connection:
+            assert {label.label_id: label.phase for label in error_labels(connection)} == {
+                "blind": "blind",
+                "seen": "revealed",
+            }
+            assert sorted((s.phase, s.value) for s in score_labels(connection)) == [("blind", 1.0), ("revealed", 3.0)]
+
+    def test_many_at_once_apply_each_operation_once(self, opened: Workspace) -> None:
+        batches = [[put_error(f"{who}-{n}") for n in range(10)] for who in range(6)]
+
+        def work(who: int) -> None:
+            for number, one in enumerate(batches[who]):
+                for _ in range(2):
+                    assert isinstance(send(opened, one, base=number, who=f"p{who}"), Applied)
+
+        threads = [threading.Thread(target=work, args=(who,)) for who in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        with reading(opened.engine) as connection:
+            assert len(error_labels(connection)) == 60
+            assert connection.scalar(select(func.count()).select_from(tables.op)) == 60
+
+
+def now_ids(opened: Workspace) -> tuple[str, ...]:
+    with reading(opened.engine) as connection:
+        return tuple(connection.scalars(select(tables.op.c.op_id).order_by(tables.op.c.revision)))
+
+
+def put(opened: Workspace, who: str = "ada", **labels: Any) -> dict[str, int]:
+    content: dict[str, Any] = {
+        "errors": [error_label(annotator=who)],
+        "scores": [ScoreLabel(trace_id=TRACE, annotator=who, dimension="TC", value=1)],
+        "reviews": [Review(trace_id=TRACE, annotator=who, status="submitted")],
+    }
+    with writing(opened.engine) as connection:
+        return put_labels(connection, author="test", **(content | labels))
+
+
+def verdict(judge: str = "TC", score: int | None = 0, *found: Any, raw: str = "raw") -> Verdict:
+    return Verdict(
+        judge=judge, trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score, criteria="c",
+        rationale="r", findings=found, call=Call(model="m", raw_reply=raw),
+    )  # fmt: skip
+
+
+class TestImports:
+    def test_importing_again_writes_nothing_and_a_change_is_a_revision(self, opened: Workspace) -> None:
+        assert put(opened) == {"errors": 1, "scores": 1, "reviews": 1}
+        assert put(opened) == {"errors": 0, "scores": 0, "reviews": 0}
+        assert put(opened, errors=[error_label(impact="low")]) == {"errors": 1, "scores": 0, "reviews": 0}
+
+    def test_labels_of_an_absent_trace_wait_and_count_once_it_arrives(self, tmp_path: Path) -> None:
+        opened = open_workspace(tmp_path)
+        put(opened)
+        import_outcomes(opened.engine, [verdict()], model="m", author="test")
+        with reading(opened.engine) as connection:
+            assert load_frames(connection, Selection()).error_pairs.empty
+        store(opened.engine, [small_trace()])
+        with reading(opened.engine) as connection:
+            assert len(load_frames(connection, Selection()).error_pairs) == 1
+
+    def test_an_outcome_is_not_stored_twice(self, opened: Workspace) -> None:
+        first = import_outcomes(opened.engine, [verdict()], model="m", author="test")
+        again = import_outcomes(opened.engine, [verdict(), verdict(raw="other")], model="m", author="test")
+        assert (first["new"], again["new"], again["duplicates"]) == (1, 1, 1)
+
+    def test_a_verdict_comes_back_as_it_was(self, opened: Workspace) -> None:
+        given = verdict("TC", 2, finding("too late", 4, evidence="KeyError", impact="high"))
+        import_outcomes(opened.engine, [given], model="m", author="test")
+        with reading(opened.engine) as connection:
+            assert [f for found in findings_of(connection, [1]).values() for _, f in found] == list(given.findings)
+            assert b'"too late"' in export_outcomes(connection)
+
+
+class TestFrames:
+    def test_a_failed_judge_is_counted_and_never_a_score(self, opened: Workspace) -> None:
+        put(opened)
+        failed = Failure(judge="TC", trace_id=TRACE, state="unparsable", reason="no JSON", call=Call(model="m"))
+        import_outcomes(opened.engine, [failed], model="m", author="test")
+        with reading(opened.engine) as connection:
+            frames = load_frames(connection, Selection())
+        assert frames.score_pairs["state"].tolist() == ["failed"]
+        assert frames.score_pairs["model"].isna().all()
+        assert frames.error_pairs["state"].tolist() == ["failed"]
+
+    def test_labels_count_only_with_a_submitted_review(self, opened: Workspace) -> None:
+        put(opened, reviews=[Review(trace_id=TRACE, annotator="ada", status="open")])
+        import_outcomes(opened.engine, [verdict()], model="m", author="test")
+        with reading(opened.engine) as connection:
+            assert load_frames(connection, Selection(human="ada")).error_pairs.empty
+
+    def test_relevant_caught_and_localized(self, opened: Workspace) -> None:
+        put(opened)
+        found = finding("The tool is called with a day it does not know.", 4)
+        near = finding("The tool is called with a day it does not know.", 1)
+        import_outcomes(opened.engine, [verdict("TC", 0, found)], model="exact", author="test")
+        import_outcomes(opened.engine, [verdict("TC", 0, near)], model="near", author="test")
+        import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
+        assert propose_matches(opened.engine)["pairs"] == 2
+        with reading(opened.engine) as connection:
+            pairs = load_frames(connection, Selection()).error_pairs.set_index(["system", "judge"])
+        assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
+        assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
+        assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
+
+    def test_the_newest_version_of_a_judge_counts(self, opened: Workspace) -> None:
+        put(opened)
+        import_outcomes(opened.engine, [verdict(score=3)], model="m", author="test")
+        import_outcomes(opened.engine, [verdict(score=1, raw="later")], model="m", author="test")
+        with reading(opened.engine) as connection:
+            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [1.0]
+
+    def test_the_revision_changes_with_every_word(self, opened: Workspace) -> None:
+        seen = set()
+        for step in (lambda: None, lambda: put(opened), lambda: put(opened, errors=[error_label(impact="low")])):
+            step()
+            with reading(opened.engine) as connection:
+                seen.add(revision(connection))
+        assert len(seen) == 3
+
+    def test_splits_are_read_and_refused_by_name(self) -> None:
+        assert read_splits(b'{"how": "x", "dev": ["a"], "test": ["b"]}', "s.json") == {"a": "dev", "b": "test"}
+        for bad in (b"[", b"[]", b"{}", b'{"dev": ["a"], "test": ["a"]}'):
+            with pytest.raises(ValueError, match=r"s\.json"):
+                read_splits(bad, "s.json")
+
+
+class TestMatches:
+    @pytest.fixture
+    def matched(self, opened: Workspace) -> Workspace:
+        put(opened, errors=[error_label(1), error_label(2, description="Other words entirely.", evidence=())])
+        found = finding("The tool is called with a day it does not know.", 4)
+        extra = finding("Pears sorted twice.", 2)
+        import_outcomes(opened.engine, [verdict("TC", 0, found, extra)], model="m", author="test")
+        propose_matches(opened.engine)
+        return opened
+
+    def pairs(self, opened: Workspace) -> set[tuple[str, int, str, str]]:
+        with reading(opened.engine) as connection:
+            return {(d.label_id, d.finding_key, d.status, d.author) for d in decisions(connection)}
+
+    def test_proposing_again_writes_nothing(self, matched: Workspace) -> None:
+        assert propose_matches(matched.engine)["new"] == 0
+        assert self.pairs(matched) == {("label-1", 1, "proposed", "auto")}
+
+    def test_a_person_confirms_and_the_proposal_stays_in_the_history(self, matched: Workspace) -> None:
+        with writing(matched.engine) as connection:
+            decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")
+        assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
+        propose_matches(matched.engine)
+        assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
+
+    def test_a_rejected_pair_is_not_caught(self, matched: Workspace) -> None:
+        with writing(matched.engine) as connection:
+            decide(connection, label_id="label-1", finding_key=1, status="rejected", author="ada")
+        with reading(matched.engine) as connection:
+            assert not load_frames(connection, Selection()).error_pairs["caught"].any()
+
+    def test_rematching_replaces_the_proposal(self, matched: Workspace) -> None:
+        with writing(matched.engine) as connection:
+            decide(connection, label_id="label-2", finding_key=1, status="confirmed", author="ada")
+        assert self.pairs(matched) == {("label-2", 1, "confirmed", "ada")}
+
+    def test_only_confirmed_pairs_count_when_asked(self, matched: Workspace) -> None:
+        with reading(matched.engine) as connection:
+            assert load_frames(connection, Selection()).error_pairs["caught"].sum() == 1
+            assert load_frames(connection, Selection(matches="confirmed")).error_pairs["caught"].sum() == 0
+
+    def test_a_proposal_falls_when_its_label_is_deleted(self, matched: Workspace) -> None:
+        with writing(matched.engine) as connection:
+            connection.execute(tables.error_label.update().values(deleted=True))
+        assert propose_matches(matched.engine) == {"pairs": 0, "new": 0, "withdrawn": 0, "traces": 0}
+        with reading(matched.engine) as connection:
+            assert load_frames(connection, Selection()).error_pairs.empty
+
+    def test_an_unknown_label_or_finding_is_refused(self, matched: Workspace) -> None:
+        with pytest.raises(KeyError), writing(matched.engine) as connection:
+            decide(connection, label_id="nobody", finding_key=1, status="confirmed", author="ada")
+        with pytest.raises(KeyError), writing(matched.engine) as connection:
+            decide(connection, label_id="label-1", finding_key=99, status="confirmed", author="ada")
+
+    def test_a_verdict_on_an_extra_finding_stands_in_the_findings_frame(self, matched: Workspace) -> None:
+        with writing(matched.engine) as connection:
+            review_finding(connection, finding_key=2, verdict="false alarm", author="ada")
+        with reading(matched.engine) as connection:
+            findings = load_frames(connection, Selection()).findings.set_index("finding_id")
+        assert findings.loc[1, "matched"]
+        assert findings.loc[2, "verdict"] == "false alarm"
+
+
+class TestSchema:
+    def test_the_migrations_make_the_schema_of_the_code(self, opened: Workspace) -> None:
+        def ours(_object: object, name: str | None, kind: str, _reflected: bool, _other: object) -> bool:
+            return not (kind == "table" and "_fts" in str(name))
+
+        with reading(opened.engine) as connection:
+            context = MigrationContext.configure(connection, opts={"include_object": ours})
+            assert compare_metadata(context, tables.metadata) == []
+
+    def test_head_is_the_newest_migration(self, opened: Workspace) -> None:
+        with reading(opened.engine) as connection:
+            script = ScriptDirectory.from_config(alembic_config(connection))
+        assert script.get_heads() == [HEAD]
+
+    def test_opening_at_once_from_many_threads_migrates_once(self, tmp_path: Path) -> None:
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                open_workspace(tmp_path / "w")
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+
+    def test_a_home_that_is_a_file_is_named(self, tmp_path: Path) -> None:
+        (tmp_path / "file").write_text("x", encoding="utf-8")
+        with pytest.raises(WorkspaceError, match="file"):
+            open_workspace(tmp_path / "file" / "home")
+
+    def test_reviews_of_people(self, opened: Workspace) -> None:
+        put(opened)
+        with reading(opened.engine) as connection:
+            assert [(r.annotator, r.status) for r in reviews(connection)] == [("ada", "submitted")]

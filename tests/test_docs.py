@@ -1,0 +1,73 @@
+"""The documents against the code: every column, command, check, metric and table is described."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+
+from app.cli import main
+from ingest.readers import READERS
+from ingest.trace import SPAN_COLUMNS
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+DICTIONARY = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
+
+
+def rows(text: str) -> dict[str, str]:
+    """First column (in backticks) to last column of every table row."""
+    found = re.findall(r"^\| `([^`]+)` \|.*?\| ([^|]+) \|$", text, re.MULTILINE)
+    return dict(found)
+
+
+@pytest.mark.parametrize("column", SPAN_COLUMNS, ids=lambda column: column.name)
+def test_the_data_dictionary_says_what_the_code_says_of_each_column(column: object) -> None:
+    assert rows(DICTIONARY).get(column.name, "absent").strip() == column.meaning  # type: ignore[attr-defined]
+
+
+def commands(group: click.Group, prefix: str = "") -> list[str]:
+    names = []
+    for name, command in group.commands.items():
+        full = f"{prefix}{name}"
+        names += commands(command, f"{full} ") if isinstance(command, click.Group) else [full]
+    return names
+
+
+@pytest.mark.parametrize("name", commands(main))
+def test_every_command_stands_in_the_readme(name: str) -> None:
+    assert f"tracejury {name}" in README
+
+
+@pytest.mark.parametrize("name", commands(main))
+def test_every_command_and_option_has_help(name: str) -> None:
+    command: click.Command = main
+    for word in name.split():
+        assert isinstance(command, click.Group)
+        command = command.commands[word]
+    assert command.help
+
+
+@pytest.mark.parametrize("reader", READERS, ids=lambda reader: str(reader.NAME))
+def test_every_format_has_a_sample_and_a_line_in_the_dictionary(reader: object) -> None:
+    name = reader.NAME  # type: ignore[attr-defined]
+    folder = ROOT / "data" / "samples"
+    assert any(path.is_dir() and path.name in {name, name.split("_")[0]} for path in folder.iterdir()), name
+    assert name in DICTIONARY
+
+
+def test_no_machine_path_and_no_registry_host_is_tracked() -> None:
+    listed = subprocess.run(
+        ["git", "grep", "-lIE", r"(^|[^A-Za-z0-9_.])/(work|root|farm)/[a-z]", "--", "."],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert listed.stdout.split() == []
+
+
+def test_no_gated_trail_content_is_tracked() -> None:
+    words = "|".join(("gaia-annotation" + "-samples", "gaia-annotations" + "/app"))
+    listed = subprocess.run(
+        ["git", "grep", "-lIE", words, "--", ".", ":!tests/*.py"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert listed.stdout.split() == []

@@ -1,0 +1,128 @@
+"""The arrows of the house: who may import whom, and what must not be imported early."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("app", "judging", "ingest", "data")
+
+
+def modules(package: str) -> list[Path]:
+    return sorted(path for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts)
+
+
+def imports(path: Path, *, only_top: bool = False) -> Iterator[str]:
+    """Names of modules imported; with `only_top` those at module level (not in functions or TYPE_CHECKING)."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    nodes = tree.body if only_top else list(ast.walk(tree))
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+def offenders(package: str, forbidden: tuple[str, ...]) -> list[str]:
+    return [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules(package)
+        for name in imports(path)
+        if any(name == bad or name.startswith(f"{bad}.") for bad in forbidden)
+    ]
+
+
+def test_ingest_knows_no_judges_and_no_screens() -> None:
+    assert offenders("ingest", ("judging", "app", "streamlit", "plotly", "litellm")) == []
+
+
+def test_judging_knows_no_screens() -> None:
+    assert offenders("judging", ("app", "streamlit", "plotly")) == []
+
+
+def test_agreement_is_pure() -> None:
+    assert offenders("judging/agreement", ("judging.ledger", "ingest", "sqlalchemy")) == []
+
+
+def test_data_imports_nothing() -> None:
+    assert [str(path) for path in modules("data") for _ in imports(path)] == []
+
+
+def test_only_the_model_adapter_imports_litellm() -> None:
+    found = {str(path.relative_to(ROOT)) for package in PACKAGES for path in modules(package)
+             if any(name.split(".")[0] == "litellm" for name in imports(path))}  # fmt: skip
+    assert found <= {"judging/model.py"}
+    assert not any(name.split(".")[0] == "litellm" for name in imports(ROOT / "judging/model.py", only_top=True))
+
+
+def test_only_reliability_imports_krippendorff() -> None:
+    found = {path.name for package in PACKAGES for path in modules(package) if "krippendorff" in imports(path)}
+    assert found <= {"reliability.py"}
+
+
+def test_nothing_unpickles_or_evaluates() -> None:
+    """Traces and labels are untrusted."""
+    found = []
+    for package in PACKAGES:
+        for path in modules(package):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            names = [n.func.id for n in ast.walk(tree) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
+            found += [f"{path.name}: {name}" for name in names if name in {"eval", "exec", "compile"}]
+            found += [
+                f"{path.name}: {name}" for name in imports(path) if name in {"pickle", "dill", "marshal", "shelve"}
+            ]
+    assert found == []
+
+
+def test_no_view_shows_trace_text_as_markup() -> None:
+    """st.markdown loads external images, st.html draws whatever it is given: neither may get a variable."""
+    found = []
+    for path in modules("app"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+                continue
+            is_markup = node.func.attr in {"html", "write_stream"} or any(
+                keyword.arg == "unsafe_allow_html" for keyword in node.keywords
+            )
+            if is_markup and isinstance(node.func.value, ast.Name) and node.func.value.id == "st":
+                found.append(f"{path.name}:{node.lineno}")
+    assert found == []
+
+
+def test_only_views_session_and_the_edges_know_the_ledger() -> None:
+    """Inside app, components take values; the ledger is known to views, routes, commands and the session."""
+    allowed = ("app/views/", "app/api/", "app/commands/", "app/session.py")
+    found = [
+        str(path.relative_to(ROOT))
+        for path in modules("app")
+        if not str(path.relative_to(ROOT)).startswith(allowed)
+        and any(name.startswith("judging.ledger") for name in imports(path))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("path", modules("app"), ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_module_at_the_top_of_app_shadows_a_library(path: Path) -> None:
+    """Streamlit puts app/ first on the path, so app/token.py would be `import token` for everyone."""
+    if path.parent != ROOT / "app":
+        return
+    taken = sys.stdlib_module_names | {*PACKAGES, "streamlit", "plotly", "pandas", "numpy", "sqlalchemy", "logging"}
+    assert path.stem not in taken - {"app"} or path.stem == "__init__"
+
+
+def test_help_is_instant_because_nothing_heavy_is_imported() -> None:
+    heavy = ("streamlit", "litellm", "pandas", "sklearn", "plotly", "scipy", "pyarrow", "sqlalchemy")
+    code = f"import sys, app.cli; print([name for name in {heavy!r} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_app_starts_without_litellm() -> None:
+    code = "import sys, app.api, app.session; print('litellm' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.strip() == "False"
