@@ -81,23 +81,23 @@ class _Ready:
 
 def _ready(items: Iterable[Trace | Rejected], redact: bool) -> Iterator[_Ready | Rejected]:
     known: set[str] = set()
-    prepare = _redaction() if redact else None
-    for item in items:
+    mask = _redaction() if redact else None
+    for found in items:
+        item = found if mask is None else mask(found)
         if isinstance(item, Rejected):
             yield item
             continue
-        trace = item if prepare is None else prepare(item)
-        packed = pack(trace, known_texts=known)
+        packed = pack(item, known_texts=known)
         known.update(key for texts in packed.texts for key, _, _ in texts.texts)
         if len(known) > _KNOWN_TEXTS:
             known.clear()
-        yield _Ready(packed=packed, file=trace.source.file, place=trace.source.place, warnings=trace.all_warnings)
+        yield _Ready(packed=packed, file=item.source.file, place=item.source.place, warnings=item.all_warnings)
 
 
-def _redaction() -> Callable[[Trace], Trace]:
-    from ingest.redact import redacted  # its detectors take a second to load
+def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
+    from ingest.redact import Redactor  # its detectors take a second to load
 
-    return redacted
+    return Redactor().apply
 
 
 def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progress | None) -> Report:

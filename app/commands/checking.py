@@ -1,0 +1,27 @@
+"""The command `verify`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+
+import click
+
+from app.commands.output import counted, opened, print_json, progress_bar
+from ingest.check import check_store
+from judging.ledger.check import check_ledger
+
+
+def verify(home: Path | None, *, repair: bool, as_json: bool) -> int:
+    """Exit code 0, or 1 when there are problems (mended ones count too)."""
+    engine = opened(home).engine
+    show, close = progress_bar("verifying", " traces")
+    problems = [*check_store(engine, repair=repair, progress=show), *check_ledger(engine)]
+    close()
+    if as_json:
+        print_json({"problems": [asdict(problem) for problem in problems]})
+    else:
+        for problem in problems:
+            click.echo(f"{problem.subject}: {problem.problem}; {problem.remedy}")
+        click.echo("everything is whole" if not problems else counted(len(problems), "problem"))
+    return 1 if problems else 0
