@@ -49,6 +49,11 @@ _FORM_WORDS = re.compile(
     r"\btools?\b|function call",
     re.IGNORECASE,
 )
+_TOO_LONG = re.compile(
+    r"context[_ ](?:length|window|size)|maximum context|too many (?:input )?tokens|(?:prompt|input) is too long|"
+    r"exceeds? the (?:model's )?(?:maximum|context)",
+    re.IGNORECASE,
+)
 _OPENAI_BATCHES = ("openai", "azure", "hosted_vllm", "litellm_proxy")
 
 
@@ -341,6 +346,8 @@ def classify(error: Exception, parameters: Mapping[str, Json]) -> ModelError:
     if status in {400, 422}:
         if _is_refusal(error):
             return ModelError("refused", text)
+        if _TOO_LONG.search(f"{getattr(error, 'code', None)} {text}"):
+            return ModelError("too_long", text)
         rejection = _rejection(text, getattr(error, "param", None), parameters)
         return rejection or ModelError("bad_request", text)
     if isinstance(status, int):

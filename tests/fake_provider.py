@@ -89,7 +89,7 @@ def in_turn(*actions: Action) -> Script:
 
 @dataclass(kw_only=True)
 class Log:
-    """What the provider saw: `completed` are the request numbers whose answer was sent whole."""
+    """What the provider saw: `completed` are the request numbers whose answer was sent whole; UNIX `times`."""
 
     requests: list[Request] = field(default_factory=list)
     completed: list[int] = field(default_factory=list)
@@ -163,7 +163,7 @@ class Provider:
     async def _chat(self, writer: asyncio.StreamWriter, headers: dict[str, str], body: dict[str, Any]) -> bool:
         request = Request(body=body, headers=headers, number=len(self.log.requests))
         self.log.requests.append(request)
-        self.log.times.append(time.monotonic())
+        self.log.times.append(time.time())
         self.log.in_flight += 1
         self.log.most_in_flight = max(self.log.most_in_flight, self.log.in_flight)
         try:

@@ -477,6 +477,7 @@ def test_the_answer_helper_raises_errors() -> None:
 def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
+
     from judging.ledger import metadata, open_workspace
 
     with open_workspace(tmp_path).engine.connect() as connection:

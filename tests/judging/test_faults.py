@@ -1,0 +1,245 @@
+"""Everything a provider or a machine does wrong, end to end: litellm, a scripted server, real processes, kill -9."""
+
+import asyncio
+import json
+import random
+import re
+import time
+from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from judging.ledger.runs import SqlRunStore, want_failed_again
+from judging.run import Runner, Summary
+from tests.fake_provider import Action, Answer, Hang, Provider, Request, Reset, Status, verdict
+from tests.judging.grid import AGENTS, RUBRICS, Grid, planned
+from tests.judging.workers import PRICES, setup, start_worker
+
+GOOD = Answer(text=verdict(2))
+TOO_LONG = Status(code=400, message="maximum context length is 10 tokens", error_code="context_length_exceeded")
+FAULTS: Mapping[str, tuple[list[Action], str]] = {
+    "429 with Retry-After": ([Status(code=429, headers={"retry-after": "0.2"}), GOOD], "scored"),
+    "500 twice": ([Status(code=500), Status(code=500), GOOD], "scored"),
+    "503": ([Status(code=503), GOOD], "scored"),
+    "connection reset": ([Reset(), GOOD], "scored"),
+    "hang, then well": ([Hang(), GOOD], "scored"),
+    "hang for ever": ([Hang()], "error"),
+    "slow stream": ([Answer(text=verdict(2), trickle_s=0.3)], "scored"),
+    "stream that never ends": ([Answer(text=verdict(2), trickle_s=60)], "error"),
+    "500 for ever": ([Status(code=500)], "error"),
+    "empty reply": ([Answer(text="")], "unparsable"),
+    "null reply": ([Answer(text=None)], "unparsable"),
+    "cut by length": ([Answer(text='{"criteria": "c", "rationale": "the ag', finish_reason="length")], "unparsable"),
+    "cut by length, yet a score": ([Answer(text="Criteria: c\nScore: 3", finish_reason="length")], "unparsable"),
+    "context overflow": ([TOO_LONG], "too_long"),
+    "413": ([Status(code=413)], "too_long"),
+    "wrong JSON": ([Answer(text='{"score": 3,}')], "unparsable"),
+    "score of 7": ([Answer(text=verdict(7))], "unparsable"),
+    "null score": ([Answer(text=verdict(None))], "unparsable"),
+    "prose": ([Answer(text="I give it 3 of 3.")], "unparsable"),
+    "prose, then mended": ([Answer(text="I give it 3 of 3."), GOOD], "scored"),
+    "refusal": ([Answer(text=None, refusal="I cannot help with that")], "refused"),
+    "content filter": ([Answer(text="", finish_reason="content_filter")], "refused"),
+    "content filter as an error": ([Status(code=400, error_code="content_filter", message="flagged")], "refused"),
+    "bad request": ([Status(code=400, message="messages is malformed")], "error"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def provider() -> object:
+    with Provider(lambda request: GOOD) as running:
+        yield running
+
+
+def trace_number(request: Request) -> int:
+    found = re.search(r"Trace (0{24}[0-9a-f]{8}):", request.prompt)
+    assert found is not None
+    return int(found[1], 16)
+
+
+def run(grid: Grid, provider: Provider, *, timeout_s: float = 1.0, batch: bool = False) -> Summary:
+    return asyncio.run(runner(grid, provider, timeout_s=timeout_s, batch=batch).run())
+
+
+def runner(grid: Grid, provider: Provider, *, timeout_s: float = 1.0, batch: bool = False) -> Runner:
+    models = {"openai/fake": setup(provider.base_url, timeout_s=timeout_s, batch=batch)}
+    store = SqlRunStore(grid.engine, grid.run_key)
+    return Runner(grid.spec, store, rubrics=RUBRICS, models=models, agents=AGENTS, poll_s=0.05, batch_poll_s=0.01)
+
+
+def test_each_fault_ends_in_its_own_state_and_nothing_is_scored_that_was_no_score(
+    provider: Provider, tmp_path: Path
+) -> None:
+    names = list(FAULTS)
+    met: Counter[int] = Counter()
+
+    def script(request: Request) -> Action:
+        number = trace_number(request)
+        actions, _ = FAULTS[names[number - 1]]
+        met[number] += 1
+        return actions[min(met[number], len(actions)) - 1]
+
+    provider.script = script
+    grid = planned(tmp_path, len(names), judges=("LC",), models=("openai/fake",), attempts=3, concurrency=16)
+    summary = run(grid, provider)
+    rows = grid.rows("select trace_id, state, score, reason from cell")
+    found = {names[int(str(trace_id), 16) - 1]: state for trace_id, state, _, _ in rows}
+    assert found == {name: state for name, (_, state) in FAULTS.items()}
+    assert {score for _, state, score, _ in rows if state == "scored"} == {2}
+    assert {score for _, state, score, _ in rows if state != "scored"} == {None}
+    assert all(reason for _, state, _, reason in rows if state != "scored")
+    assert summary.status == "done"
+    assert sum(summary.states.values()) == len(FAULTS)
+    kept = grid.rows("select count(*) from cell where state = 'unparsable' and raw_reply is null")
+    assert kept == [(0,)]  # whatever came back is kept, the empty reply too
+    assert met[names.index("refusal") + 1] == 1  # not asked again
+    assert met[names.index("context overflow") + 1] == 1
+    assert met[names.index("500 for ever") + 1] == 3
+    assert met[names.index("score of 7") + 1] == 2  # once, and one repair
+
+
+def test_failed_cells_alone_are_judged_again_once_the_provider_is_well(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda request: Status(code=400, message="odd") if trace_number(request) == 2 else GOOD
+    grid = planned(tmp_path, 3, judges=("LC",), models=("openai/fake",))
+    assert run(grid, provider).states == {"scored": 2, "error": 1}
+    provider.script = lambda request: GOOD
+    assert want_failed_again(grid.engine, grid.run_key) == 1
+    assert run(grid, provider).states == {"scored": 3}
+    assert len(provider.log.requests) == 4
+
+
+def test_a_rejected_response_format_is_asked_for_once_and_then_no_more(provider: Provider, tmp_path: Path) -> None:
+    def script(request: Request) -> Action:
+        if "response_format" in request.body:
+            return Status(code=400, message="response_format json_schema is not supported", param="response_format")
+        if "tools" in request.body:
+            return Status(code=400, message="this model does not support tools", param="tools")
+        return Answer(
+            text='Criteria: c\nSupporting Evidence: e\nFindings:\n- S4 | high | invented | "As the search"\nScore: 1'
+        )
+
+    provider.script = script
+    grid = planned(tmp_path, 2, models=("openai/fake",), concurrency=1)
+    assert run(grid, provider).states == {"scored": 4}
+    assert len(provider.log.requests) == 6  # json, tool, then four times the template
+    assert grid.rows("select distinct score from cell") == [(1,)]
+    parameters = [json.loads(str(row[0])) for row in grid.rows("select parameters from cell order by cell_key")]
+    assert [len(p.get("rejected", [])) for p in parameters] == [2, 0, 0, 0]
+    assert {p["form"] for p in parameters} == {"template"}
+    assert grid.rows("select distinct evidence_place from finding") == [("verbatim",)]
+
+
+def test_a_rejected_parameter_is_left_out_and_recorded(provider: Provider, tmp_path: Path) -> None:
+    def script(request: Request) -> Action:
+        if "temperature" in request.body:
+            return Status(code=400, message="Unsupported value: 'temperature' does not support 0", param="temperature")
+        return GOOD
+
+    provider.script = script
+    grid = planned(tmp_path, 2, models=("openai/fake",), parameters={"temperature": 0}, concurrency=1)
+    assert run(grid, provider).states == {"scored": 4}
+    assert len(provider.log.requests) == 5
+    parameters = [json.loads(str(row[0])) for row in grid.rows("select parameters from cell")]
+    assert all(p["left_out"] == ["temperature"] for p in parameters)
+
+
+def test_a_wrong_key_is_tried_once(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda request: Status(code=401, message="Incorrect API key provided")
+    grid = planned(tmp_path, 3, models=("openai/fake",), concurrency=1)
+    summary = run(grid, provider)
+    assert (summary.status, grid.states()) == ("paused", {"pending": 6})
+    assert "Incorrect API key" in summary.message
+    assert len(provider.log.requests) == 1
+
+
+def test_cached_tokens_are_recorded_for_all_but_the_lead_call(provider: Provider, tmp_path: Path) -> None:
+    from tests.judging.traces import small_trace
+
+    traces = [small_trace(trace_id=f"{1:032x}", tool_output="word " * 4000)]
+    grid = planned(tmp_path, traces, judges=("LC", "EE", "PQ"), models=("openai/fake",))
+    run(grid, provider)
+    cached = [row[0] for row in grid.rows("select cached_tokens from reply order by reply_key")]
+    assert cached[0] == 0
+    assert all(isinstance(tokens, int) and tokens > 4000 for tokens in cached[1:])
+
+
+# batches --------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_judges_every_cell_and_a_second_start_hands_in_nothing(provider: Provider, tmp_path: Path) -> None:
+    provider.script = lambda r: Status(code=400, message="odd") if trace_number(r) == 2 else GOOD
+    grid = planned(tmp_path, 3, models=("openai/fake",), batch=True)
+    summary = run(grid, provider, batch=True)
+    assert (summary.status, summary.states) == ("done", {"scored": 4, "error": 2})
+    assert len(provider.batches) == 1
+    assert summary.spent_usd == pytest.approx(sum(
+        tokens * PRICES.prompt + said * PRICES.completion
+        for tokens, said in grid.rows("select prompt_tokens, completion_tokens from reply")  # type: ignore[misc]
+    ))  # fmt: skip
+    run(grid, provider, batch=True)
+    assert len(provider.batches) == 1
+
+
+def test_a_batch_handed_in_by_a_worker_that_died_is_collected_and_not_paid_again(
+    provider: Provider, tmp_path: Path
+) -> None:
+    provider.batch_polls_until_done = 10**9
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
+    waiting = runner(grid, provider, batch=True)
+
+    async def stopped() -> Summary:
+        asyncio.get_running_loop().call_later(2.0, waiting.stop)
+        return await waiting.run()
+
+    assert asyncio.run(stopped()).status == "paused"
+    assert grid.states() == {"pending": 4}
+    assert len(provider.batches) == 1
+    provider.batch_polls_until_done = 1
+    assert run(grid, provider, batch=True).states == {"scored": 4}
+    assert len(provider.batches) == 1
+
+
+# kill -9 --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kills", [15, pytest.param(100, marks=pytest.mark.slow)])
+def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_asked_for_again(
+    provider: Provider, tmp_path: Path, kills: int
+) -> None:
+    dice = random.Random(kills)
+    provider.script = lambda request: Answer(text=verdict(request.number % 4), after_s=dice.uniform(0.0, 0.15))
+    grid = planned(tmp_path, 4 * kills, judges=("LC", "EE", "PQ"), models=("openai/fake",), concurrency=6)
+    killed = 0
+    while killed < kills and any(state in grid.states() for state in ("pending", "running", "replied")):
+        worker = start_worker(tmp_path, grid.run_key, provider.base_url)
+        done = len(provider.log.requests)
+        while len(provider.log.requests) == done and worker.is_alive():
+            time.sleep(0.002)
+        time.sleep(dice.uniform(0.0, 0.4))
+        worker.kill()
+        worker.join()
+        killed += 1
+    assert killed == kills, "the run ended before the last kill: give it more traces"
+    final = start_worker(tmp_path, grid.run_key, provider.base_url)
+    final.join(240)
+    assert final.exitcode == 0
+    assert grid.states() == {"scored": 12 * kills}  # each cell in exactly one state, none lost
+    assert grid.watch()["status"] == "done"
+    twice = grid.rows("select cell_key from reply group by cell_key having count(*) > 1")
+    assert twice == []  # no reply paid twice
+    assert grid.rows("select count(*) from cell c join reply r using (cell_key) where c.score is null") == [(0,)]
+    lost_in_flight = len(provider.log.completed) - 12 * kills
+    assert 0 <= lost_in_flight <= 6 * kills  # answers on their way to a process that no longer was
+    assert_nothing_was_asked_after_it_was_stored(grid, provider)
+
+
+def assert_nothing_was_asked_after_it_was_stored(grid: Grid, provider: Provider) -> None:
+    stored = {
+        (int(str(trace_id), 16), str(judge)): int(str(at)) / 1e6
+        for trace_id, judge, at in grid.rows("select trace_id, judge, created_at from reply join cell using (cell_key)")
+    }
+    for request, at in zip(provider.log.requests, provider.log.times, strict=True):
+        judge = next(key for key in ("LC", "EE", "PQ") if f"({key})" in request.prompt)
+        assert at <= stored[trace_number(request), judge]

@@ -1,0 +1,18 @@
+"""Imported once by the fork server, so that each worker starts in milliseconds: one call that is refused warms all."""
+
+import asyncio
+import contextlib
+
+from judging.model import LitellmModel, ModelError, ModelRequest
+from judging.prompt import Prompt
+from tests.judging import workers as workers
+
+
+def warm_up() -> None:
+    request = ModelRequest(prompt=Prompt(system="s", prefix="p", suffix="s"), form="template", schema={})
+    with contextlib.suppress(ModelError):
+        closed = "http://127.0.0.1:9/v1"
+        asyncio.run(LitellmModel(name="openai/fake", api_base=closed, api_key="k", timeout_s=5)(request))
+
+
+warm_up()

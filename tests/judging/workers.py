@@ -1,0 +1,34 @@
+"""A worker in a process of its own, for tests that kill it: forked from a server that has imported everything."""
+
+import multiprocessing
+from multiprocessing.context import ForkServerProcess
+from pathlib import Path
+
+from judging.judge import Manners
+from judging.ledger import open_workspace
+from judging.model import LitellmModel, Prices, warm
+from judging.run import ModelSetup
+from judging.work import work_on
+
+PRICES = Prices(prompt=1e-6, completion=2e-6)
+_context = multiprocessing.get_context("forkserver")
+_context.set_forkserver_preload(["tests.judging.warmed"])
+
+
+def start_worker(home: Path, run_key: int, base_url: str) -> ForkServerProcess:
+    """Start a worker on a run of the workspace at `home`; its model is at `base_url`."""
+    process = _context.Process(target=work, args=(home, run_key, base_url), daemon=True)
+    process.start()
+    return process
+
+
+def work(home: Path, run_key: int, base_url: str) -> None:
+    """What the worker does: the real thing, through litellm."""
+    warm()
+    work_on(open_workspace(home).engine, run_key, models={"openai/fake": setup(base_url)})
+
+
+def setup(base_url: str, *, timeout_s: float = 30.0, batch: bool = False) -> ModelSetup:
+    """The scripted provider as a model of the runner."""
+    model = LitellmModel(name="openai/fake", api_base=base_url, api_key="k", timeout_s=timeout_s, prices=PRICES)
+    return ModelSetup(call=model, prices=PRICES, count=len, manners=Manners(), batch=model if batch else None)
