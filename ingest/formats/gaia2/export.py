@@ -24,6 +24,7 @@ _EVENT_KEYS = frozenset(
     }
 )
 _ACTION_KEYS = frozenset({"app", "function", "args", "operation_type", "action_id"})
+_ARG_KEYS = frozenset({"name", "value", "value_type"})
 _METADATA_KEYS = frozenset({"return_value", "return_value_type", "exception", "exception_stack_trace"})
 
 
@@ -60,6 +61,9 @@ class Event:
                 found |= {f"{part}.{key}": value for key, value in inner.items() if key not in known}
             elif inner is not None:
                 found[part] = inner
+        written = mapping(self.raw.get("action")).get("args")
+        if not _is_plain(written):
+            found["action.args"] = written
         return found
 
     @property
@@ -208,6 +212,16 @@ def _event(value: Json, place: str) -> Event:
         stack_trace=text(metadata.get("exception_stack_trace")),
         raw=raw,
     )
+
+
+def _is_plain(args: Json) -> bool:
+    """Whether arguments are a list of name, value and type with each name once, so that a mapping tells all of it."""
+    if args is None:
+        return True
+    if not isinstance(args, list):
+        return False
+    names = [item.get("name") for item in args if isinstance(item, dict) and item.keys() <= _ARG_KEYS]
+    return len(names) == len(args) and all(isinstance(n, str) for n in names) and len(set(map(str, names))) == len(args)
 
 
 def _ids(value: Json) -> Iterable[str]:

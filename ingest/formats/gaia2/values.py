@@ -72,10 +72,10 @@ def argument(value: Json, value_type: Json) -> Json:
         return value
     if value_type == "NoneType":
         return None
-    if value_type in {"list", "dict", "tuple", "set"}:
+    if value_type in ("list", "dict", "tuple", "set"):
         found = inner_json(value)
         return found if found is not None else _literal(value)
-    return _literal(value) if value_type in {"int", "float", "bool"} else value
+    return _literal(value) if value_type in ("int", "float", "bool") else value
 
 
 def _literal(source: str) -> Json:

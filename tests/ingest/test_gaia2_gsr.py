@@ -1,0 +1,165 @@
+"""GSR as ARE and as MASEval count it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE
+from ingest.gsr import Run, gsr, maseval_metrics, maseval_unscored, run_of_trace, runs_of_output
+from ingest.readers import read_traces
+from ingest.trace import Trace
+
+
+def run(scenario: str, score: float | None, *, capability: str = "search", **more: Any) -> Run:
+    told = {"verdict": score, "reason": None if score is not None else NO_JUDGE} | more
+    return Run(trace_id=scenario, scenario=scenario, capability=capability, score=score, **told)
+
+
+def test_only_scored_runs_count_and_the_others_are_named() -> None:
+    found = gsr([run("a", 1.0), run("b", 0.0), run("c", None)])
+    assert (found.micro.runs, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
+    assert [(one.trace_id, one.reason) for one in found.unscored] == [("c", NO_JUDGE)]
+
+
+def test_a_run_whose_judge_raised_counts_zero_as_in_are_and_is_named() -> None:
+    found = gsr([run("a", 1.0), run("b", 0.0, verdict=None, reason=JUDGE_RAISED)])
+    assert found.micro.rate == 0.5
+    assert [one.trace_id for one in found.unjudged] == ["b"]
+
+
+def test_macro_is_the_mean_over_capabilities_and_micro_over_runs() -> None:
+    runs = [
+        run("a", 1.0),
+        run("b", 1.0, capability="time"),
+        run("c", 0.0, capability="time"),
+        run("d", 0.0, capability="time"),
+    ]
+    found = gsr(runs)
+    assert found.micro.rate == 0.5  # 2 of 4
+    assert found.macro == pytest.approx((1 + 1 / 3) / 2)
+    assert {name: one.rate for name, one in found.by_capability.items()} == {"search": 1.0, "time": 1 / 3}
+
+
+def test_phases_are_counted_apart() -> None:
+    found = gsr([run("a", 1.0), run("a", 0.0, phase="noise")])
+    assert {name: one.rate for name, one in found.by_capability.items()} == {"search": 1.0, "search_noise": 0.0}
+    assert found.micro.scenarios == 2
+
+
+def test_pass_at_k_needs_one_success_and_pass_k_all() -> None:
+    found = gsr([run("a", 1.0, run_number=1), run("a", 0.0, run_number=2), run("b", 1.0), run("c", None)])
+    assert (found.micro.scenarios, found.micro.pass_at_k, found.micro.pass_k) == (3, 2, 1)
+
+
+def test_without_any_scored_run_the_rate_is_undefined_not_zero() -> None:
+    found = gsr([run("a", None)])
+    assert (found.micro.rate, found.macro) == (None, None)
+
+
+def test_runs_without_a_trace_count_through_output_jsonl() -> None:
+    def line(status: str, score: float | None, **more: Any) -> str:
+        metadata = {"scenario_id": "s", "run_number": 1, "status": status, **more}
+        return json.dumps({"task_id": "s", "trace_id": None, "score": score, "metadata": metadata})
+
+    lines = [
+        line("failed", 0.0, exception_type="ScenarioTimeoutError"),
+        line("no_validation", None),
+        line("success", 1.0),
+    ]
+    found = gsr(runs_of_output("\n".join(lines).encode(), capability="time"))
+    assert (found.micro.runs, found.micro.scored, found.micro.rate) == (3, 2, 0.5)
+    assert list(found.by_capability) == ["time"]
+
+
+@pytest.mark.shared
+def test_real_runs_are_counted_as_their_rows_say(shared: Path) -> None:
+    names = ["success", "fail_soft_lastturn", "fail_counts_turn0", "no_judge", "judge_exception_lastturn"]
+    traces = [one for name in names for one in read_traces(shared / f"gaia2/gaia2_{name}") if isinstance(one, Trace)]
+    found = gsr(one for trace in traces if (one := run_of_trace(trace)) is not None)
+    # hf_row.json: scores 1, 0, 0, none, 0 (the judge raised)
+    assert (found.micro.runs, found.micro.scored, found.micro.rate) == (5, 4, 0.25)
+    assert [one.reason for one in found.unscored] == [NO_JUDGE]
+    assert [one.reason for one in found.unjudged] == [JUDGE_RAISED]
+
+
+@pytest.mark.shared
+def test_a_real_benchmark_gives_the_rates_of_its_own_statistics(shared: Path) -> None:
+    home = shared / "gaia2/bench_cli"
+    told = json.loads((home / "benchmark_stats.json").read_bytes())["statistics"]["global"]
+    runs = runs_of_output((home / "output.jsonl").read_bytes(), capability="adaptability")
+    traces = [one for one in read_traces(home) if isinstance(one, Trace)]
+    for found in (gsr(runs), gsr(one for trace in traces if (one := run_of_trace(trace)) is not None)):
+        assert (found.micro.runs, found.micro.scored, found.micro.succeeded) == (
+            told["total_runs"],
+            told["validated_runs"],
+            told["success_runs"],
+        )
+        assert found.micro.rate == told["micro_success_rate"] / 100
+        assert found.macro == told["macro_success_rate"] / 100
+        assert (found.micro.scenarios, found.micro.pass_at_k, found.micro.pass_k) == (
+            told["total_scenarios"],
+            told["pass_at_k"],
+            told["pass_k"],
+        )
+
+
+# MASEval
+
+
+def verdict(gsr_: float | None, capability: str, **more: Any) -> dict[str, Any]:
+    passed = {"partial_gsr": gsr_, "passed": gsr_ == 1, "capability": capability}
+    return {"task_id": "t", "repeat_idx": 0, "status": "success", "eval": [{"gsr": gsr_, **passed}], **more}
+
+
+@pytest.mark.shared
+def test_metrics_of_real_reports_are_those_of_maseval(shared: Path) -> None:
+    folder = shared / "gaia2/maseval"
+    reports = [report for path in sorted(folder.glob("report*.json")) for report in json.loads(path.read_bytes())]
+    # metrics.json counts nine tasks; two single-turn ones that failed are not among the files.
+    assert len(reports) == 7
+    told = json.loads((folder / "metrics.json").read_bytes())
+    assert maseval_metrics([*reports, verdict(0.0, "execution"), verdict(0.0, "execution")]) == told
+
+
+@pytest.mark.shared
+def test_reports_without_a_score_are_named_with_the_reason(shared: Path) -> None:
+    folder = shared / "gaia2/maseval"
+    reports = [report for path in sorted(folder.glob("report*.json")) for report in json.loads(path.read_bytes())]
+    assert maseval_unscored(reports) == [
+        ("local_0003_0", "verdict exception: Auth error in litellm."),
+        ("local_0008_0", "status setup_failed: the task did not get as far as a verdict"),
+    ]
+
+
+def test_metrics_follow_maseval_on_scores_statuses_and_capabilities() -> None:
+    reports = [
+        verdict(1.0, "time"),
+        verdict(0.0, "search", status="agent_error"),
+        verdict(1.0, "search", status="environment_error"),  # no agent's doing: not scored
+        verdict(None, "search"),
+        verdict(1.0, "search", eval=None),
+    ]
+    assert maseval_metrics(reports) == {
+        "total_tasks": 5,
+        "scored_tasks": 2,
+        "gsr": 0.5,
+        "partial_gsr": 0.5,
+        "by_capability": {
+            "time": {"count": 1, "passed": 1, "gsr": 1.0, "partial_gsr": 1.0, "pass_rate": 1.0},
+            "search": {"count": 1, "passed": 0, "gsr": 0.0, "partial_gsr": 0.0, "pass_rate": 0.0},
+        },
+        "status_counts": {"success": 3, "agent_error": 1, "environment_error": 1},
+    }
+
+
+def test_metrics_of_no_reports_are_those_of_maseval() -> None:
+    assert maseval_metrics([]) == {
+        "total_tasks": 0,
+        "scored_tasks": 0,
+        "gsr": 0.0,
+        "partial_gsr": 0.0,
+        "by_capability": {},
+        "status_counts": {},
+    }
