@@ -38,6 +38,7 @@ ARROW_TYPES: dict[str, pa.DataType] = {
 }
 SCHEMA = pa.schema([(column.name, ARROW_TYPES[column.type]) for column in SPAN_COLUMNS])
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+GROUP_SPANS, GROUP_TEXT = 20_000, 64 * 1024**2
 _DICTIONARY_LIMIT = 256 * 1024**2  # bytes: a text that repeats is written once a row group
 
 
@@ -61,16 +62,31 @@ def span_frame(traces: Iterable[Trace]) -> pd.DataFrame:
 
 
 def write_parquet(traces: Iterable[Trace], file: Path) -> int:
-    """Write the span table as Parquet (zstd), a row group a trace; returns the number of spans."""
+    """Write the span table as Parquet (zstd); returns the number of spans.
+
+    Traces share a row group until it holds GROUP_SPANS spans or GROUP_TEXT characters: a text that many spans
+    repeat is written once a group.
+    """
     count = 0
     with pq.ParquetWriter(
         file, SCHEMA, compression="zstd", compression_level=9, use_dictionary=True,
         dictionary_pagesize_limit=_DICTIONARY_LIMIT, data_page_size=16 * 1024**2, write_statistics=False,
     ) as writer:  # fmt: skip
-        for trace in traces:
-            writer.write_batch(_batch(trace))
-            count += len(trace.spans)
+        for group in _groups(traces):
+            writer.write_table(pa.Table.from_batches(group, schema=SCHEMA).combine_chunks())
+            count += sum(batch.num_rows for batch in group)
     return count
+
+
+def _groups(traces: Iterable[Trace]) -> Iterator[list[pa.RecordBatch]]:
+    group: list[pa.RecordBatch] = []
+    for trace in traces:
+        group.append(_batch(trace))
+        if sum(b.num_rows for b in group) >= GROUP_SPANS or sum(b.nbytes for b in group) >= GROUP_TEXT:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def write_csv(frame: pd.DataFrame, file: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from app.cli import main
 from ingest.readers import READERS
 from ingest.trace import SPAN_COLUMNS
+from tests.readme import renewed
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -71,3 +72,14 @@ def test_no_gated_trail_content_is_tracked() -> None:
         ["git", "grep", "-lIE", words, "--", ".", ":!tests/*.py"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert listed.stdout.split() == []
+
+
+def test_the_generated_parts_of_the_readme_are_those_of_the_code() -> None:
+    """Renew them with `python -m tests.readme`."""
+    assert renewed(README) == README
+
+
+def test_the_readme_names_pictures_that_exist() -> None:
+    pictures = re.findall(r"!\[[^]]*\]\(([^)]+)\)", README)
+    assert pictures
+    assert [picture for picture in pictures if not (ROOT / picture).exists()] == []
