@@ -88,7 +88,7 @@ def _trace(value: Json, source: Source) -> Trace:
     answers = _messages_to_user(drafts)
     goal = _goal(report, said, table.messages)
     root.input, root.output = goal, _final_answer(answers, drafts, said, table.messages)
-    root.status_message = outcome.rationale or outcome.exception_message
+    root.status_message = outcome.exception_message
     _span(root, drafts, traces)
     trace = assemble(
         [root, *drafts],

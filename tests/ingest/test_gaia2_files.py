@@ -292,6 +292,27 @@ def test_real_runs_have_their_outcome(shared: Path, run: str, expected: float | 
     assert (traces[0].outcome.score, traces[0].outcome.reason) == (expected, reason)
 
 
+def test_no_row_quotes_the_rationale_since_it_tells_what_the_oracle_expected(tmp_path: Path) -> None:
+    trace = one(folder(tmp_path, "gui", "hf", "lite"))
+    assert "oracle" in (trace.outcome.rationale if trace.outcome and trace.outcome.rationale else "")
+    shown = [text for span in trace.spans for text in (span.status_message, span.input, span.output) if text]
+    assert not [text for text in shown if "oracle" in text]
+
+
+def test_a_run_that_raised_shows_its_exception() -> None:
+    (trace,) = read(
+        {
+            "scenario_id": "s",
+            "status": "failed",
+            "data": json.dumps(content("hf")),
+            "has_exception": True,
+            "exception_message": "it broke",
+        }
+    )
+    assert isinstance(trace, Trace)
+    assert (trace.spans[0].status, trace.spans[0].status_message) == ("ERROR", "it broke")
+
+
 # Rows
 
 

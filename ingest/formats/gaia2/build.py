@@ -13,7 +13,7 @@ from ingest.formats.gaia2.lite import Lite, refuse_empty
 from ingest.formats.gaia2.oracle import expected_events, oracle_details
 from ingest.formats.gaia2.rows import Rows
 from ingest.formats.gaia2.values import kept, text, without_empty, word
-from ingest.formats.gaia2.verdict import Evidence, outcome, outcome_warnings, status_of
+from ingest.formats.gaia2.verdict import Evidence, error_of_run, outcome, outcome_warnings, status_of
 from ingest.formats.gaia2.worldlog import WorldLog
 from ingest.times import from_seconds
 from ingest.trace import Json, Source, Trace
@@ -59,7 +59,7 @@ def run_trace(run: Run, source: Source) -> Trace:
     rows = _rows(run, export)
     result = outcome(reduce(lambda one, other: one.joined(other), _evidence(run)))
     rows.root.status = status_of(result)
-    rows.root.status_message = result.rationale or result.exception_message
+    rows.root.status_message = error_of_run(result)
     trace = assemble(
         rows.drafts,
         trace_id=run.trace_id,

@@ -98,7 +98,7 @@ def _trace(folder: Folder, source: Source, trace_id: str) -> Trace:
     warnings = _replay(folder, rows)
     rows.finish(None)
     result = _outcome(folder.result)
-    rows.root.status, rows.root.status_message = status_of(result), result.rationale or result.exception_message
+    rows.root.status, rows.root.status_message = status_of(result), result.exception_message
     said = text(folder.result.get("agent_response"))
     shown = {"success", "failure_reasons", "error", "agent_response"}
     trace = assemble(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from ingest.trace import Outcome, Status
 
@@ -83,8 +83,9 @@ def status_of(result: Outcome) -> Status:
     return "OK" if result.score == 1 else "ERROR"
 
 
-def with_source(evidence: Evidence, source: str) -> Evidence:
-    return replace(evidence, source=source)
+def error_of_run(result: Outcome) -> str | None:
+    """The exception of a run that raised, for its row. Never the rationale: it quotes what the oracle expected."""
+    return result.exception_message or result.exception_type if result.reason == RUN_RAISED else None
 
 
 def _score(evidence: Evidence) -> tuple[float | None, str | None]:
