@@ -41,7 +41,8 @@ def corrected_rate(positive: int, judged: int, calibration: Calibration, *, seed
     units are the judge's own; `calibration` comes from other units, labelled by people too. Interval from both
     sets: the three proportions are drawn from their Jeffreys posteriors and corrected draw by draw, so it widens
     when either set is small. Edge: undefined without units, without positives or negatives to calibrate on, and
-    for a judge no better than chance (Se + Sp <= 1). `undefined_draws` counts draws where it was no better.
+    for a judge no better than chance (Se + Sp <= 1). Units are taken as independent: let them be traces, or spans of
+    different traces. `undefined_draws` counts draws where it was no better.
     """
     if judged == 0:
         return Figure(value=None, n=0, reason="no units")

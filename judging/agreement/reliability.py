@@ -344,12 +344,68 @@ def reliability_table(
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
+def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
+    """Each unit of each judge with the scores of its runs: the traces behind the figures of Table 7.
+
+    One row per system, judge, split and unit: ratings (scored), failed, not_applicable, mean, low, high (least and
+    greatest score), sd (of scores scaled to [0, 1], NaN with fewer than two), identical (missing likewise).
+    """
+    parts = []
+    for (system, judge, split), part in rating_groups(ratings):
+        matrix = rating_matrix(part)
+        values, known = matrix.values, ~np.isnan(matrix.values)
+        rated = known.sum(axis=0)
+        spread = run_spread(values)
+        units = part["unit"].astype(str)
+        frame = pd.DataFrame(
+            {
+                "unit": matrix.units,
+                "ratings": rated,
+                "mean": divide(np.where(known, values, 0.0).sum(axis=0), rated),
+                "low": np.where(rated > 0, np.where(known, values, np.inf).min(axis=0), np.nan),
+                "high": np.where(rated > 0, np.where(known, values, -np.inf).max(axis=0), np.nan),
+                "sd": spread,
+                "identical": pd.array(np.where(rated >= 2, spread == 0, False), dtype="boolean"),
+            }
+        )
+        frame.loc[frame["ratings"] < 2, "identical"] = pd.NA
+        for state in ("failed", "not_applicable"):
+            frame[state] = np.bincount(frames.codes(units[part["state"] == state], matrix.units), minlength=len(frame))
+        parts.append(frame.assign(system=system, judge=judge, split=split))
+    columns = {
+        **KEYS,
+        "unit": "object",
+        **dict.fromkeys(("ratings", "failed", "not_applicable"), "int64"),
+        **dict.fromkeys(("mean", "low", "high", "sd"), "float64"),
+        "identical": "boolean",
+    }
+    return pd.concat(parts, ignore_index=True)[list(columns)].astype(columns) if parts else frames.empty(columns)
+
+
+def alpha_draws(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
+    """The bootstrap distribution of interval alpha of each judge, to draw with the lines .667 and .8.
+
+    One row per system, judge, split and defined resample: alpha. Judges whose alpha is undefined have none.
+    """
+    parts = []
+    for (system, judge, split), part in rating_groups(ratings):
+        matrix = rating_matrix(part)
+        if alpha(matrix.values).value is None:
+            continue
+        samples = alpha_bootstrap(matrix.values, clusters=_clustered(matrix), draws=draws, seed=seed).samples[0]
+        known = samples[~np.isnan(samples)]
+        parts.append(pd.DataFrame({"system": system, "judge": judge, "split": split, "alpha": known}))
+    columns = {**KEYS, "alpha": "float64"}
+    return pd.concat(parts, ignore_index=True).astype(columns) if parts else frames.empty(columns)
+
+
 def rating_groups(ratings: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     """Ratings by (system, judge, split) in the order of the paper; absent columns count as one group."""
     frames.require(ratings, "ratings", frames.RATINGS)
     long = frames.with_defaults(
         ratings, {"system": frames.NO_SYSTEM, "judge": "", "split": frames.NO_SPLIT, "state": "scored"}
     )
+    frames.check_states(long, "ratings")
     places = long.groupby(["system", "judge", "split"], sort=False).indices
     order = [
         (system, judge, split)
@@ -390,10 +446,7 @@ def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
         "reason": point.reason,
     }
     if point.value is not None and draws > 0:
-        clustered = len(np.unique(matrix.clusters)) < len(matrix.clusters)
-        boot = alpha_bootstrap(
-            values, "interval", clusters=matrix.clusters if clustered else None, draws=draws, seed=seed
-        )
+        boot = alpha_bootstrap(values, "interval", clusters=_clustered(matrix), draws=draws, seed=seed)
         low, high = boot.interval(method)
         jack_low, jack_high = _jackknife(boot)
         row |= {
@@ -411,6 +464,11 @@ def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
 def _check_level(pairable: Floats, level: Level) -> None:
     if level == "ratio" and bool((pairable < 0).any()):
         raise ValueError("ratio alpha needs ratings of 0 or more; use the interval level for negative ones")
+
+
+def _clustered(matrix: Matrix) -> NDArray[np.int64] | None:
+    """The clusters of the units, None where each unit is its own: then equal units collapse to patterns."""
+    return matrix.clusters if len(np.unique(matrix.clusters)) < len(matrix.clusters) else None
 
 
 def _jackknife(boot: Bootstrap) -> tuple[Floats, Floats]:

@@ -427,6 +427,12 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: scores.score_flags(inputs.frame("score_pairs")),
     ),
     Table(
+        name="trace_spread",
+        title="The scores of each trace over runs",
+        needs=_RATINGS,
+        build=lambda inputs: reliability.unit_table(inputs.rated_by("run")),
+    ),
+    Table(
         name="human_ceiling",
         title="The judge's figures between people",
         needs=_RATINGS,

@@ -53,7 +53,7 @@ def runs_of_a_judge(units: int, seed: int = 7) -> NDArray[np.float64]:
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 4, units)
     noise = rng.choice([-1, 0, 0, 0, 0, 1], size=(5, units))
-    return np.clip(truth + noise, 0, 3).astype(np.float64)
+    return np.asarray(np.clip(truth + noise, 0, 3), dtype=np.float64)
 
 
 def alpha_race(units: int, draws: int, timed: int, least_ratio: float, most_ms: float | None) -> Race:
@@ -88,15 +88,17 @@ def error_pairs(traces: int = 59, judges: int = 6, seed: int = 3) -> pd.DataFram
             impact = str(rng.choice(["low", "medium", "high"]))
             for judge in range(judges):
                 caught = bool(rng.random() < 0.5)
-                rows.append({
-                    "trace_id": f"t{trace}",
-                    "error_id": f"e{error}",
-                    "impact": impact,
-                    "judge": f"J{judge}",
-                    "relevant": bool(rng.random() < 0.4),
-                    "caught": caught,
-                    "localized": caught and bool(rng.random() < 0.7),
-                })
+                rows.append(
+                    {
+                        "trace_id": f"t{trace}",
+                        "error_id": f"e{error}",
+                        "impact": impact,
+                        "judge": f"J{judge}",
+                        "relevant": bool(rng.random() < 0.4),
+                        "caught": caught,
+                        "localized": caught and bool(rng.random() < 0.7),
+                    }
+                )
     return pd.DataFrame(rows)
 
 

@@ -232,6 +232,34 @@ def test_tables_8_and_17_print_as_in_the_paper(
         assert {c: row[c] for c in columns} == {c: expected[c] for c in columns}
 
 
+def counts_of(cells: list[str]) -> dict[tuple[int, int], int]:
+    """`01x3`: three traces that the human scored 0 and the judge 1."""
+    return {(int(cell[0]), int(cell[1])): int(cell[3:]) for cell in cells}
+
+
+@pytest.mark.parametrize("line", COUNTS["constructed_table4"])
+def test_every_figure_of_a_row_of_table_4_prints_from_one_set_of_pairs(line: str) -> None:
+    split, judge, off_by_one, bucketed, correl, *cells = line.split(" ")
+    table = BY_PAPER["Table 4"]
+    pairs = pairs_of(judge, "", counts_of(cells), split)
+    row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), judge=judge, split=split)
+    assert (row["off_by_one"], row["bucketed"], row["pearson"]) == (off_by_one, bucketed, correl)
+    assert [split, judge, off_by_one, bucketed, correl] in [known[:5] for known in COUNTS["table4"]]
+
+
+@pytest.mark.parametrize("line", COUNTS["constructed_table17"])
+def test_every_figure_of_a_row_of_table_17_prints_from_one_set_of_pairs(line: str) -> None:
+    model, judge, *figures = line.split(" ")
+    bucketed, two_point, correl, nmae = figures[:4]
+    table = BY_PAPER["Table 17"]
+    pairs = pairs_of(judge, model, counts_of(figures[4:]))
+    row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), judge=judge, system=model)
+    blank = "" if correl == "-" else correl
+    assert [row[c] for c in ("bucketed", "two_point", "pearson", "nmae")] == [bucketed, two_point, blank, nmae]
+    known = [[*row[:2], row[3], row[4], row[6] or "-", row[5]] for row in COUNTS["table17"]]
+    assert [model, judge, bucketed, two_point, correl, nmae] in known
+
+
 def test_table_8_is_the_first_model_of_table_17() -> None:
     first = {row[1]: (row[2], row[3], row[6], row[5]) for row in COUNTS["table17"] if row[0] == "Claude-4-Sonnet"}
     assert {row[0]: tuple(row[1:]) for row in COUNTS["table8"]} == first

@@ -310,3 +310,25 @@ def test_table_7_half_width_is_students_t_of_the_mean() -> None:
     half = 2.0141 * spread.std(ddof=1) / 46**0.5  # t of 45 degrees at .975
     assert figure.value == pytest.approx(spread.mean())
     assert figure.high == pytest.approx(spread.mean() + half, abs=1e-5)
+
+
+def test_each_unit_shows_its_runs() -> None:
+    frame = long(np.array([[0, 3, 1, NAN], [3, 3, NAN, NAN]]), judge="LC")
+    frame["state"] = ["scored"] * 6 + ["failed", "not_applicable"]
+    table = reliability.unit_table(frame).set_index("unit")
+    assert list(table["ratings"]) == [2, 2, 1, 0]
+    assert (table.loc["u0", "mean"], table.loc["u0", "low"], table.loc["u0", "high"]) == (1.5, 0, 3)
+    assert table.loc["u0", "sd"] == pytest.approx(2**-0.5)
+    assert table.loc["u1", "identical"]
+    assert pd.isna(table.loc["u2", "identical"])
+    assert np.isnan(table.loc["u3", ["mean", "low", "high", "sd"]].astype(float)).all()
+    assert (table.loc["u2", "failed"], table.loc["u3", "not_applicable"]) == (1, 1)
+
+
+def test_the_distribution_of_alpha_is_that_of_its_bootstrap() -> None:
+    frame = pd.concat([long(EXAMPLE_D, judge="LC"), long(np.full((3, 6), 2.0), judge="PQ")])
+    table = reliability.alpha_draws(frame, draws=300)
+    boot = alpha_bootstrap(EXAMPLE_D, draws=300)
+    assert set(table["judge"]) == {"LC"}
+    assert len(table) == 300 - boot.undefined[0]
+    assert np.mean(table["alpha"] < 0.8) == boot.share_below(0.8)[0]

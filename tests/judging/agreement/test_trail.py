@@ -94,9 +94,9 @@ def test_a_prediction_without_category_still_has_its_location() -> None:
     assert np.isnan(row["pair_precision"])
 
 
-def test_weighted_f1_equals_scikit_learn_on_a_thousand_random_inputs() -> None:
+def test_weighted_f1_equals_scikit_learn_on_three_hundred_random_inputs() -> None:
     rng = np.random.default_rng(1)
-    for _ in range(1_000):
+    for _ in range(300):
         n = int(rng.integers(1, 6))
         gold, said = rng.random((2, n, 21)) < rng.random(2)[:, None, None] / 2
         theirs = f1_score(gold, said, average="weighted", zero_division=0)
