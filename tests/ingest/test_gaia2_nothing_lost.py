@@ -260,7 +260,7 @@ def check(results: list[Trace | Rejected]) -> None:
 
 
 @pytest.mark.parametrize("form", sorted(MUTABLE))
-@settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_mutated_file_is_read_or_refused_by_name(form: str, data: st.DataObject) -> None:
     value = MUTABLE[form]
@@ -282,7 +282,7 @@ def test_a_mutated_file_is_read_or_refused_by_name(form: str, data: st.DataObjec
 
 
 @pytest.mark.parametrize("form", sorted(MUTABLE))
-@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_truncated_file_is_refused_with_line_and_column(form: str, data: st.DataObject) -> None:
     whole = json.dumps(small(form), indent=1).encode()
