@@ -34,7 +34,8 @@ class Format(Protocol):
 
     It may add `bundles(names) -> Sequence[tuple[str, ...]]` (which files of a folder or archive are one input;
     a file may serve several) with `read_bundle(sources, beside) -> Iterator[Trace | Rejected]`, which gets
-    those of them that `sniff` knows and the names of all files of the input, and `READS_ARCHIVES = True` where a zip or
+    those of them that `sniff` knows (the first among them) and the names of all files of the input,
+    and `READS_ARCHIVES = True` where a zip or
     the like is itself one input of this format.
     """
 
@@ -91,14 +92,24 @@ def units(path: Path | str) -> Iterator[tuple[str, ...]]:
     Raises `IngestError` for a path where nothing is.
     """
     names = [entry.name for entry in _entries(path)]
-    grouped: set[str] = set()
+    unit_of: dict[str, list[str]] = {}
     for reader in READERS:
         if hasattr(reader, "bundles"):
-            for group in cast("BundleFormat", reader).bundles([name for name in names if name not in grouped]):
-                if len(group) > 1:
-                    grouped.update(group)
-                    yield group
-    yield from ((name,) for name in names if name not in grouped)
+            for group in cast("BundleFormat", reader).bundles([name for name in names if name not in unit_of]):
+                _join(group, unit_of)
+    seen: set[str] = set()
+    for name in names:
+        if name not in seen:
+            unit = unit_of.get(name, [name])
+            seen.update(unit)
+            yield tuple(unit)
+
+
+def _join(group: Sequence[str], unit_of: dict[str, list[str]]) -> None:
+    """Put the files of a group into one unit, with all units that share a file with it."""
+    unit = list(dict.fromkeys(name for first in group for name in unit_of.get(first, [first])))
+    for name in unit:
+        unit_of[name] = unit
 
 
 def read_files(names: Sequence[str], *, format: str | None = None) -> Iterator[Trace | Rejected]:
@@ -162,6 +173,7 @@ def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced
 
 
 def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[str]) -> Iterator[Trace | Rejected]:
+    """Bundles whose first file this reader knows; the files of the others are left to be read one by one."""
     beside = tuple(by_name)
     for names in reader.bundles([name for name in by_name if name not in taken]):
         sources = []
@@ -174,9 +186,11 @@ def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[st
                 taken.add(name)
                 continue
             if recognise(data, name, (reader,)) is not None:
-                taken.add(name)
                 sources.append(Source(file=name, data=data))
-        if sources:
+            elif name == names[0]:
+                break
+        if sources and sources[0].file == names[0]:
+            taken.update(source.file for source in sources)
             yield from _guarded(names[0], lambda held=tuple(sources): reader.read_bundle(held, beside))  # type: ignore[misc]
 
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE, RUN_RAISED
-from ingest.readers import read_bytes, read_traces
+from ingest.readers import read_bytes, read_files, read_traces, units
 from ingest.trace import Rejected, Span, Trace
 
 SMALL = Path(__file__).parent / "gaia2"
@@ -428,6 +428,20 @@ def test_a_real_benchmark_folder_gives_its_four_runs_and_nothing_else(shared: Pa
     found = list(read_traces(shared / "gaia2/bench_cli"))
     assert all(isinstance(trace, Trace) for trace in found)
     assert [len(trace.spans) for trace in found if isinstance(trace, Trace)] == [165] * 4
+
+
+def test_a_benchmark_folder_read_in_units_gives_what_it_gives_as_a_whole(tmp_path: Path) -> None:
+    home = benchmark(
+        tmp_path,
+        line(f"hf/{NAME}.json", "success", 1.0),
+        line(None, "failed", 0.0),
+        line("hf/two.json", "failed", 0.0),
+    )
+    shutil.copy(home / "hf" / f"{NAME}.json", home / "hf" / "two.json")
+    (home / "other.json").write_text('{"hello": 1}', encoding="utf-8")
+    whole = sorted(map(repr, read_traces(home)))
+    assert len(whole) == 4  # two traces, the run without one, the file that is no trace
+    assert sorted(repr(found) for unit in units(home) for found in read_files(unit)) == whole
 
 
 # gaia2-cli

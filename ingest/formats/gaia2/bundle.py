@@ -57,7 +57,7 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
     for name in names:
         if base_name(name) in FILES:
             folders.setdefault(_folder(name), []).append(name)
-    found.extend(tuple(files) for files in folders.values())
+    found.extend(tuple(sorted(files, key=lambda name: FILES.index(base_name(name)))) for files in folders.values())
     return [files for files in found if len(files) > 1 or base_name(files[0]) == OUTPUT]
 
 
