@@ -70,14 +70,15 @@ def compare_errors(
     """Differences of precision to accuracy of two sets of error pairs, paired by judge and error.
 
     Both sides are `error_pairs`; only errors scored on both count. One row per judge, impact, kind and rate:
-    left, right, difference (left minus right), low, high, n (errors on both sides), traces, undefined_draws,
-    significant (the interval excludes 0). Paired cluster bootstrap: both sides are resampled with the same traces.
+    left, right, difference (left minus right), low, high, n (errors on both sides), unpaired (errors of the judge
+    that one side lacks or failed on), traces, undefined_draws, significant (the interval excludes 0). Paired
+    cluster bootstrap: both sides are resampled with the same traces.
     """
     both = _paired_errors(left, right)
     columns = {
         **dict.fromkeys(("judge", "impact", "kind", "metric"), "object"),
         **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
-        **dict.fromkeys(("n", "traces", "undefined_draws"), "int64"),
+        **dict.fromkeys(("n", "unpaired", "traces", "undefined_draws"), "int64"),
         "significant": "bool",
     }
     if both.empty:
@@ -103,7 +104,9 @@ def compare_errors(
     table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
     table["undefined_draws"] = boot.undefined
     table["significant"] = (low > 0) | (high < 0)
-    return table.reset_index()[list(columns)].astype(columns)
+    table = table.reset_index()
+    table["unpaired"] = table["judge"].map(_unpaired(left, right, both, _ERROR))
+    return table[list(columns)].astype(columns)
 
 
 def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame, *, kind: Kind = "caught") -> pd.DataFrame:
@@ -165,20 +168,24 @@ def compare_scores(
     """Differences of every score metric of two sets of score pairs, paired by judge and trace.
 
     Both sides are `score_pairs`, each with its own human scores; only traces scored on both count. One row per
-    judge and metric: left, right, difference, low, high, n, undefined_draws, significant.
+    judge and metric: left, right, difference, low, high, n, unpaired (traces that one side lacks or failed on),
+    undefined_draws, significant.
     """
     both = _paired_scores(left, right)
     columns = {
         **dict.fromkeys(("judge", "metric"), "object"),
         **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
-        **dict.fromkeys(("n", "undefined_draws"), "int64"),
+        **dict.fromkeys(("n", "unpaired", "undefined_draws"), "int64"),
         "significant": "bool",
     }
     parts = [
         _score_differences(both[both["judge"] == judge], draws, seed, method).assign(judge=judge)
         for judge in frames.in_order(both["judge"], frames.JUDGES)
     ]
-    table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
+    if not parts:
+        return frames.empty(columns)
+    table = pd.concat(parts, ignore_index=True)
+    table["unpaired"] = table["judge"].map(_unpaired(left, right, both, ["judge", "trace_id"]))
     return table[list(columns)].astype(columns)
 
 
@@ -206,6 +213,12 @@ def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
         row = both.loc[differs, _ERROR].iloc[0].to_dict()
         raise ValueError(f"the two sides map {row!r} differently; compare them under one mapping of errors")
     return both.rename(columns={"relevant_left": "relevant"})
+
+
+def _unpaired(left: pd.DataFrame, right: pd.DataFrame, both: pd.DataFrame, key: list[str]) -> pd.Series:
+    """Per judge, how many units of either side have no scored partner."""
+    every = pd.concat([side[key].astype(str) for side in (left, right)]).drop_duplicates()
+    return every.groupby("judge").size() - both.groupby("judge").size()
 
 
 def _one_system(pairs: pd.DataFrame, name: str) -> pd.DataFrame:

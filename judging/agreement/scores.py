@@ -298,8 +298,9 @@ def score_figures(
 ) -> pd.DataFrame:
     """Every score metric of every judge: one row per system, judge, split and metric.
 
-    Columns: system, judge, split, metric, value, low, high, n, hits (of accuracies), reason, traces, failed,
-    not_applicable, missing, undefined_draws, interval (how the bounds were made). `missing="disagree"`
+    Columns: system, judge, split, metric, value, low, high, n, hits (of accuracies), agreement (exact, of the scored
+    pairs: what is left to read when a figure is undefined), reason, traces, failed, not_applicable, missing,
+    undefined_draws, interval (how the bounds were made). `missing="disagree"`
     counts failed judgements as misses of the four accuracies; the other metrics have no such reading.
     Intervals: Wilson for accuracies with one pair a trace, else the cluster bootstrap by trace.
     """
@@ -319,6 +320,7 @@ def figure_columns() -> dict[str, str]:
         "metric": "object",
         **dict.fromkeys(("value", "low", "high"), "float64"),
         "hits": "Int64",
+        "agreement": "float64",
         **LEFT_OUT,
         "undefined_draws": "int64",
         "reason": "object",
@@ -544,6 +546,7 @@ def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int, seed: int, 
         rows.append(row)
     scored_state = part["state"] == "scored"
     return pd.DataFrame(rows).assign(
+        agreement=float(exact(table)),
         traces=int(used.nunique()),
         failed=int((part["state"] == "failed").sum()),
         not_applicable=int((part["state"] == "not_applicable").sum()),

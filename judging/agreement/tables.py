@@ -40,6 +40,7 @@ InputName = Literal[
     "trail_gold",
     "trail_predictions",
     "trail_traces",
+    "trail_scores",
 ]
 
 COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
@@ -56,6 +57,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "trail_gold": ("trace_id", "category", "location"),
     "trail_predictions": ("trace_id", "category", "location"),
     "trail_traces": ("trace_id", "state"),
+    "trail_scores": ("trace_id", "scale", "human", "model"),
 }
 """Needed columns of each input; `report --from-csv` reads a file of each name. Optional columns: see the function
 that takes the frame."""
@@ -83,6 +85,7 @@ class Inputs:
     trail_gold: pd.DataFrame | None = None
     trail_predictions: pd.DataFrame | None = None
     trail_traces: pd.DataFrame | None = None
+    trail_scores: pd.DataFrame | None = None
     vectoriser: rationale.VectoriserName = "tfidf"
     missing: Missing = "drop"
     draws: int = DRAWS
@@ -504,6 +507,12 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_TRAIL,
         build=_trail,
     ),
+    Table(
+        name="trail_correlations",
+        title="TRAIL's own scores of people and judges",
+        needs=("trail_scores",),
+        build=lambda inputs: trail.trail_correlations(inputs.frame("trail_scores")),
+    ),
 )
 
 _RATE_TITLES: Final = {
@@ -639,5 +648,12 @@ METRICS: Final[tuple[Metric, ...]] = (
     *(
         Metric(name=name, title=title, function=function, table="trail_measures", column=name, best=best)
         for name, title, function, best in _TRAIL_METRICS
+    ),
+    Metric(
+        name="trail_pearson",
+        title="Pearson r of TRAIL's scores (official)",
+        function=trail.trail_correlations,
+        table="trail_correlations",
+        column="pearson",
     ),
 )

@@ -196,6 +196,33 @@ def trail_table(
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
+def trail_correlations(trail_scores: pd.DataFrame) -> pd.DataFrame:
+    """Pearson's r of TRAIL's own scores (reliability, security, ... 1 to 5) of each system.
+
+    `trail_scores`: trace_id, scale, human, model (missing: left out), optional system. Source: TRAIL's official
+    scorer, which casts predictions to whole numbers and correlates missing ones as -1; here they are read as
+    written and left out. One row per system and scale: n, pearson, reason. A constant side (`security` of the gold
+    is always 5) is undefined.
+    """
+    frames.require(trail_scores, "trail_scores", ("trace_id", "scale", "human", "model"))
+    long = frames.with_defaults(trail_scores, {"system": frames.NO_SYSTEM})
+    frames.require_unique(long, "trail_scores", ["system", "scale", "trace_id"])
+    long["human"] = frames.numbers(long["human"], "trail_scores.human")
+    long["model"] = frames.numbers(long["model"], "trail_scores.model")
+    known = long[long["human"].notna() & long["model"].notna()]
+    rows: list[dict[str, object]] = []
+    for system in frames.in_order(long["system"], ()):
+        for scale in frames.in_order(long.loc[long["system"] == system, "scale"], ()):
+            mine = known[(known["system"] == system) & (known["scale"] == scale)]
+            human, model = mine["human"].to_numpy(), mine["model"].to_numpy()
+            varied = len(set(human)) > 1 and len(set(model)) > 1
+            value = float(np.corrcoef(human, model)[0, 1]) if varied else None
+            reason = None if varied else ("no variation" if len(mine) else "no units")
+            rows.append({"system": system, "scale": scale, "n": len(mine), "pearson": value, "reason": reason})
+    columns = {"system": "object", "scale": "object", "n": "int64", "pearson": "float64", "reason": "object"}
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns)
+
+
 def flooding(gold: pd.DataFrame, spans: pd.DataFrame) -> pd.DataFrame:
     """The prediction that wins the official scores: every span (trace_id, location) with every category."""
     categories = pd.DataFrame({"category": CATEGORIES})

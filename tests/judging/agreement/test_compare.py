@@ -106,7 +106,7 @@ def test_only_errors_scored_on_both_sides_count() -> None:
     right = right[right["trace_id"] != "t1"]
     table = compare.compare_errors(left, right, draws=50).set_index(["judge", "impact", "kind", "metric"])
     row = table.loc[("LC", "all", "caught", "accuracy")]
-    assert (row["n"], row["traces"]) == (58 * 4, 58)
+    assert (row["n"], row["traces"], row["unpaired"]) == (58 * 4, 58, 2 * 4)
 
 
 def test_mcnemar_counts_relevant_errors_caught_by_one_side_alone() -> None:

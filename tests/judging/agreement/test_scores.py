@@ -191,6 +191,7 @@ def test_constant_sides_are_undefined_with_a_reason_not_zero() -> None:
     for metric in ("pearson", "spearman", "quadratic_kappa", "pair_alpha"):
         assert np.isnan(value(figures, metric))
         assert value(figures, metric, "reason") == "no variation"
+        assert (value(figures, metric, "n"), value(figures, metric, "agreement")) == (3, 1.0)
     assert value(figures, "exact") == 1.0
     assert value(figures, "ac1") == 1.0
 

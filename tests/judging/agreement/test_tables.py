@@ -100,6 +100,7 @@ def small_inputs() -> Inputs:
         trail_gold=gold,
         trail_predictions=gold.iloc[:6],
         trail_traces=pd.DataFrame({"trace_id": traces, "state": ["scored"] * 11 + ["failed"]}),
+        trail_scores=pd.DataFrame({"trace_id": traces, "scale": "overall", "human": range(12), "model": range(12)}),
         draws=30,
     )
 

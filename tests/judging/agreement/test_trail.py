@@ -103,6 +103,22 @@ def test_weighted_f1_equals_scikit_learn_on_three_hundred_random_inputs() -> Non
         assert trail.weighted_f1(gold, said) == pytest.approx(theirs)
 
 
+def test_trails_scores_correlate_as_written_and_constant_gold_is_undefined() -> None:
+    scores = pd.DataFrame(
+        {
+            "trace_id": ["a", "b", "c", "d"] * 2,
+            "scale": ["overall"] * 4 + ["security"] * 4,
+            "human": [1, 2.5, 4, 5, 5, 5, 5, 5],
+            "model": [1, 4.75, 3, None, 1, 2, 3, 4],
+        }
+    )
+    table = trail.trail_correlations(scores).set_index("scale")
+    assert table.loc["overall", "n"] == 3
+    assert table.loc["overall", "pearson"] == pytest.approx(np.corrcoef([1, 2.5, 4], [1, 4.75, 3])[0, 1])
+    assert np.isnan(table.loc["security", "pearson"])
+    assert table.loc["security", "reason"] == "no variation"
+
+
 def test_rows_of_unknown_traces_are_refused() -> None:
     with pytest.raises(ValueError, match=r"predicted has 1 traces .* 'zz'"):
         trail.trail_table(GOLD, predicted(("zz", "Goal Deviation", "s1")), TRACES)
