@@ -2,30 +2,40 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from app.commands.output import counted, opened, print_json, progress_bar
+from app.commands.output import counted, opened, print_json, progress_bar, progress_line, say
 from app.commands.traces import full_id
-from ingest.store import reading
+from ingest.store import load, reading, trace_ids
+from judging.ledger import Workspace
+from judging.ledger.runs import last_run_of, plan_run, want_failed_again, watch
 from judging.records import DIMENSIONS, Dimension
+from judging.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
+from judging.run import Progress, RunSpec, Summary, check_spec
 
 CHECKS = "checks"
+PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
 
 
 def judge(
     trace_ids: Sequence[str], home: Path | None, *, model: str, judges: str, as_json: bool, **options: Any
 ) -> int:
-    """Exit code 0, or 1 when a cell failed."""
+    """Exit code 0, or 1 when a cell failed or the run stopped before its end."""
     workspace = opened(home)
     with reading(workspace.engine) as connection:
         chosen = [full_id(connection, trace_id) for trace_id in trace_ids] or None
     if model == CHECKS:
-        return _offline(workspace.engine, chosen, dimensions(judges), as_json=as_json)
-    raise click.ClickException("not yet")
+        return _offline(workspace, chosen, dimensions(judges), as_json=as_json)
+    try:
+        spec = _spec(workspace, model, judges, options)
+        return _by_model(workspace, spec, chosen, options, as_json=as_json)
+    except (ValueError, RubricError) as error:
+        raise click.UsageError(str(error)) from error
 
 
 def dimensions(judges: str) -> tuple[Dimension, ...]:
@@ -35,28 +45,182 @@ def dimensions(judges: str) -> tuple[Dimension, ...]:
     names = [name.strip().upper() for name in judges.split(",") if name.strip()]
     unknown = [name for name in names if name not in DIMENSIONS]
     if unknown or not names:
-        raise click.UsageError(
-            f"no judge {', '.join(unknown) or judges!r}; the offline judge has {', '.join(DIMENSIONS)}"
-        )
+        named = ", ".join(unknown) or repr(judges)
+        raise click.UsageError(f"no judge {named}; the offline judge has {', '.join(DIMENSIONS)}")
     return tuple(dimension for dimension in DIMENSIONS if dimension in names)
 
 
-def _offline(engine: Any, traces: Sequence[str] | None, wanted: Sequence[Dimension], *, as_json: bool) -> int:
+def worker(home: Path | None, *, once: bool) -> int:
+    """Exit code 0; Ctrl-C and SIGTERM let calls under way finish."""
+    from judging.work import worker_loop
+
+    workspace = opened(home)
+    say(f"waiting for runs in {workspace.home} (Ctrl+C stops)")
+
+    def told(key: int, summary: Summary) -> None:
+        say(f"run {key}: {summary.status} after {summary.elapsed_s:.0f} s, {counted(summary.judged, 'cell')} judged")
+
+    worker_loop(workspace.engine, home=workspace.home, once=once, on_run=told)
+    return 0
+
+
+def _offline(workspace: Workspace, traces: Sequence[str] | None, wanted: Sequence[Dimension], *, as_json: bool) -> int:
     from judging.offline import judge_all
 
     show, close = progress_bar("judging", " traces")
-    summary = judge_all(engine, traces=traces, dimensions=wanted, progress=show)
+    summary: dict[str, Any] = judge_all(workspace.engine, traces=traces, dimensions=wanted, progress=show)
     close()
     if as_json:
         print_json(summary)
     else:
-        states = ", ".join(f"{count} {state}" for state, count in summary["states"].items())  # type: ignore[attr-defined]
+        states = ", ".join(f"{count} {state}" for state, count in summary["states"].items())
         click.echo(
-            f"{counted(int(str(summary['cells'])), 'cell')} judged ({states or 'nothing new'}), "
-            f"{counted(int(str(summary['findings'])), 'finding')}, {summary['skipped']} judged before"
+            f"{counted(summary['cells'], 'cell')} judged ({states or 'nothing new'}), "
+            f"{counted(summary['findings'], 'finding')}, {summary['skipped']} judged before"
         )
     return 0
 
 
-def worker(home: Path | None, *, once: bool) -> int:
-    raise click.ClickException("not yet")
+def _spec(workspace: Workspace, model: str, judges: str, options: dict[str, Any]) -> RunSpec:
+    chosen = choose_rubrics(judges, rubrics(workspace.home))
+    parameters = {name: options[name] for name in PARAMETERS if options[name] is not None}
+    return RunSpec(
+        judges=tuple(rubric.key for rubric in chosen),
+        models=tuple(name.strip() for name in model.split(",") if name.strip()),
+        repeats=options["runs"],
+        mode=options["mode"],
+        order=options["order"],
+        agent=options["agent"] or "auto",
+        parameters=parameters,
+        api_base=options["api_base"],
+        concurrency=options["concurrency"],
+        rpm=options["rpm"],
+        tpm=options["tpm"],
+        budget_usd=options["budget"],
+        batch=options["batch"],
+    )
+
+
+def _by_model(
+    workspace: Workspace, spec: RunSpec, chosen: Sequence[str] | None, options: dict[str, Any], *, as_json: bool
+) -> int:
+    from judging.work import model_setups, work_on
+
+    known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
+    setups = model_setups(spec)
+    check_spec(spec, rubrics=known, models=setups, agents=agents)
+    with reading(workspace.engine) as connection:
+        traces = list(chosen) if chosen is not None else trace_ids(connection)
+    if not traces:
+        raise ValueError("there is no trace to judge: tracejury ingest PATH")
+    if options["dry_run"]:
+        return _dry_run(workspace, spec, traces, setups, as_json=as_json)
+    key = _resumed(workspace, spec, traces, failed_only=options["failed_only"])
+    if key is None:
+        key = plan_run(workspace.engine, spec, traces, rubrics=known, agents=agents)
+    elif not as_json:
+        say(f"going on with run {key}: what it has judged stays")
+    line = progress_line("judging", " cells")
+
+    def show(progress: Progress) -> None:
+        line.total = progress.total
+        line.update(progress.finished - line.n)
+        failed = sum(progress.states.get(state, 0) for state in ("unparsable", "too_long", "refused", "error"))
+        line.set_postfix(usd=f"{progress.spent_usd:.4f}", failed=failed, refresh=False)
+
+    summary = work_on(workspace.engine, key, home=workspace.home, models=setups, progress=show)
+    line.close()
+    return _told(workspace, key, summary, as_json=as_json)
+
+
+def _resumed(workspace: Workspace, spec: RunSpec, traces: Sequence[str], *, failed_only: bool) -> int | None:
+    """The run to go on with: the last of this kind that is not done (or has failures, when those are wanted)."""
+    key = last_run_of(workspace.engine, spec)
+    if failed_only:
+        if key is None:
+            raise ValueError("no run of this kind is in the workspace: nothing to judge again")
+        again = want_failed_again(workspace.engine, key)
+        say(f"{counted(again, 'failed cell')} of run {key} will be judged again")
+        return key
+    if key is None or watch(workspace.engine, key)["status"] in {"done", "cancelled"}:
+        return None
+    return key if _covers(workspace, key, traces) else None
+
+
+def _covers(workspace: Workspace, key: int, traces: Sequence[str]) -> bool:
+    from sqlalchemy import select
+
+    from judging.ledger import tables
+
+    with reading(workspace.engine) as connection:
+        there = set(connection.scalars(select(tables.cell.c.trace_id).where(tables.cell.c.run_key == key).distinct()))
+    return there == set(traces)
+
+
+def _dry_run(
+    workspace: Workspace, spec: RunSpec, traces: Sequence[str], setups: dict[str, Any], *, as_json: bool
+) -> int:
+    from judging.estimate import estimate, trace_sizes
+    from judging.prompt import build_prompt
+    from judging.reading import read
+
+    known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
+    first = setups[spec.models[0]]
+    with reading(workspace.engine) as connection:
+        sizes = trace_sizes(connection, traces, first.count)
+        trace = load(connection, traces[0], with_logs=False)
+    found = estimate(spec, sizes, known, setups)
+    agent = agent_for(trace, agents) if spec.agent == "auto" else agents.get(spec.agent)
+    prompt = build_prompt(read(trace).text, known[spec.judges[0]], order=spec.order, agent=agent)
+    if as_json:
+        print_json(
+            {
+                "estimate": found.table(),
+                "too_long": list(found.too_long),
+                "traces": len(traces),
+                "prompt": {"system": prompt.system, "user": prompt.prefix + prompt.suffix, "hash": prompt.hash},
+            }
+        )
+        return 0
+    say(f"the prompt of judge {spec.judges[0]} on trace {traces[0]}:")
+    sys.stdout.buffer.write(f"{prompt.system}\n{prompt.prefix}{prompt.suffix}\n".encode())
+    for text in found.lines():
+        click.echo(text)
+    return 0
+
+
+def _told(workspace: Workspace, key: int, summary: Summary, *, as_json: bool) -> int:
+    stands = watch(workspace.engine, key)
+    failed = sum(summary.states.get(state, 0) for state in ("unparsable", "too_long", "refused", "error"))
+    if as_json:
+        print_json(
+            {
+                "run": key,
+                "status": summary.status,
+                "message": summary.message,
+                "states": dict(summary.states),
+                "judged": summary.judged,
+                "cost_usd": stands["cost_usd"],
+                "elapsed_s": summary.elapsed_s,
+                "failures": [
+                    {
+                        "trace_id": cell.trace_id,
+                        "judge": cell.judge,
+                        "repeat": cell.repeat,
+                        "state": state,
+                        "reason": why,
+                    }
+                    for cell, state, why in summary.failures
+                ],
+                "run_state": stands,
+            }
+        )
+    else:
+        for cell, state, why in summary.failures:
+            say(f"{state}: {cell.judge} on {cell.trace_id} (repeat {cell.repeat}): {why}")
+        states = ", ".join(f"{count} {state}" for state, count in summary.states.items() if count)
+        cost = "cost unknown" if stands["cost_usd"] is None else f"${stands['cost_usd']:.4f}"
+        click.echo(f"run {key} {summary.status}: {states}; {summary.elapsed_s:.1f} s, {cost}")
+        if summary.message:
+            say(summary.message)
+    return 0 if summary.status == "done" and not failed else 1

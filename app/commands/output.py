@@ -24,8 +24,14 @@ def opened(home: Path | None) -> Workspace:
 
 def print_json(document: Any) -> None:
     """One JSON document on standard output."""
-    sys.stdout.buffer.write(orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS) + b"\n")
+    options = orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY
+    sys.stdout.buffer.write(orjson.dumps(document, option=options, default=_plain) + b"\n")
     sys.stdout.buffer.flush()
+
+
+def _plain(value: Any) -> str:
+    """Times of pandas as ISO 8601."""
+    return str(value.isoformat())
 
 
 def say(text: str) -> None:

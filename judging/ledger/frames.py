@@ -123,8 +123,10 @@ def read_splits(data: bytes, file: str) -> dict[str, str]:
         if not isinstance(ids, list):
             continue
         for trace_id in ids:
-            if splits.setdefault(str(trace_id), name) != name:
-                raise ValueError(f"{file}: trace {trace_id} is in the splits {splits[str(trace_id)]!r} and {name!r}")
+            if not isinstance(trace_id, str):
+                raise ValueError(f"{file}: {name!r} holds {str(trace_id)[:60]!r}, which is no trace id")
+            if splits.setdefault(trace_id, name) != name:
+                raise ValueError(f"{file}: trace {trace_id} is in the splits {splits[trace_id]!r} and {name!r}")
     if not splits:
         raise ValueError(f"{file}: holds no list of trace ids")
     return splits

@@ -269,7 +269,7 @@ class TestFrames:
 
     def test_splits_are_read_and_refused_by_name(self) -> None:
         assert read_splits(b'{"how": "x", "dev": ["a"], "test": ["b"]}', "s.json") == {"a": "dev", "b": "test"}
-        for bad in (b"[", b"[]", b"{}", b'{"dev": ["a"], "test": ["a"]}'):
+        for bad in (b"[", b"[]", b"{}", b'{"dev": ["a"], "test": ["a"]}', b'{"dev": [{}]}'):
             with pytest.raises(ValueError, match=r"s\.json"):
                 read_splits(bad, "s.json")
 

@@ -1,0 +1,259 @@
+"""One trace, one person beside one judge: which error was found by which finding, what is missed, what is extra."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy import Connection, func, select
+
+from ingest.store import schema
+from judging.ledger import tables
+from judging.ledger.frames import FINAL
+from judging.ledger.labels import error_labels, newest, reviews, score_labels
+from judging.ledger.matches import Decision, decisions
+from judging.ledger.verdicts import findings_of, to_outcome
+from judging.records import ErrorLabel, Failure, Finding, FindingVerdict, ScoreLabel, Verdict
+
+PairState = Literal["localized", "caught", "missed", "extra"]
+ANSWERED = ("scored", "not_applicable")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JudgedCell:
+    """What one judge of the system said of the trace."""
+
+    cell_key: int
+    judge: str
+    outcome: Verdict | Failure
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Pair:
+    """An error with a finding, or one of them alone; `decision` is None where nothing pairs them.
+
+    `rejected`: the findings (of an error alone) or errors (of a finding alone) that a person said are not the same.
+    """
+
+    state: PairState
+    error: ErrorLabel | None = None
+    finding_key: int | None = None
+    finding: Finding | None = None
+    judge: str | None = None
+    decision: Decision | None = None
+    verdict: FindingVerdict | None = None
+    rejected: tuple[int | str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Names the pair within its trace."""
+        label_id = "" if self.error is None else self.error.label_id
+        return f"{label_id}|{'' if self.finding_key is None else self.finding_key}"
+
+    @property
+    def is_decided(self) -> bool:
+        """A person confirmed the match, or said what the extra finding is; a missed error asks for nothing."""
+        if self.state == "missed":
+            return True
+        if self.decision is not None:
+            return self.decision.status != "proposed"
+        return self.verdict is not None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    """A person's errors beside a system's findings on one trace, in reading order; scores by dimension."""
+
+    trace_id: str
+    human: str
+    system: str
+    pairs: tuple[Pair, ...]
+    cells: tuple[JudgedCell, ...]
+    scores: tuple[ScoreLabel, ...]
+
+
+def compare_trace(connection: Connection, *, trace_id: str, human: str, system: str, repeat: int = 0) -> Comparison:
+    """Put one person and the newest version of each judge of a system side by side on one trace."""
+    cells = _cells(connection, trace_id, system, repeat)
+    findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED])
+    errors = _errors(connection, trace_id, human)
+    pairs = _pairs(errors, cells, findings, decisions(connection, trace_id=trace_id), _verdicts(connection, findings))
+    place = dict(
+        connection.execute(
+            select(schema.span.c.span_id, schema.span.c.seq)
+            .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
+            .where(schema.trace.c.trace_id == trace_id)
+        )
+        .tuples()
+        .all()
+    )
+    scores = score_labels(
+        connection,
+        tables.score_label.c.annotator == human,
+        tables.score_label.c.trace_id == trace_id,
+        tables.score_label.c.occasion == 0,
+    )
+    return Comparison(
+        trace_id=trace_id,
+        human=human,
+        system=system,
+        pairs=tuple(sorted(pairs, key=lambda pair: _first_seq(pair, place))),
+        cells=tuple(cells),
+        scores=tuple(scores),
+    )
+
+
+def repeats_of(connection: Connection, *, trace_id: str, system: str) -> list[int]:
+    """The repeats in which the system answered or failed on the trace."""
+    cell, version = tables.cell, tables.judge_version
+    rows = connection.scalars(
+        select(cell.c.repeat)
+        .join(version, version.c.judge_version == cell.c.judge_version)
+        .where(version.c.model == system, cell.c.trace_id == trace_id, cell.c.state.in_(FINAL))
+        .distinct()
+    )
+    return sorted(rows)
+
+
+def undecided(connection: Connection, *, human: str, system: str) -> dict[str, int]:
+    """How many pairs and extra findings of each trace nobody has decided, in order of ingestion; none left out."""
+    versions = _current_versions(connection, system)
+    cell, finding = tables.cell, tables.finding
+    rows = connection.execute(
+        select(finding.c.finding_key, cell.c.trace_id)
+        .join(cell, cell.c.cell_key == finding.c.cell_key)
+        .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
+        .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == 0, cell.c.state.in_(ANSWERED))
+        .order_by(schema.trace.c.trace_key)
+    ).all()
+    mine = {label.label_id for label in error_labels(connection, tables.error_label.c.annotator == human)}
+    mine_done = reviews(connection, tables.review.c.annotator == human)
+    labelled = {review.trace_id for review in mine_done if review.status == "submitted"}
+    paired = {d.finding_key: d.status for d in decisions(connection) if d.status != "rejected" and d.label_id in mine}
+    reviewed = _verdicts(connection, {0: [(row.finding_key, None) for row in rows]})
+    counts: dict[str, int] = {}
+    for row in rows:
+        if row.trace_id not in labelled:
+            continue
+        status = paired.get(row.finding_key)
+        is_open = status == "proposed" or (status is None and row.finding_key not in reviewed)
+        counts[row.trace_id] = counts.get(row.trace_id, 0) + int(is_open)
+    return counts
+
+
+def _cells(connection: Connection, trace_id: str, system: str, repeat: int) -> list[JudgedCell]:
+    versions = _current_versions(connection, system)
+    cell = tables.cell
+    rows = connection.execute(
+        select(cell)
+        .where(
+            cell.c.trace_id == trace_id,
+            cell.c.repeat == repeat,
+            cell.c.judge_version.in_(versions.values()),
+            cell.c.state.in_(FINAL),
+        )
+        .order_by(cell.c.finished_at, cell.c.cell_key)
+    ).all()
+    last = {row.judge: row for row in rows}
+    findings = findings_of(connection, [row.cell_key for row in last.values()])
+    cells = []
+    for row in last.values():
+        outcome = to_outcome(row, findings.get(row.cell_key, ()))
+        if outcome is not None:
+            cells.append(JudgedCell(cell_key=row.cell_key, judge=row.judge, outcome=outcome))
+    return cells
+
+
+def _current_versions(connection: Connection, system: str) -> dict[str, str]:
+    """The version of each judge of the system that judged last."""
+    cell, version = tables.cell, tables.judge_version
+    rows = connection.execute(
+        select(cell.c.judge, cell.c.judge_version)
+        .join(version, version.c.judge_version == cell.c.judge_version)
+        .where(version.c.model == system, cell.c.state.in_(FINAL))
+        .group_by(cell.c.judge, cell.c.judge_version)
+        .order_by(func.max(cell.c.finished_at), func.max(cell.c.cell_key))
+    )
+    return {row.judge: row.judge_version for row in rows.all()}
+
+
+def _errors(connection: Connection, trace_id: str, human: str) -> list[ErrorLabel]:
+    table = tables.error_label
+    mine = error_labels(connection, table.c.annotator == human, table.c.trace_id == trace_id, table.c.occasion == 0)
+    return [error for error in mine if error.is_complete]
+
+
+def _verdicts(
+    connection: Connection, findings: Mapping[int, Sequence[tuple[int, Finding | None]]]
+) -> dict[int, FindingVerdict]:
+    keys = [key for found in findings.values() for key, _ in found]
+    table = tables.finding_review
+    verdicts: dict[int, FindingVerdict] = {}
+    for at in range(0, len(keys), 5000):
+        rows = connection.execute(
+            select(table.c.finding_key, table.c.verdict).where(
+                table.c.finding_key.in_(keys[at : at + 5000]),
+                newest(table, ("finding_key",)),
+                table.c.verdict.is_not(None),
+            )
+        )
+        verdicts |= {row.finding_key: row.verdict for row in rows.all()}
+    return verdicts
+
+
+def _pairs(
+    errors: Iterable[ErrorLabel],
+    cells: Iterable[JudgedCell],
+    findings: Mapping[int, Sequence[tuple[int, Finding]]],
+    decided: Iterable[Decision],
+    verdicts: Mapping[int, FindingVerdict],
+) -> list[Pair]:
+    by_label = {error.label_id: error for error in errors}
+    by_key = {key: (finding, cell.judge) for cell in cells for key, finding in findings.get(cell.cell_key, ())}
+    ours = [d for d in decided if d.label_id in by_label and d.finding_key in by_key]
+    refused: dict[int | str, list[int | str]] = defaultdict(list)
+    for d in ours:
+        if d.status == "rejected":
+            refused[d.label_id].append(d.finding_key)
+            refused[d.finding_key].append(d.label_id)
+    standing = [d for d in ours if d.status != "rejected"]
+    pairs = [
+        Pair(
+            state="localized" if d.localized else "caught",
+            error=by_label[d.label_id],
+            finding_key=d.finding_key,
+            finding=by_key[d.finding_key][0],
+            judge=by_key[d.finding_key][1],
+            decision=d,
+        )
+        for d in standing
+    ]
+    found, used = {d.label_id for d in standing}, {d.finding_key for d in standing}
+    pairs += [
+        Pair(state="missed", error=error, rejected=tuple(refused[label_id]))
+        for label_id, error in by_label.items()
+        if label_id not in found
+    ]
+    pairs += [
+        Pair(
+            state="extra",
+            finding_key=key,
+            finding=finding,
+            judge=judge,
+            verdict=verdicts.get(key),
+            rejected=tuple(refused[key]),
+        )
+        for key, (finding, judge) in by_key.items()
+        if key not in used
+    ]
+    return pairs
+
+
+def _first_seq(pair: Pair, place: Mapping[str, int]) -> tuple[int, str]:
+    named = list(pair.error.span_ids) if pair.error is not None else []
+    if not named and pair.finding is not None:
+        named = [citation.span_id for citation in pair.finding.citations if citation.span_id is not None]
+    last = len(place)
+    return min((place.get(span_id, last) for span_id in named), default=last), pair.key

@@ -1,0 +1,268 @@
+"""The command line as its user meets it: flags, JSON, exit codes, messages."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import main
+from tests.fake_provider import Answer, Provider, Status, verdict
+
+DATA = Path(__file__).resolve().parents[2] / "data"
+TRAIL = DATA / "samples" / "trail"
+
+
+def run(*words: object, code: int = 0) -> Result:
+    result = CliRunner().invoke(main, [str(word) for word in words])
+    assert result.exit_code == code, result.output
+    return result
+
+
+def answer(*words: object, code: int = 0) -> Any:
+    return json.loads(run(*words, "--json", code=code).stdout)
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    run("ingest", TRAIL, "--home", tmp_path / "w")
+    return tmp_path / "w"
+
+
+def first_trace(home: Path) -> str:
+    return str(answer("traces", "--home", home)[0]["trace_id"])
+
+
+class TestIngest:
+    def test_says_what_came_of_it_and_again_that_all_is_there(self, tmp_path: Path) -> None:
+        first = answer("ingest", TRAIL, "--home", tmp_path)
+        again = answer("ingest", TRAIL, "--home", tmp_path)
+        assert first["traces"] == len(list(TRAIL.glob("*.json")))
+        assert (again["traces"], again["duplicates"], again["rejected"]) == (0, first["traces"], [])
+        assert set(first) == {"traces", "spans", "duplicates", "rejected", "warnings"}
+
+    def test_a_bad_file_is_named_with_place_and_remedy_and_the_rest_goes_on(self, tmp_path: Path) -> None:
+        bad = tmp_path / "bad.json"
+        bad.write_text('{"trace_id": "x", "spans": [', encoding="utf-8")
+        told = answer("ingest", bad, TRAIL, "--home", tmp_path / "w", code=1)
+        (rejected,) = told["rejected"]
+        assert rejected["file"] == str(bad)
+        assert rejected["reason"]
+        assert rejected["remedy"]
+        assert told["traces"] == len(list(TRAIL.glob("*.json")))
+
+    def test_standard_input_is_read(self, tmp_path: Path) -> None:
+        data = next(TRAIL.glob("*.json")).read_bytes()
+        result = CliRunner().invoke(main, ["ingest", "-", "--home", str(tmp_path), "--json"], input=data)
+        assert json.loads(result.stdout)["traces"] == 1
+
+    def test_an_unknown_format_is_named_with_those_there_are(self, tmp_path: Path) -> None:
+        told = answer("ingest", TRAIL, "--home", tmp_path, "--format", "nonsense", code=1)
+        assert "trail" in told["rejected"][0]["remedy"]
+
+    def test_secrets_are_masked_before_anything_is_stored(self, tmp_path: Path) -> None:
+        trace = json.loads(next(TRAIL.glob("*.json")).read_bytes())
+        key = "sk-" + "proj-" + "a1B2" * 12
+        trace["spans"][0]["span_attributes"]["note"] = f"mail jo@harbour.example, key {key}"
+        (tmp_path / "t.json").write_text(json.dumps(trace), encoding="utf-8")
+        run("ingest", tmp_path / "t.json", "--redact", "--home", tmp_path / "w")
+        attributes = answer("spans", trace["trace_id"], "--home", tmp_path / "w")[0]["attributes"]
+        assert "jo@harbour.example" not in attributes["note"]
+        assert b"jo@harbour.example" not in (tmp_path / "w" / "tracejury.db").read_bytes()
+
+
+class TestTraces:
+    def test_the_list_goes_to_csv(self, home: Path, tmp_path: Path) -> None:
+        run("traces", "--home", home, "--csv", tmp_path / "traces.csv")
+        rows = list(csv.DictReader(io.StringIO((tmp_path / "traces.csv").read_text(encoding="utf-8"))))
+        assert len(rows) == len(list(TRAIL.glob("*.json")))
+        assert int(rows[0]["spans"]) > 0
+
+    def test_spans_go_to_csv_parquet_and_json(self, home: Path, tmp_path: Path) -> None:
+        trace = first_trace(home)
+        run("spans", trace[:8], "--home", home, "--csv", tmp_path / "s.csv", "--parquet", tmp_path / "s.parquet")
+        rows = answer("spans", trace, "--home", home)
+        assert len(list(csv.DictReader((tmp_path / "s.csv").open(encoding="utf-8")))) == len(rows)
+        assert (tmp_path / "s.parquet").stat().st_size > 0
+
+    def test_text_is_what_a_judge_reads(self, home: Path) -> None:
+        text = run("text", first_trace(home), "--home", home).stdout
+        assert text.startswith(f"Trace {first_trace(home)}")
+        assert "[S1]" in text
+
+    def test_an_unknown_trace_is_said_with_what_to_do(self, home: Path) -> None:
+        result = run("text", "zzzz", "--home", home, code=1)
+        assert "tracejury traces" in result.output
+
+    def test_an_ambiguous_beginning_is_refused(self, home: Path) -> None:
+        assert "fits" in run("text", "", "--home", home, code=1).output
+
+
+class TestOpinions:
+    def test_labels_go_in_and_out_unchanged(self, home: Path, tmp_path: Path) -> None:
+        told = answer("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
+        assert told["errors"] > 0
+        assert told["annotators"] == ["ada", "ben"]
+        first, second = tmp_path / "1.json", tmp_path / "2.json"
+        run("labels", "export", "--out", first, "--home", home)
+        run("labels", "import", first, "--home", tmp_path / "other")
+        run("labels", "export", "--out", second, "--home", tmp_path / "other")
+        assert first.read_bytes() == second.read_bytes()
+
+    def test_the_csv_tells_reviewed_labelled_and_untouched_apart(self, home: Path, tmp_path: Path) -> None:
+        run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
+        run("ingest", DATA / "samples" / "otlp" / "ferry.otlp.json", "--home", home)
+        run("labels", "export", "--out", tmp_path / "l.csv", "--as", "csv", "--home", home)
+        rows = list(csv.DictReader((tmp_path / "l.csv").open(encoding="utf-8")))
+        assert {"review", "error", "score", "untouched"} == {row["row"] for row in rows}
+
+    def test_trail_annotations_are_mended_by_name_and_importing_again_adds_nothing(self, home: Path) -> None:
+        told = answer("labels", "import", DATA / "labels" / "trail", "--as", "trail", "--home", home)
+        assert any("repaired_json" in warning for warning in told["warnings"])
+        again = answer("labels", "import", DATA / "labels" / "trail", "--as", "trail", "--home", home)
+        assert again["new"] == {"errors": 0, "scores": 0, "reviews": 0}
+
+    def test_every_judge_file_ends_as_findings_or_as_a_named_failure(self, home: Path) -> None:
+        folder = DATA / "samples" / "predictions" / "hasty-judge"
+        told = answer("verdicts", "import", folder, "--judge", "hasty", "--home", home)
+        assert told["files"] == len(list(folder.iterdir())) == sum(told["states"].values())
+        assert len(told["failures"]) == 1
+        assert told["failures"][0]["reason"]
+
+    def test_the_whole_path_to_a_table(self, home: Path, tmp_path: Path) -> None:
+        run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
+        judged = answer("judge", "--home", home)
+        assert judged["states"]["scored"] > 0
+        assert answer("judge", "--home", home)["cells"] == 0
+        assert answer("match", "--home", home)["pairs"] > 0
+        told = answer("report", "--out", tmp_path / "r", "--home", home, "--draws", "200")
+        table = list(csv.DictReader((tmp_path / "r" / "table_03_caught.csv").open(encoding="utf-8")))
+        assert {row["judge"] for row in table} == {"LC", "EE", "PQ", "PA", "GF", "TS", "TC"}
+        assert all(int(row["n"]) > 0 for row in table)
+        manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
+        assert manifest["human"] in {"ada", "ben"}
+        assert len(manifest["files"]) == len(told["files"])
+
+    def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
+        run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
+        run("judge", "--home", home)
+        run("report", "--out", tmp_path / "r", "--home", home, "--table", "table_03_caught", "--format",
+            "csv,json,md,tex,parquet", "--draws", "0")  # fmt: skip
+        assert {path.suffix for path in (tmp_path / "r").iterdir()} == {".csv", ".json", ".md", ".tex", ".parquet"}
+
+    def test_a_report_needs_no_workspace(self, tmp_path: Path) -> None:
+        rows = "trace_id,error_id,impact,judge,relevant,caught,localized\nt1,e1,high,LC,true,true,false\n"
+        (tmp_path / "error_pairs.csv").write_text(rows, encoding="utf-8")
+        run("report", "--from-csv", tmp_path, "--out", tmp_path / "r")
+        (row,) = csv.DictReader((tmp_path / "r" / "table_03_caught.csv").open(encoding="utf-8"))
+        assert (row["tp"], row["precision"], row["recall"]) == ("1", "1.0000", "1.0000")
+
+    @pytest.mark.parametrize(
+        "words",
+        [
+            ("--table", "nonsense"),
+            ("--format", "docx"),
+            ("--split", TRAIL / next(TRAIL.glob("*.json")).name),
+        ],
+    )
+    def test_wrong_use_of_report_ends_with_two(self, home: Path, tmp_path: Path, words: tuple[object, ...]) -> None:
+        run("report", "--out", tmp_path / "r", "--home", home, *words, code=2)
+
+
+class TestJudgeByModel:
+    def words(self, home: Path, provider: Provider) -> tuple[object, ...]:
+        return (
+            "judge",
+            "--home",
+            home,
+            "--model",
+            "openai/scripted",
+            "--api-base",
+            provider.base_url,
+            "--judges",
+            "LC",
+        )
+
+    @pytest.fixture(autouse=True)
+    def _key(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+    def test_cells_are_scored_and_a_second_run_of_failed_only_mends_the_rest(self, home: Path) -> None:
+        traces = [row["trace_id"] for row in answer("traces", "--home", home)]
+        broken = {traces[0], traces[3]}
+
+        def script(request: Any) -> Answer:
+            return Answer(text="I give it a 2" if any(trace in request.prompt for trace in broken) else verdict(2))
+
+        with Provider(script) as provider:
+            told = answer(*self.words(home, provider), code=1)
+            assert told["states"] == {"scored": len(traces) - 2, "unparsable": 2}
+            assert {failure["trace_id"] for failure in told["failures"]} == broken
+            calls = len(provider.log.requests)
+            broken.clear()
+            again = answer(*self.words(home, provider), "--failed-only")
+            assert len(provider.log.requests) == calls + 2
+        assert (again["run"], again["judged"]) == (told["run"], 2)
+        assert again["run_state"]["states"] == {"scored": len(traces)}
+
+    def test_authentication_stops_the_run_and_says_so(self, home: Path) -> None:
+        with Provider(lambda _request: Status(code=401, message="bad key")) as provider:
+            told = answer(*self.words(home, provider), code=1)
+        assert told["status"] == "paused"
+        assert "key" in told["message"] or "401" in told["message"] or "authent" in told["message"].lower()
+
+    def test_a_dry_run_calls_nothing(self, home: Path) -> None:
+        with Provider(lambda _request: Answer(text=verdict(2))) as provider:
+            told = answer(*self.words(home, provider), "--dry-run")
+            assert provider.log.requests == []
+        assert told["traces"] == len(list(TRAIL.glob("*.json")))
+        assert "[S1]" in told["prompt"]["user"]
+
+    def test_an_unknown_judge_ends_with_two(self, home: Path) -> None:
+        assert "no judge" in run("judge", "--home", home, "--model", "openai/x", "--judges", "XX", code=2).output
+        assert "no judge" in run("judge", "--home", home, "--judges", "XX", code=2).output
+
+
+class TestVerify:
+    def test_a_whole_workspace_has_no_problem(self, home: Path) -> None:
+        run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
+        labels_elsewhere = [p for p in answer("verify", "--home", home)["problems"] if "label" not in p["subject"]]
+        assert labels_elsewhere == []
+
+    def test_a_changed_span_and_a_lost_index_are_found_and_the_index_is_mended(self, home: Path) -> None:
+        from ingest.store import writing
+        from judging.ledger import open_workspace
+
+        with writing(open_workspace(home).engine) as connection:
+            connection.exec_driver_sql("UPDATE span SET name = 'other' WHERE span_key = 1")
+            connection.exec_driver_sql("INSERT INTO span_fts(span_fts) VALUES ('delete-all')")
+        problems = [problem["problem"] for problem in answer("verify", "--home", home, code=1)["problems"]]
+        assert any("differs" in problem for problem in problems)
+        assert any("search index" in problem for problem in problems)
+        run("verify", "--repair", "--home", home, code=1)
+        left = [problem["problem"] for problem in answer("verify", "--home", home, code=1)["problems"]]
+        assert not any("search index" in problem for problem in left)
+
+
+def test_the_demo_fills_a_workspace(tmp_path: Path) -> None:
+    run("demo", "--no-serve", "--home", tmp_path)
+    assert len(answer("traces", "--home", tmp_path)) > 10
+
+
+@pytest.mark.shared
+def test_the_issues_numbers_on_the_shared_trail_files(shared: Path, tmp_path: Path) -> None:
+    told = answer("ingest", shared / "trail" / "traces", "--home", tmp_path)
+    assert (told["traces"], told["spans"], told["rejected"]) == (69, 2029, [])
+    assert told["warnings"]["duplicate_span"] == 1
+    assert answer("ingest", shared / "trail" / "traces", "--home", tmp_path)["duplicates"] == 69
+    labels = answer("labels", "import", shared / "trail" / "annotations", "--as", "trail", "--home", tmp_path)
+    assert labels["errors"] == 404
+    assert any("a96c6811716c0473b86a23321db79c34" in warning for warning in labels["warnings"])
+    judged = answer("judge", "--model", "checks", "--home", tmp_path)
+    assert sum(judged["states"].values()) == 69 * 7
+    run("report", "--out", tmp_path / "r", "--home", tmp_path, "--split", shared / "trail" / "gaia_split.json")
