@@ -21,7 +21,7 @@ _MESSAGE_TO_USER = "AgentUserInterface__send_message_to_user"
 
 
 @dataclass(slots=True)
-class Run:
+class Visit:
     """The part of a history from one task to the next: one call of a sub-agent."""
 
     agent: str
@@ -151,7 +151,7 @@ class HistoryLog(WorldLog):
                 self._history(run.agent, run.start, run.end)
                 return
 
-    def _detach(self, run: Run) -> None:
+    def _detach(self, run: Visit) -> None:
         said = self.lite.histories[run.agent][run.start]
         name = self._name(_bare(run.agent), "sub-agent")
         entry = Entry(0, {"agent_id": _bare(run.agent), "timestamp": said.seconds})
@@ -249,7 +249,7 @@ class HistoryLog(WorldLog):
                 self.rows.usage_rest[key] = dict(rest)
 
 
-def _runs(key: str, history: tuple[Said, ...]) -> Iterator[Run]:
+def _runs(key: str, history: tuple[Said, ...]) -> Iterator[Visit]:
     """A sub-agent begins anew with each system prompt, or with each task where there is none."""
     kinds = [said.kind for said in history]
     mark = "system_prompt" if "system_prompt" in kinds else "task"
@@ -257,7 +257,7 @@ def _runs(key: str, history: tuple[Said, ...]) -> Iterator[Run]:
     starts[0] = 0
     for start, end in zip(starts, [*starts[1:], len(history)], strict=True):
         if end > start:
-            yield Run(key, start, end)
+            yield Visit(key, start, end)
 
 
 def _bare(key: str) -> str:
