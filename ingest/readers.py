@@ -212,13 +212,24 @@ def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) ->
     if reader is None:
         yield rejected(entry.name, _unrecognised(data))
         return
-    yield from _guarded(entry.name, lambda: reader.read(Source(file=entry.name, data=data)))
+    yield from _guarded(entry.name, lambda: reader.read(Source(file=entry.name, data=data)), must_answer=forced)
 
 
-def _guarded(file: str, read: Callable[[], Iterator[Trace | Rejected]]) -> Iterator[Trace | Rejected]:
-    """The traces of a reader; what it raises becomes a `Rejected`, so that a batch never stops at one file."""
+def _guarded(
+    file: str, read: Callable[[], Iterator[Trace | Rejected]], *, must_answer: bool = False
+) -> Iterator[Trace | Rejected]:
+    """The traces of a reader; what it raises becomes a `Rejected`, so that a batch never stops at one file.
+
+    With `must_answer` a reader that neither gives a trace nor says why is answered for. (Some files of a
+    recognised format only settle what others say, and give nothing by themselves.)
+    """
+    answered = False
     try:
-        yield from read()
+        for item in read():
+            answered = True
+            yield item
+        if must_answer and not answered:
+            raise IngestError("no trace was found in it", remedy="check that it is the file that holds the run")
     except IngestError as error:
         yield rejected(file, error)
     except Exception as error:

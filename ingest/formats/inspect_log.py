@@ -26,6 +26,7 @@ READS_ARCHIVES = True
 
 _GOLD_KEYS = ("target", "scores", "score", "metadata")
 _SPAN_KINDS: dict[str, SpanKind] = {"agent": "AGENT"}
+_GOLD_HEADERS = ("results", "reductions")
 _ATTACHMENT = "attachment://"
 
 
@@ -111,6 +112,7 @@ def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source:
     run = as_text(evaluation.get("run_id") or evaluation.get("eval_id")) or "inspect"
     trace_id = as_text(sample.get("uuid")) or f"{run}/{as_text(sample.get('id'))}/{as_text(sample.get('epoch'))}"
     logs = [_log(key, sample[key], trace_id) for key in _GOLD_KEYS if sample.get(key)]
+    logs += [_log(key, header[key], trace_id) for key in _GOLD_HEADERS if header.get(key)]
     task = as_text(evaluation.get("task")) or "sample"
     root = Shaped(SpanDraft(span_id=f"{trace_id}/sample", name=task, kind="CHAIN"))
     shaped = [root, *_events(sample.get("events"), root.draft.span_id, logs, trace_id, warnings)]
@@ -125,7 +127,11 @@ def _trace(sample: dict[str, Json], header: dict[str, Json], place: str, source:
         source=Source(file=source.file, place=place, data=source.data),
         attributes={
             **{key: kept(item) for key, item in sample.items() if key not in taken and item not in (None, {}, [])},
-            "eval": kept(evaluation),
+            **{
+                f"log.{key}": kept(item)
+                for key, item in header.items()
+                if key not in _GOLD_HEADERS and item is not None
+            },
         },
         goal=_goal(sample.get("input")),
         final_answer=root.draft.output,
@@ -252,7 +258,7 @@ def _event(event: dict[str, Json], name: str, root: str, number: int) -> Shaped:
     draft.end_time = time_of(event.get("completed")) or (None if begin else draft.start_time)
     shaped = Shaped(draft)
     left = dict(event)
-    for key in ("event", "uuid", "timestamp", "span_id", "parent_id", "name", *(("id",) if begin else ())):
+    for key in ("event", "id" if begin else "uuid", "timestamp", "span_id", "parent_id", "name"):
         left.pop(key, None)
     if time_of(left.get("completed")) is not None:
         del left["completed"]
@@ -342,8 +348,8 @@ def _message(value: Json) -> Said | None:
     if not isinstance(value, dict):
         return None
     calls = value.get("tool_calls")
-    named = [isinstance(call, dict) and isinstance(call.get("function"), str) for call in calls or []]  # type: ignore[union-attr]
-    if isinstance(calls, list) and all(named):
+    calls = calls if isinstance(calls, list) else []
+    if calls and all(isinstance(call, dict) and isinstance(call.get("function"), str) for call in calls):
         plain: list[Json] = [
             {"name": call["function"], **{k: v for k, v in call.items() if k != "function"}}
             for call in calls

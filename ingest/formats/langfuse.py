@@ -56,6 +56,8 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
             whole.append((values, observations))
         else:
             loose.setdefault(as_text(values.get("traceId")) or "unnamed", []).append(values)
+    if not whole and not loose:
+        raise IngestError("holds no trace and no observation", remedy="export it again")
     whole.extend(({"id": trace_id}, items) for trace_id, items in loose.items())
     for values, observations in whole:
         try:
@@ -101,7 +103,7 @@ def _observation(values: dict[str, Json], number: int) -> Shaped:
     draft.name = as_text(values.get("name")) or ""
     kind = values.get("type")
     draft.kind = _KINDS.get(kind.upper(), "UNKNOWN") if isinstance(kind, str) else "UNKNOWN"
-    if draft.kind == "UNKNOWN" and kind is not None:
+    if kind is not None and kind != draft.kind:
         draft.attributes["type"] = kept(kind)
     for key, column in (("startTime", "start_time"), ("endTime", "end_time")):
         moment = time_of(values.get(key))

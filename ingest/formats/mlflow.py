@@ -37,13 +37,17 @@ def sniff(head: Head) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file."""
+    rows = 0
     for row in read_rows(source.data, lists=("traces",)):
+        rows += 1
         try:
             if row.error is not None:
                 raise row.error
             yield _trace(row.values, row.place, source)
         except IngestError as error:
             yield rejected(source.file, error)
+    if not rows:
+        raise IngestError("holds no trace", remedy="use trace.to_json()")
 
 
 def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:

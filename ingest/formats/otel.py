@@ -35,8 +35,9 @@ def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace]:
     when there are nothing but such.
     """
     if not found.spans:
+        told = f" ({found.warnings[0]})" if found.warnings else ""
         raise IngestError(
-            "holds log records but no span" if found.logs else "holds no span",
+            f"holds log records but no span{told}" if found.logs else f"holds no span{told}",
             remedy="ingest it together with the file that holds the spans" if found.logs else "export it again",
         )
     _normalise_ids(found)
@@ -114,6 +115,8 @@ def id_reader(ids: Sequence[str], size: int) -> Callable[[str], str]:
     writing = writing_of(ids, size)
 
     def read(one: str) -> str:
+        if not one:
+            return one
         if writing == "decimal":
             return f"{int(one):0{2 * size}x}"
         if writing == "base64":

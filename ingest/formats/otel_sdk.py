@@ -50,7 +50,7 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """The traces of the first file, with the log records of all."""
-    found = Found()
+    found, bad = Found(), 0
     for source in sources:
         for document in parse_documents(source.data):
             found.warnings.extend(document.warnings)
@@ -59,8 +59,9 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
                     raise document.error
                 _take(document.value, found, document.place)
             except IngestError as error:
+                bad += 1
                 yield rejected(source.file, error)
-    if found.spans or found.logs:
+    if found.spans or found.logs or not bad:
         yield from traces(found, format=NAME, source=sources[0])
 
 

@@ -41,7 +41,7 @@ def sniff(head: Head) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file: all its requests are read, then split by trace id."""
-    found = Found()
+    found, bad = Found(), 0
     if source.data.lstrip()[:1] in (b"{", b"[") or not _is_protobuf(source.data):
         for document in parse_documents(source.data):
             found.warnings.extend(document.warnings)
@@ -50,11 +50,12 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
                     raise document.error
                 _take(document.value, found, document.place)
             except IngestError as error:
+                bad += 1
                 yield rejected(source.file, error)
     else:
         for value in _from_protobuf(source.data):
             _take(value, found, "")
-    if found.spans or found.logs:
+    if found.spans or found.logs or not bad:
         yield from traces(found, format=NAME, source=source)
 
 

@@ -34,15 +34,16 @@ def sniff(head: Head) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the table."""
-    found = Found()
+    found, bad = Found(), 0
     for row in read_rows(source.data):
         try:
             if row.error is not None:
                 raise row.error
             found.spans.append(_span(row))
         except IngestError as error:
+            bad += 1
             yield rejected(source.file, error)
-    if found.spans:
+    if found.spans or not bad:
         yield from traces(found, format=NAME, source=source)
 
 

@@ -35,7 +35,7 @@ def sniff(head: Head) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the table."""
-    found = Found()
+    found, bad = Found(), 0
     rows = _sqlite(source.data) if source.data.startswith(_SQLITE) else read_rows(source.data, lists=("events",))
     for row in rows:
         try:
@@ -43,8 +43,9 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
                 raise row.error
             _take(row, found)
         except IngestError as error:
+            bad += 1
             yield rejected(source.file, error)
-    if found.spans:
+    if found.spans or not bad:
         yield from traces(found, format=NAME, source=source)
 
 

@@ -106,7 +106,8 @@ def test_a_rejection_does_not_quote_a_secret() -> None:
 
 def test_masking_takes_no_more_than_linear_time() -> None:
     redactor = Redactor()
-    for bad in ("a" * 200_000, "//" * 100_000, "a@" * 50_000, "eyJ" * 50_000, "password=" * 20_000, "-----BEGIN " * 9_000):
+    for part in ("a", "//", "a@", "eyJ", "password=", "-----BEGIN ", "aws key "):
+        bad = part * (200_000 // len(part))
         begin = time.perf_counter()
         redactor.text(json.dumps(bad))
         assert time.perf_counter() - begin < 3
