@@ -20,6 +20,7 @@ from judging.agreement.tables import Inputs
 from judging.export import inputs_of
 from judging.ledger import tables
 from judging.ledger.frames import PEOPLE, Counting, Frames, Selection, humans, load_frames, read_splits, revision
+from judging.ledger.labels import error_labels, newest, reviews
 
 Revision = tuple[int, ...]
 KEPT = 6  # choices whose frames and figures stay in memory
@@ -156,6 +157,40 @@ def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
     runs = ratings.groupby("system")["rater"].transform("nunique")
     judge = ratings["system"].where(runs <= 1, ratings["system"] + " " + ratings["rater"])
     return ratings.assign(rater=ratings["rater"].where(ratings["system"] == PEOPLE, judge), system="")
+
+
+def team() -> pd.DataFrame:
+    """People's work: annotator, submitted, skipped, errors, errors_a_trace, active minutes_a_trace (NaN: unknown)."""
+    review = tables.review
+    current = newest(review, ("annotator", "trace_id", "occasion"))
+    query = select(review.c.annotator, review.c.status, review.c.active_ms).where(current, review.c.occasion == 0)
+    with reading(workspace().engine) as connection:
+        rows = pd.DataFrame(connection.execute(query).all(), columns=["annotator", "status", "active_ms"])
+        made = pd.Series(
+            [e.annotator for e in error_labels(connection, tables.error_label.c.occasion == 0)], dtype=object
+        )
+    submitted = rows[rows["status"] == "submitted"]
+    timed = pd.to_numeric(submitted["active_ms"]).groupby(submitted["annotator"]).mean() / 60_000
+    table = pd.DataFrame(
+        {
+            "submitted": submitted.groupby("annotator").size(),
+            "skipped": rows[rows["status"] == "skipped"].groupby("annotator").size(),
+            "errors": made.value_counts(),
+        }
+    )
+    table = table.reindex(sorted(set(rows["annotator"]))).fillna(0).astype("int64")
+    table["errors_a_trace"] = table["errors"] / table["submitted"].where(table["submitted"] > 0)
+    table["minutes_a_trace"] = timed.reindex(table.index)
+    return table.rename_axis("annotator").reset_index()
+
+
+def skip_reasons() -> pd.DataFrame:
+    """annotator, trace_id, reason of every trace that was skipped."""
+    with reading(workspace().engine) as connection:
+        skipped = [r for r in reviews(connection) if r.status == "skipped"]
+    return pd.DataFrame(
+        [(r.annotator, r.trace_id, r.reason) for r in skipped], columns=["annotator", "trace_id", "reason"]
+    )
 
 
 def _place() -> str:

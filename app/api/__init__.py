@@ -2,6 +2,7 @@
 
 from starlette.routing import Route
 
+from app.api.compare import ROUTES as COMPARE
 from app.api.work import ROUTES as WORK
 
-ROUTES: tuple[Route, ...] = (*WORK,)
+ROUTES: tuple[Route, ...] = (*WORK, *COMPARE)

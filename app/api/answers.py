@@ -1,0 +1,94 @@
+"""How a route answers: JSON or a named refusal, from work done in a thread; traces read once."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import orjson
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from app.grants import TokenError
+from ingest.store import load, reading
+from judging.ledger import Workspace
+from judging.reading import Reading, read
+
+BODY_LIMIT = 1_000_000  # bytes of one request
+_KEPT = 8
+_FRESH = {"Cache-Control": "no-store"}
+
+
+class NotServedError(Exception):
+    """A request that is not served; `status` is the HTTP code, `remedy` what the person can do."""
+
+    def __init__(self, status: int, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason, self.remedy = status, reason, remedy
+
+
+async def answered(work: Callable[[], Any]) -> Response:
+    """The JSON of what `work` gives (or its own `Response`), else a refusal that says why."""
+    try:
+        made = await run_in_threadpool(work)
+    except TokenError as error:
+        return _json({"error": str(error), "remedy": "reload the page"}, error.status)
+    except NotServedError as error:
+        return _json({"error": error.reason, "remedy": error.remedy}, error.status)
+    return made if isinstance(made, Response) else _json(made, 200)
+
+
+async def json_body(request: Request) -> dict[str, Any]:
+    """The request's JSON object. Raises `NotServedError` for anything else, and for more than `BODY_LIMIT` bytes."""
+    held = bytearray()
+    async for chunk in request.stream():
+        held += chunk
+        if len(held) > BODY_LIMIT:
+            raise NotServedError(413, "the request is too large", "reload the page")
+    try:
+        body = orjson.loads(held)
+    except orjson.JSONDecodeError as error:
+        raise NotServedError(422, f"the request is not JSON: {error}", "reload the page") from error
+    if not isinstance(body, dict):
+        raise NotServedError(422, "the request is not a JSON object", "reload the page")
+    return body
+
+
+class Readings:
+    """The readings opened last. A stored trace never changes, so they never go stale."""
+
+    def __init__(self, space: Callable[[], Workspace]) -> None:
+        self._space = space
+        self._kept: OrderedDict[str, Reading] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, trace_id: str) -> Reading:
+        """The reading of a trace. Raises `NotServedError` for an unknown one."""
+        with self._lock:
+            if trace_id in self._kept:
+                self._kept.move_to_end(trace_id)
+                return self._kept[trace_id]
+        try:
+            with reading(self._space().engine) as connection:
+                fresh = read(load(connection, trace_id, with_logs=False))
+        except KeyError as error:
+            raise NotServedError(
+                404, f"no trace {trace_id!r} in this workspace", "choose a trace from the list"
+            ) from error
+        with self._lock:
+            self._kept[trace_id] = fresh
+            while len(self._kept) > _KEPT:
+                self._kept.popitem(last=False)
+        return fresh
+
+
+def _json(body: Any, status: int) -> Response:
+    try:
+        data = orjson.dumps(body)
+    except orjson.JSONEncodeError:  # a lone surrogate: escaped, the browser reads it
+        data = json.dumps(body).encode("ascii")
+    return Response(data, status, _FRESH, "application/json")

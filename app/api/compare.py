@@ -1,0 +1,127 @@
+"""The routes of the Compare page: the text behind a pair, and decisions on pairs and findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, get_args
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from app.api.answers import NotServedError, Readings, answered, json_body
+from app.components.comparison.payload import pairs_payload, texts_payload
+from app.grants import Grant, check, mint
+from app.session import workspace
+from ingest.store import reading, writing
+from judging.ledger import Workspace
+from judging.ledger.comparison import Comparison, Pair, compare_trace
+from judging.ledger.matches import decide, review_finding
+from judging.records import FindingVerdict, MatchStatus
+
+STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
+VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
+RELOAD = "reload the page"
+
+
+def compare_token(space: Workspace, user: str, trace_id: str) -> str:
+    """The token for reading and deciding this trace's pairs; only for those who may see judges' answers."""
+    return mint(space.secret(), Grant(user, _subject(trace_id)))
+
+
+def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
+    """The routes over a workspace that is opened when the first request comes."""
+    readings = Readings(space)
+
+    async def texts(request: Request) -> Response:
+        trace_id, asked = request.path_params["trace_id"], request.query_params
+        return await answered(lambda: _texts(space(), readings, trace_id, asked))
+
+    async def decision(request: Request) -> Response:
+        try:
+            body = await json_body(request)
+        except NotServedError as error:
+            refused = error
+            return await answered(lambda: _refuse(refused))
+        return await answered(lambda: _decide(space(), readings, body))
+
+    return (
+        Route("/api/compare/texts/{trace_id:path}", texts),
+        Route("/api/compare/decide", decision, methods=["POST"]),
+    )
+
+
+def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[str, str]) -> dict[str, Any]:
+    from judging.ledger.labels import error_labels
+    from judging.ledger.tables import error_label
+
+    check(space.secret(), asked.get("token"), subject=_subject(trace_id))
+    with reading(space.engine) as connection:
+        known = error_labels(connection, error_label.c.trace_id == trace_id)
+        error = next((e for e in known if e.label_id == asked.get("label")), None)
+        finding = _finding(connection, trace_id, asked.get("finding") or "")
+    return {"spans": texts_payload(Pair(state="missed", error=error, finding=finding), readings.get(trace_id))}
+
+
+def _finding(connection: Any, trace_id: str, key: str) -> Any:
+    """The finding of that key, None when it is none of this trace's."""
+    from sqlalchemy import select
+
+    from judging.ledger.tables import cell, finding
+    from judging.ledger.verdicts import findings_of
+
+    if not key.isdecimal():
+        return None
+    cell_key = connection.scalar(
+        select(finding.c.cell_key)
+        .join(cell, cell.c.cell_key == finding.c.cell_key)
+        .where(finding.c.finding_key == int(key), cell.c.trace_id == trace_id)
+    )
+    return None if cell_key is None else dict(findings_of(connection, [cell_key])[cell_key])[int(key)]
+
+
+def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Store one decision and give the pairs as they stand after it."""
+    trace_id = str(body.get("trace_id"))
+    grant = check(space.secret(), body.get("token"), subject=_subject(trace_id))
+    human, system = str(body.get("human")), str(body.get("judge"))
+    with writing(space.engine) as connection:
+        before = compare_trace(connection, trace_id=trace_id, human=human, system=system)
+        _store(connection, before, body, grant.user)
+        after = compare_trace(connection, trace_id=trace_id, human=human, system=system)
+    return {"pairs": pairs_payload(after, readings.get(trace_id))}
+
+
+def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author: str) -> None:
+    findings = {pair.finding_key for pair in before.pairs if pair.finding_key is not None}
+    errors = {pair.error.label_id for pair in before.pairs if pair.error is not None}
+    finding_key, label_id = body.get("finding_key"), body.get("label_id")
+    if finding_key not in findings:
+        raise NotServedError(422, f"finding {finding_key!r} is none of this judge's on the trace", RELOAD)
+    if label_id is not None:
+        status = body.get("status")
+        if label_id not in errors:
+            raise NotServedError(422, f"error {label_id!r} is none of this person's on the trace", RELOAD)
+        if status not in STATUSES:
+            raise NotServedError(422, f"{status!r} is no decision: use {' or '.join(STATUSES)}", RELOAD)
+        decide(connection, label_id=str(label_id), finding_key=int(finding_key), status=status, author=author)
+        return
+    verdict = body.get("verdict")
+    if verdict is not None and verdict not in VERDICTS:
+        raise NotServedError(422, f"{verdict!r} is no verdict: use one of {', '.join(VERDICTS)}", RELOAD)
+    if any(pair.error is not None for pair in before.pairs if pair.finding_key == finding_key):
+        raise NotServedError(
+            409, "this finding is matched with an error", "reject the match before you review the finding"
+        )
+    review_finding(connection, finding_key=int(finding_key), verdict=verdict, author=author)
+
+
+def _refuse(error: NotServedError) -> None:
+    raise error
+
+
+def _subject(trace_id: str) -> str:
+    return f"compare:{trace_id}"
+
+
+ROUTES = compare_routes(workspace)

@@ -1,0 +1,50 @@
+"""From a mark of a chart to the rows behind it, and on to the page that shows one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
+COMPARE = "views/compare.py"
+
+
+def chosen_point(event: Any) -> list[Any] | None:
+    """The `customdata` of the mark that was clicked, None while none is."""
+    points = event.selection.points if hasattr(event, "selection") else []
+    for point in points:
+        data = point.get("customdata")
+        if isinstance(data, Mapping):
+            return [data[key] for key in sorted(data, key=int)]
+        if isinstance(data, list):
+            return data
+    return None
+
+
+def listing(rows: pd.DataFrame, *, key: str) -> dict[str, Any] | None:
+    """Show the rows behind a mark and give the one that is chosen."""
+    if rows.empty:
+        st.caption("Nothing stands behind this mark.")
+        return None
+    shown = rows.head(MOST_ROWS).reset_index(drop=True)
+    more = "" if len(rows) <= MOST_ROWS else f", the first {MOST_ROWS:,} shown"
+    st.caption(f"{len(rows):,} behind this{more}. Choose a row to open it.")
+    event = st.dataframe(
+        shown,
+        hide_index=True,
+        height=min(38 + 35 * len(shown), 320),
+        key=key,
+        on_select="rerun",
+        selection_mode="single-row",
+    )
+    chosen = event.selection.rows
+    return None if not chosen else {str(name): value for name, value in shown.iloc[chosen[0]].items()}
+
+
+def open_in_compare(parameters: Mapping[str, str], *, key: str) -> None:
+    """A button that leads to the Compare page with these parameters."""
+    if st.button("Open in Compare", key=key, icon=":material/compare_arrows:", type="primary"):
+        st.switch_page(COMPARE, query_params=dict(parameters))

@@ -1,0 +1,687 @@
+"""Every chart of the researcher's pages: a frame in, a plotly figure out; no page, no store.
+
+One palette (Okabe and Ito's, made for colour-blind readers) in light and dark. Matrices that can be clicked are grids
+of square markers: Streamlit reports no clicks on heatmaps. `customdata` of a mark holds what it stands for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+from numpy.typing import NDArray
+from plotly.subplots import make_subplots
+
+from judging.agreement.figure import TOO_FEW
+from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
+from judging.agreement.reliability import RELIABLE, TENTATIVE
+
+BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
+GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
+SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
+"""In the order in which judges, models and people take them; the eighth begins again."""
+KIND_COLORS: Final = {"caught": SKY, "localized": BLUE}
+LEVELS: Final = (("missed", GREY), ("caught", SKY), ("localized", BLUE))
+SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
+SIDE_COLORS: Final = {"human": ORANGE, "judge": BLUE}
+MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra": VERMILLION}
+FAINT = 0.35  # opacity of a figure with too few units
+ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
+GRID = "rgba(138,143,152,0.25)"
+
+
+def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
+    """One row a judge: estimate and 95 % interval, faint where n < 10; undefined ones are named, not drawn.
+
+    `figures`: label, value, low, high, n, reason; optional ceiling, ceiling_low, ceiling_high: what people reach among
+    themselves on the same dimension, drawn as a band behind the row.
+    """
+    rows = figures.reset_index(drop=True)
+    rows["row"] = [f"{label}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)]
+    figure = go.Figure()
+    if "ceiling" in rows.columns:
+        _draw_ceilings(figure, rows)
+    for enough, opacity, name in ((True, 1.0, "judge, 95 % interval"), (False, FAINT, f"n < {TOO_FEW}: too few")):
+        part = rows[rows["value"].notna() & ((rows["n"] >= TOO_FEW) == enough)]
+        if part.empty:
+            continue
+        figure.add_scatter(
+            x=part["value"],
+            y=part["row"],
+            mode="markers",
+            name=name,
+            opacity=opacity,
+            marker={"color": BLUE, "size": 9},
+            error_x=_bars(part["value"], part["low"], part["high"]),
+            customdata=part[["label", "low", "high", "n"]].to_numpy(),
+            hovertemplate="%{customdata[0]}<br>%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
+            "<br>n = %{customdata[3]:,}<extra></extra>",
+        )
+    undefined = rows[rows["value"].isna()]
+    for y, reason in zip(undefined["row"], undefined["reason"], strict=True):
+        figure.add_annotation(
+            x=limits[0], y=y, text=f"n/a: {reason}", showarrow=False, xanchor="left", font={"color": GREY}
+        )
+    order = list(rows["row"])[::-1]
+    figure.update_yaxes(categoryorder="array", categoryarray=order, range=[-0.6, len(order) - 0.4])
+    figure.update_xaxes(title=metric, range=_padded(limits), zeroline=False)
+    return _finished(figure, height=HEAD + ROW * max(len(order), 2), legend=len(figure.data) > 1)
+
+
+def impact_bars(coverage: pd.DataFrame) -> go.Figure:
+    """Coverage by impact, caught beside localized, one panel a judge; n under each impact, faint where n < 10.
+
+    `coverage` as `errors.coverage_table` gives it, with a `label` for the panel.
+    """
+    labels = list(dict.fromkeys(coverage["label"]))
+    columns = min(3 if len(labels) > 4 else 2, max(1, len(labels)))
+    lines = max(1, math.ceil(len(labels) / columns))
+    titles = [_shortened(str(label), 30) for label in labels]
+    figure = make_subplots(
+        rows=lines, cols=columns, shared_yaxes=True, subplot_titles=titles, vertical_spacing=0.45 / lines,
+        horizontal_spacing=0.05,
+    )  # fmt: skip
+    figure.update_annotations(font={"size": 13})
+    for place, label in enumerate(labels):
+        mine = coverage[coverage["label"] == label]
+        for kind in KINDS:
+            bars = mine[mine["kind"] == kind].set_index("impact").reindex(list(IMPACTS))
+            _impact_bar(figure, bars, kind, 1 + place // columns, 1 + place % columns, is_first=place == 0)
+    figure.update_yaxes(range=[0, 1.05], tickformat=".0%", showgrid=True, gridcolor=GRID)
+    figure.update_layout(barmode="group", bargap=0.25, bargroupgap=0.05)
+    figure.update_xaxes(tickangle=0, tickfont={"size": 11})
+    _finished(figure, height=80 + 190 * lines)
+    # the panels' titles stand where other charts have their legend
+    figure.update_layout(legend={"yref": "container", "y": 1.0, "yanchor": "top"}, margin={"t": 56})
+    return figure
+
+
+def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
+    """Human score by judge score: squares shaded by the share of the row, counts written in; each can be clicked.
+
+    `confusion`: human, model, count, share; `customdata` is (human, model, count, share).
+    """
+    shares = confusion["share"].fillna(0).to_numpy()
+    size = len(set(confusion["human"]))
+    figure = _squares(
+        x=confusion["model"].astype(str),
+        y=confusion["human"].astype(str),
+        color=shares,
+        text=[f"{count:,}" if count else "·" for count in confusion["count"]],
+        custom=confusion[["human", "model", "count", "share"]],
+        hover="human %{customdata[0]}, judge %{customdata[1]}<br>%{customdata[2]:,} traces, "
+        "%{customdata[3]:.0%} of the row<extra></extra>",
+        marker_size=44,
+    )
+    order = [str(value) for value in dict.fromkeys(confusion["human"])]
+    figure.update_xaxes(title="judge score", categoryorder="array", categoryarray=order, range=[-0.6, size - 0.4])
+    figure.update_yaxes(title="human score", categoryorder="array", categoryarray=order[::-1], range=[-0.6, size - 0.4])
+    return _finished(figure, height=HEAD + 52 * size, title=title, legend=False)
+
+
+def bucket_confusion(confusion: pd.DataFrame) -> pd.DataFrame:
+    """The confusion of scores 0..3 in the three buckets 0, 1–2, 3."""
+    names = {0: "0", 1: "1–2", 2: "1–2", 3: "3"}
+    bucketed = confusion.assign(human=confusion["human"].map(names), model=confusion["model"].map(names))
+    table = bucketed.groupby(["human", "model"], sort=False)["count"].sum().reset_index()
+    of = table.groupby("human")["count"].transform("sum")
+    return table.assign(of=of, share=(table["count"] / of.where(of > 0)).astype("float64"))
+
+
+def dimension_grid(grid: pd.DataFrame) -> go.Figure:
+    """Dimension of the human error by judge: share caught as shade, caught of errors as text.
+
+    `grid` as `errors.dimension_grid` gives it for one system; `customdata` is (dimension, judge, caught, localized,
+    errors).
+    """
+    judges = in_order(grid["judge"], JUDGES)
+    dimensions = in_order(grid["dimension"], JUDGES)
+    shown = grid[grid["errors"] > 0]
+    figure = _squares(
+        x=shown["judge"],
+        y=shown["dimension"],
+        color=shown["share"].to_numpy(),
+        text=[f"{c}/{n}" for c, n in zip(shown["caught"], shown["errors"], strict=True)],
+        custom=shown[["dimension", "judge", "caught", "localized", "errors"]],
+        hover="%{customdata[0]} errors, judge %{customdata[1]}<br>%{customdata[2]} of %{customdata[4]} caught, "
+        "%{customdata[3]} localized<extra></extra>",
+        marker_size=38,
+        opacity=np.where(shown["errors"] < TOO_FEW, FAINT + 0.2, 1.0),
+    )
+    figure.update_xaxes(title="judge", categoryorder="array", categoryarray=judges, range=[-0.6, len(judges) - 0.4])
+    figure.update_yaxes(
+        title="dimension of the error",
+        categoryorder="array",
+        categoryarray=dimensions[::-1],
+        range=[-0.6, len(dimensions) - 0.4],
+    )
+    return _finished(figure, height=HEAD + 44 * max(len(dimensions), 1), legend=False)
+
+
+def coverage_strip(pairs: pd.DataFrame) -> go.Figure:
+    """Errors by judges as the paper's Figures 3 and 4: missed, caught, localized; each mark can be clicked.
+
+    `pairs`: label (the judge), error_id, trace_id, impact, level 0..2; one mark a pair, errors in order of how many
+    judges found them. `customdata` is (trace_id, error_id, label).
+    """
+    order = pairs.groupby("error_id")["level"].sum().sort_values(ascending=False, kind="stable").index
+    place = {error: position for position, error in enumerate(order)}
+    labels = list(dict.fromkeys(pairs["label"]))
+    figure = go.Figure()
+    for level, (name, color) in enumerate(LEVELS):
+        mine = pairs[pairs["level"] == level]
+        figure.add_scatter(
+            x=[place[error] for error in mine["error_id"]],
+            y=mine["label"],
+            mode="markers",
+            name=f"{name} ({len(mine):,})",
+            marker={"symbol": "square", "size": 9, "color": color, "opacity": 0.35 if level == 0 else 1},
+            customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
+            hovertemplate="%{customdata[2]}: "
+            + name
+            + "<br>%{customdata[3]} impact, trace %{customdata[0]}<extra></extra>",
+        )
+    figure.update_xaxes(title="human errors, those that most judges found first", showticklabels=False, showgrid=False)
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4])
+    return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
+
+
+def precision_recall(rates: pd.DataFrame) -> go.Figure:
+    """One mark a judge and kind, an arrow from caught to localized, over curves of equal F1.
+
+    `rates`: label, kind, precision, recall, n. Judges with an undefined precision or recall are left out: the table
+    names them.
+    """
+    figure = go.Figure()
+    for f in (0.2, 0.4, 0.6, 0.8):
+        recall = np.linspace(f / (2 - f) + 1e-9, 1, 60)
+        figure.add_scatter(
+            x=recall, y=f * recall / (2 * recall - f), mode="lines", line={"color": GREY, "width": 1, "dash": "dot"},
+            showlegend=False, hoverinfo="skip",
+        )  # fmt: skip
+        figure.add_annotation(
+            x=1, y=f / (2 - f), text=f"F1 {f:g}", showarrow=False, xanchor="left", font={"size": 10, "color": GREY}
+        )
+    known = rates.dropna(subset=["precision", "recall"])
+    for _, part in known.groupby("label", sort=False):
+        ends = part.set_index("kind")
+        if {"caught", "localized"} <= set(ends.index):
+            tail, head = ends.loc["caught"], ends.loc["localized"]
+            figure.add_annotation(
+                x=head["recall"], y=head["precision"], ax=tail["recall"], ay=tail["precision"],
+                xref="x", yref="y", axref="x", ayref="y", text="",
+                showarrow=True, arrowhead=2, arrowwidth=1, arrowcolor=GREY,
+            )  # fmt: skip
+    for kind in KINDS:
+        part = known[known["kind"] == kind]
+        figure.add_scatter(
+            x=part["recall"],
+            y=part["precision"],
+            mode="markers+text" if kind == "caught" else "markers",
+            text=part["label"],
+            textposition="top center",
+            name=kind,
+            cliponaxis=False,
+            marker={"color": KIND_COLORS[kind], "size": 11, "opacity": np.where(part["n"] < TOO_FEW, FAINT, 1.0)},
+            customdata=part[["label", "kind", "n"]].to_numpy(),
+            hovertemplate="%{customdata[0]}, %{customdata[1]}<br>precision %{y:.3f}, recall %{x:.3f}"
+            "<br>n = %{customdata[2]:,}<extra></extra>",
+        )
+    figure.update_xaxes(title="recall (coverage)", range=[-0.03, 1.12])
+    figure.update_yaxes(title="precision", range=[-0.03, 1.09])
+    return _finished(figure, height=420)
+
+
+def bias_plot(pairs: pd.DataFrame) -> go.Figure:
+    """Judge minus human against their mean, with the mean difference and 1.96 standard deviations around it.
+
+    `pairs`: trace_id, judge, human, model. Marks are spread a little so that equal pairs stay visible; `customdata`
+    is (trace_id, judge, human, model). Source: Bland and Altman 1986.
+    """
+    difference = (pairs["model"] - pairs["human"]).to_numpy(dtype=np.float64)
+    mean = ((pairs["model"] + pairs["human"]) / 2).to_numpy(dtype=np.float64)
+    shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(pairs)))
+    figure = go.Figure(
+        go.Scatter(
+            x=mean + shake[0],
+            y=difference + shake[1],
+            mode="markers",
+            marker={"color": BLUE, "size": 8, "opacity": 0.6},
+            customdata=pairs[["trace_id", "judge", "human", "model"]].to_numpy(),
+            hovertemplate="%{customdata[1]}: human %{customdata[2]:.0f}, judge %{customdata[3]:.0f}"
+            "<br>trace %{customdata[0]}<extra></extra>",
+        )
+    )
+    if len(difference):
+        _bias_lines(figure, difference)
+    figure.update_xaxes(title="mean of both scores", range=[-0.2, 3.2], dtick=1)
+    figure.update_yaxes(title="judge − human", range=[-3.4, 3.4], dtick=1)
+    return _finished(figure, height=380, legend=False)
+
+
+def run_strip(ratings: pd.DataFrame) -> go.Figure:
+    """Traces by runs, colour the score; traces with the widest spread first; each mark can be clicked.
+
+    `ratings`: unit, rater, value (missing: unscored); `customdata` is (unit, rater).
+    """
+    known = ratings.dropna(subset=["value"])
+    spread = known.groupby("unit")["value"].agg(lambda values: float(values.max() - values.min()))
+    order = list(spread.sort_values(ascending=False, kind="stable").index)
+    return _score_marks(known, order, x_title="traces, widest spread first")
+
+
+def item_strip(ratings: pd.DataFrame, *, worst: int = 60) -> go.Figure:
+    """Raters by items, the items on which they differ most first; each mark can be clicked.
+
+    `ratings`: unit, rater, value; items with fewer than two ratings are left out.
+    """
+    known = ratings.dropna(subset=["value"])
+    groups = known.groupby("unit")["value"]
+    spread = groups.var(ddof=0)[groups.count() >= 2].sort_values(ascending=False, kind="stable")
+    order = list(spread.index[:worst])
+    return _score_marks(
+        known[known["unit"].isin(order)], order, x_title=f"items, most disagreement first (at most {worst})"
+    )
+
+
+def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
+    """Histogram of the standard deviation over runs of each trace, scores scaled to 0..1."""
+    known = spread[~np.isnan(spread)]
+    figure = go.Figure(go.Histogram(x=known, xbins={"start": 0, "end": 0.75, "size": 0.05}, marker={"color": BLUE}))
+    figure.update_xaxes(title="standard deviation over runs (scores scaled to 0..1)", range=[0, 0.75])
+    figure.update_yaxes(title="traces", rangemode="tozero")
+    return _finished(figure, height=260, legend=False)
+
+
+def consistency_violins(cosines: pd.DataFrame) -> go.Figure:
+    """Mean pairwise cosine of the rationales of each trace, one violin a judge (`cosines`: label, cosine)."""
+    figure = go.Figure()
+    for place, (label, part) in enumerate(cosines.dropna(subset=["cosine"]).groupby("label", sort=False)):
+        figure.add_violin(
+            y=part["cosine"], name=str(label), line={"color": _series(place)}, box={"visible": True},
+            meanline={"visible": True}, points="all", pointpos=0, marker={"size": 4, "opacity": 0.5}, spanmode="hard",
+        )  # fmt: skip
+    figure.update_yaxes(title="mean cosine of a trace's rationales", range=[0, 1.03])
+    return _finished(figure, height=340, legend=False)
+
+
+def alpha_histogram(samples: Mapping[str, NDArray[np.float64]]) -> go.Figure:
+    """Bootstrap distribution of alpha, one histogram a judge, with Krippendorff's limits .667 and .8."""
+    figure = go.Figure()
+    for place, (label, values) in enumerate(samples.items()):
+        figure.add_histogram(
+            x=values[~np.isnan(values)], name=label, histnorm="probability", opacity=0.6,
+            xbins={"start": -1, "end": 1.0001, "size": 0.02}, marker={"color": _series(place)},
+        )  # fmt: skip
+    for limit in (TENTATIVE, RELIABLE):
+        figure.add_vline(x=limit, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{limit:g}")
+    figure.update_layout(barmode="overlay")
+    figure.update_xaxes(title="Krippendorff's alpha (interval)", range=[-1, 1.02])
+    figure.update_yaxes(title="share of resamples", tickformat=".0%")
+    return _finished(figure, height=320)
+
+
+def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
+    """Every pair of raters: the figure as shade and text, the overlap n below it; each can be clicked.
+
+    `pairs`: rater_a, rater_b, n and the metric; each pair is drawn on both sides of the diagonal. `customdata` is
+    (rater_a, rater_b, n, value).
+    """
+    mirrored = pairs.rename(columns={"rater_a": "rater_b", "rater_b": "rater_a"})
+    both = pd.concat([pairs, mirrored], ignore_index=True)
+    both = both[both["n"] > 0]
+    raters = list(dict.fromkeys([*pairs["rater_a"], *pairs["rater_b"]]))
+    values = both[metric]
+    figure = _squares(
+        x=both["rater_b"],
+        y=both["rater_a"],
+        color=values.fillna(0).clip(lower=0).to_numpy(),
+        text=[f"{'n/a' if pd.isna(v) else format(v, '.2f')}<br>n {n}" for v, n in zip(values, both["n"], strict=True)],
+        custom=both[["rater_a", "rater_b", "n", metric]],
+        hover="%{customdata[0]} and %{customdata[1]}<br>"
+        + title
+        + " %{customdata[3]:.3f}, n = %{customdata[2]}<extra></extra>",
+        marker_size=54,
+        opacity=np.where(both["n"] < TOO_FEW, FAINT + 0.2, 1.0),
+    )
+    figure.update_xaxes(categoryorder="array", categoryarray=raters, range=[-0.6, len(raters) - 0.4])
+    figure.update_yaxes(categoryorder="array", categoryarray=raters[::-1], range=[-0.6, len(raters) - 0.4])
+    return _finished(figure, height=HEAD + 62 * max(len(raters), 1), legend=False)
+
+
+def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
+    """Share of each score by human and by judge, stacked; `prevalence`: label, side, score, count, n, share."""
+    figure = go.Figure()
+    rows = prevalence.assign(row=prevalence["label"] + " · " + prevalence["side"].replace({"model": "judge"}))
+    order = list(dict.fromkeys(rows["row"]))
+    for score, color in enumerate(SCORE_COLORS):
+        mine = rows[rows["score"] == score]
+        figure.add_bar(
+            x=mine["share"],
+            y=mine["row"],
+            orientation="h",
+            name=str(score),
+            marker={"color": color},
+            customdata=mine[["count", "n"]].to_numpy(),
+            hovertemplate="score "
+            + str(score)
+            + ": %{customdata[0]} of %{customdata[1]} (%{x:.0%})<extra>%{y}</extra>",
+        )
+    figure.update_layout(barmode="stack", legend={"title": {"text": "score"}, "traceorder": "normal"})
+    figure.update_xaxes(title="share of traces scored by both", tickformat=".0%", range=[0, 1])
+    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1])
+    return _finished(figure, height=HEAD + 22 * max(len(order), 2))
+
+
+def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
+    """Two sides of each figure joined by a line; bold where the interval of the difference leaves out 0.
+
+    `differences`: label, left, right, difference, low, high, n, significant.
+    """
+    rows = differences.dropna(subset=["left", "right"])
+    labels = list(rows["label"])
+    figure = go.Figure()
+    for row in rows.itertuples(index=False):
+        figure.add_scatter(
+            x=[row.left, row.right], y=[row.label, row.label], mode="lines", hoverinfo="skip", showlegend=False,
+            line={"color": VERMILLION if row.significant else GREY, "width": 3 if row.significant else 1},
+        )  # fmt: skip
+    for side, name, color in (("left", left, ORANGE), ("right", right, BLUE)):
+        figure.add_scatter(
+            x=rows[side], y=labels, mode="markers", name=name, marker={"color": color, "size": 10},
+            customdata=rows[["difference", "low", "high", "n"]].to_numpy(),
+            hovertemplate=name + " %{x:.3f}<br>difference %{customdata[0]:+.3f} [%{customdata[1]:+.3f}, "
+            "%{customdata[2]:+.3f}], n = %{customdata[3]}<extra>%{y}</extra>",
+        )  # fmt: skip
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4])
+    figure.update_xaxes(range=_padded(limits))
+    return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
+
+
+def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
+    """One trace as two lanes, human and judge: where their errors stand, what each came to; marks can be clicked.
+
+    `marks`: key, lane (human, judge), seq, state (localized, caught, missed, extra), label, is_valid (a cited id that
+    exists). `customdata` is (key, label).
+    """
+    figure = go.Figure()
+    for state, color in MATCH_COLORS.items():
+        mine = marks[marks["state"] == state]
+        if mine.empty:
+            continue
+        figure.add_scatter(
+            x=mine["seq"] + 1,
+            y=mine["lane"],
+            mode="markers",
+            name=state,
+            marker={
+                "color": color,
+                "size": 13,
+                "symbol": ["diamond" if valid else "x" for valid in mine["is_valid"]],
+                "line": {"width": 1, "color": GREY},
+            },
+            customdata=mine[["key", "label"]].to_numpy(),
+            hovertemplate="%{customdata[1]}<br>S%{x}<extra>" + state + "</extra>",
+        )
+    figure.update_xaxes(title="span, in reading order", range=[0.2, spans + 0.8], zeroline=False)
+    figure.update_yaxes(categoryorder="array", categoryarray=["judge", "human"], range=[-0.5, 1.5])
+    return _finished(figure, height=170)
+
+
+def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go.Figure:
+    """Horizontal bars of `counts` (label, count), in the order given; `customdata` is the label."""
+    labels = [str(label) for label in counts["label"]]
+    figure = go.Figure(
+        go.Bar(
+            x=counts["count"],
+            y=labels,
+            orientation="h",
+            marker={"color": color},
+            text=counts["count"],
+            textposition="auto",
+            customdata=labels,
+            hovertemplate="%{y}: %{x:,}<extra></extra>",
+        )
+    )
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1])
+    figure.update_xaxes(title=x_title, rangemode="tozero")
+    return _finished(figure, height=HEAD + 22 * max(len(labels), 2), legend=False)
+
+
+def position_histogram(positions: pd.DataFrame) -> go.Figure:
+    """Where in the run errors stand: relative position 0..1 of their first span, people beside judges.
+
+    `positions`: position, side (human, judge).
+    """
+    figure = go.Figure()
+    for side, color in SIDE_COLORS.items():
+        mine = positions[positions["side"] == side]
+        figure.add_histogram(
+            x=mine["position"], name=f"{side} ({len(mine):,})", marker={"color": color}, opacity=0.75,
+            xbins={"start": 0, "end": 1.0001, "size": 0.1},
+        )  # fmt: skip
+    figure.update_layout(barmode="group", bargap=0.1)
+    figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
+    figure.update_yaxes(title="errors", rangemode="tozero")
+    return _finished(figure, height=300)
+
+
+def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
+    """How often two names occur together: a square grid of counts (`counts`: a, b, count)."""
+    most = max(int(counts["count"].max()) if len(counts) else 0, 1)
+    figure = _squares(
+        x=counts["b"],
+        y=counts["a"],
+        color=counts["count"].to_numpy() / most,
+        text=[str(count) for count in counts["count"]],
+        custom=counts[["a", "b", "count"]],
+        hover="%{customdata[0]} with %{customdata[1]}: %{customdata[2]} errors<extra></extra>",
+        marker_size=34,
+    )
+    figure.update_xaxes(categoryorder="array", categoryarray=list(order), range=[-0.6, len(order) - 0.4])
+    figure.update_yaxes(categoryorder="array", categoryarray=list(order)[::-1], range=[-0.6, len(order) - 0.4])
+    return _finished(figure, height=HEAD + 38 * max(len(order), 1), legend=False)
+
+
+def histogram(values: Sequence[float], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
+    """A plain histogram."""
+    figure = go.Figure(go.Histogram(x=list(values), marker={"color": color}))
+    figure.update_xaxes(title=x_title)
+    figure.update_yaxes(title=y_title, rangemode="tozero")
+    return _finished(figure, height=260, legend=False)
+
+
+def size_bars(stored: pd.DataFrame) -> go.Figure:
+    """Characters as the sources hold them beside what a judge reads (`stored`: label, before, after)."""
+    figure = go.Figure()
+    for column, name, color in (("before", "all text of the spans", GREY), ("after", "text a judge reads", BLUE)):
+        figure.add_bar(
+            x=stored[column], y=stored["label"], orientation="h", name=name, marker={"color": color},
+            hovertemplate=name + ": %{x:,} characters<extra>%{y}</extra>",
+        )  # fmt: skip
+    figure.update_layout(barmode="group", bargap=0.3)
+    figure.update_yaxes(categoryorder="array", categoryarray=list(stored["label"])[::-1])
+    figure.update_xaxes(title="characters")
+    return _finished(figure, height=HEAD + 34 * max(len(stored), 2))
+
+
+def score_bars(cells: pd.DataFrame) -> go.Figure:
+    """Scores given by each judge of a run, stacked; failures and not applicable named beside them.
+
+    `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count.
+    """
+    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": "#C9CDD3"}
+    order = in_order(cells["judge"], JUDGES)
+    figure = go.Figure()
+    for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
+        mine = cells[cells["outcome"] == outcome]
+        figure.add_bar(
+            x=mine["judge"], y=mine["count"], name=outcome, marker={"color": colors.get(outcome, "#4D4D4D")},
+            hovertemplate=outcome + ": %{y} traces<extra>%{x}</extra>",
+        )  # fmt: skip
+    figure.update_layout(barmode="stack")
+    figure.update_xaxes(categoryorder="array", categoryarray=order)
+    figure.update_yaxes(title="judgements", rangemode="tozero")
+    return _finished(figure, height=320)
+
+
+def boxes(values: pd.DataFrame, *, y_title: str) -> go.Figure:
+    """One box a label (`values`: label, value), every value shown beside it."""
+    figure = go.Figure()
+    for place, (label, part) in enumerate(values.dropna(subset=["value"]).groupby("label", sort=False)):
+        figure.add_box(y=part["value"], name=str(label), marker={"color": _series(place)}, boxpoints="outliers")
+    figure.update_yaxes(title=y_title, rangemode="tozero")
+    return _finished(figure, height=300, legend=False)
+
+
+def _draw_ceilings(figure: go.Figure, rows: pd.DataFrame) -> None:
+    """The human ceiling of each row: a pale bar for its interval, a line for its value."""
+    known = rows[rows["ceiling"].notna()]
+    wide = known.dropna(subset=["ceiling_low", "ceiling_high"])
+    if len(wide):
+        gap = np.full(len(wide), None, dtype=object)
+        figure.add_scatter(
+            x=np.stack([wide["ceiling_low"], wide["ceiling_high"], gap], axis=1).ravel(),
+            y=np.stack([wide["row"], wide["row"], gap], axis=1).ravel(),
+            mode="lines",
+            line={"color": "rgba(230,159,0,0.30)", "width": 16},
+            hoverinfo="skip",
+            name="its 95 % interval",
+        )
+    if len(known):
+        figure.add_scatter(
+            x=known["ceiling"],
+            y=known["row"],
+            mode="markers",
+            name="human ceiling",
+            marker={"symbol": "line-ns-open", "size": 16, "color": ORANGE, "line": {"width": 3}},
+            hovertemplate="between people %{x:.3f}<extra>%{y}</extra>",
+        )
+
+
+def _bars(values: pd.Series, low: pd.Series, high: pd.Series) -> dict[str, Any]:
+    return {
+        "type": "data",
+        "symmetric": False,
+        "array": (high - values).clip(lower=0).to_numpy(),
+        "arrayminus": (values - low).clip(lower=0).to_numpy(),
+        "color": GREY,
+        "thickness": 1.5,
+        "width": 4,
+    }
+
+
+def _impact_bar(figure: go.Figure, bars: pd.DataFrame, kind: str, row: int, column: int, *, is_first: bool) -> None:
+    n = bars["n"].fillna(0).astype(int)
+    figure.add_bar(
+        x=[f"{impact}<br>n {count:,}" for impact, count in zip(bars.index, n, strict=True)],
+        y=bars["coverage"],
+        name=kind,
+        legendgroup=kind,
+        showlegend=is_first,
+        marker={"color": KIND_COLORS[kind], "opacity": np.where(n < TOO_FEW, FAINT, 1.0)},
+        error_y=_bars(bars["coverage"], bars["coverage_low"], bars["coverage_high"]),
+        customdata=np.stack([bars.index.to_numpy(dtype=object), bars["hits"].fillna(0), n], axis=1),
+        hovertemplate=kind + ": %{customdata[1]} of %{customdata[2]} (%{y:.1%})<extra></extra>",
+        row=row,
+        col=column,
+    )
+
+
+def _squares(
+    *,
+    x: pd.Series,
+    y: pd.Series,
+    color: NDArray[np.float64],
+    text: Sequence[str],
+    custom: pd.DataFrame,
+    hover: str,
+    marker_size: int,
+    opacity: float | NDArray[np.float64] = 1.0,
+) -> go.Figure:
+    """A grid of square markers on one scale of blues, 0 pale to 1 dark, with readable text on each."""
+    return go.Figure(
+        go.Scatter(
+            x=list(x),
+            y=list(y),
+            mode="markers+text",
+            text=list(text),
+            textfont={"size": 12, "color": ["#ffffff" if shade > 0.5 else "#1c1d22" for shade in color]},
+            marker={
+                "symbol": "square",
+                "size": marker_size,
+                "color": color,
+                "cmin": 0,
+                "cmax": 1,
+                "colorscale": [[0, "#E8EEF4"], [0.5, SKY], [1, BLUE]],
+                "opacity": opacity,
+                "line": {"width": 1, "color": GREY},
+            },
+            customdata=custom.to_numpy(),
+            hovertemplate=hover,
+        )
+    )
+
+
+def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str) -> go.Figure:
+    place = {unit: position for position, unit in enumerate(order)}
+    raters = sorted(set(known["rater"]))
+    figure = go.Figure()
+    for score, color in enumerate(SCORE_COLORS):
+        mine = known[known["value"].round() == score]
+        figure.add_scatter(
+            x=[place[unit] for unit in mine["unit"]],
+            y=mine["rater"],
+            mode="markers",
+            name=f"score {score}",
+            marker={"symbol": "square", "size": 12, "color": color},
+            customdata=mine[["unit", "rater"]].to_numpy(),
+            hovertemplate="%{customdata[1]}: " + str(score) + "<br>trace %{customdata[0]}<extra></extra>",
+        )
+    figure.update_xaxes(title=x_title, showticklabels=False, showgrid=False, range=[-1, max(len(order), 12)])
+    figure.update_yaxes(categoryorder="array", categoryarray=raters[::-1], range=[-0.6, len(raters) - 0.4])
+    return _finished(figure, height=HEAD + ROW * max(len(raters), 2))
+
+
+def _bias_lines(figure: go.Figure, difference: NDArray[np.float64]) -> None:
+    mean = float(difference.mean())
+    figure.add_hline(y=mean, line={"color": VERMILLION, "width": 2}, annotation_text=f"mean {mean:+.2f}")
+    if len(difference) > 1:
+        reach = 1.96 * float(difference.std(ddof=1))
+        for y in (mean - reach, mean + reach):
+            figure.add_hline(y=y, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{y:+.2f}")
+
+
+def _shortened(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _series(place: int) -> str:
+    return SERIES[place % len(SERIES)]
+
+
+def _padded(limits: tuple[float, float]) -> list[float]:
+    reach = (limits[1] - limits[0]) * 0.03
+    return [limits[0] - reach, limits[1] + reach]
+
+
+def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str = "") -> go.Figure:
+    """One look: room for long names, a legend above, quiet lines, no tools but the picture's download."""
+    figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 16, "t": 40 if legend or title else 16, "b": 8},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0},
+        showlegend=legend,
+        title={"text": title, "font": {"size": 14}} if title else None,
+        hoverlabel={"align": "left"},
+        font={"size": 13},
+        clickmode="event+select",
+        dragmode=False,
+    )
+    figure.update_xaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
+    figure.update_yaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
+    return figure

@@ -1,0 +1,381 @@
+// Pairs of human errors and judge findings: listed, decided by mouse or key, over the text that both speak of.
+// Trace text is set as text only. Decisions go to the API; the page is told once a batch of them has been stored.
+
+const TJC_SETTLE = 700; // milliseconds after the last decision before the page is told
+const TJC_SIDES = { human: "human", judge: "judge", both: "both" };
+
+function tjcEl(tag, { text, on, ...attributes } = {}, ...children) {
+  const node = document.createElement(tag);
+  if (tag === "button") node.type = "button";
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== null && value !== undefined && value !== false) node.setAttribute(name, String(value));
+  }
+  if (text !== undefined && text !== null) node.textContent = String(text);
+  for (const [event, listener] of Object.entries(on || {})) node.addEventListener(event, listener);
+  node.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
+  return node;
+}
+
+class Comparison {
+  constructor(root) {
+    this.root = root;
+    this.pairs = [];
+    this.chosen = null;
+    this.traceId = null;
+    this.isMatching = false;
+    this.message = "";
+    this.texts = new Map();
+    this.abort = new AbortController();
+    document.addEventListener("keydown", (event) => this.key(event), { signal: this.abort.signal });
+  }
+
+  close() {
+    this.abort.abort();
+    clearTimeout(this.timer);
+  }
+
+  take(component) {
+    const { data, setTriggerValue } = component;
+    this.trigger = setTriggerValue;
+    this.token = data.token;
+    this.base = data.base || "";
+    this.human = data.human;
+    this.judge = data.judge;
+    this.undecidedElsewhere = data.undecided_elsewhere || 0;
+    const isNew = data.trace_id !== this.traceId || data.judge_key !== this.judgeKey;
+    this.traceId = data.trace_id;
+    this.judgeKey = data.judge_key;
+    if (isNew) {
+      this.texts.clear();
+      this.chosen = null;
+      this.isMatching = false;
+      this.message = "";
+    }
+    if (!this.isSaving) this.pairs = data.pairs;
+    const focused = data.focus && data.focus !== this.focus ? this.pairs.find((pair) => this.isFocus(pair, data.focus)) : null;
+    this.focus = data.focus;
+    const kept = this.pairs.find((pair) => pair.key === this.chosen);
+    const first = this.pairs.find((pair) => !pair.decided) || this.pairs[0];
+    this.chosen = (focused || kept || first || {}).key;
+    this.draw();
+    if (isNew || focused) this.reveal();
+  }
+
+  isFocus(pair, focus) {
+    return pair.key === focus || (pair.error && pair.error.id === focus);
+  }
+
+  get pair() {
+    return this.pairs.find((pair) => pair.key === this.chosen);
+  }
+
+  // ---- drawing -----------------------------------------------------------------------------------------------
+
+  draw() {
+    const dark = getComputedStyle(this.root).getPropertyValue("--st-background-color");
+    this.root.dataset.scheme = tjcIsDark(dark) ? "dark" : "light";
+    const list = this.root.querySelector(".tjc-list");
+    const scrolled = list ? list.scrollTop : 0;
+    this.root.replaceChildren(this.sideNode(), this.mainNode());
+    this.root.querySelector(".tjc-list").scrollTop = scrolled;
+    this.showTexts();
+  }
+
+  sideNode() {
+    const open = this.pairs.filter((pair) => !pair.decided).length;
+    const bar = tjcEl("div", { class: "tjc-bar" },
+      tjcEl("b", { text: `${this.pairs.length} pairs` }),
+      tjcEl("span", { class: "tjc-quiet", text: open ? `${open} undecided` : "all decided", "data-tjc-open": open }),
+      tjcEl("span", { class: "tjc-grow" }),
+      this.button(`Next undecided`, "U", () => this.next(), { title: `${this.undecidedElsewhere} undecided on other traces` }),
+    );
+    const list = tjcEl("ul", { class: "tjc-list", role: "listbox", "aria-label": "Pairs" }, ...this.pairs.map((pair) => this.rowNode(pair)));
+    return tjcEl("div", { class: "tjc-side" }, bar, this.pairs.length ? list : tjcEl("div", { class: "tjc-list tjc-empty", text: "Neither side names an error here: they agree that the trace has none, or the judge did not answer (see below)." }));
+  }
+
+  rowNode(pair) {
+    const lines = [];
+    if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `H ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
+    if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `J ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
+    return tjcEl("li", {
+      class: "tjc-row", role: "option", "aria-selected": pair.key === this.chosen, "data-key": pair.key,
+      on: { click: () => this.choose(pair.key) },
+    },
+      tjcEl("span", { class: "tjc-state", "data-state": pair.state, text: pair.state }),
+      tjcEl("div", { class: "tjc-what" }, ...lines),
+      tjcEl("span", { class: "tjc-done", title: tjcDecision(pair), text: pair.decided ? (pair.state === "missed" ? "" : "✓") : "·" }),
+    );
+  }
+
+  mainNode() {
+    const pair = this.pair;
+    if (!pair) return tjcEl("div", { class: "tjc-main" });
+    return tjcEl("div", { class: "tjc-main" },
+      this.actsNode(pair),
+      tjcEl("div", { class: "tjc-cards" }, this.humanNode(pair.error), this.judgeNode(pair)),
+      tjcEl("div", { class: "tjc-texts", "data-tjc-texts": "" }),
+    );
+  }
+
+  actsNode(pair) {
+    const acts = [];
+    if (pair.error && pair.finding) {
+      acts.push(this.button("Same error", "Y", () => this.decide("confirmed"), { "aria-pressed": pair.status === "confirmed" }));
+      acts.push(this.button("Not the same", "N", () => this.decide("rejected")));
+    }
+    if (pair.finding && !pair.error) {
+      for (const [label, key, verdict] of TJC_VERDICTS) {
+        acts.push(this.button(label, key, () => this.review(verdict), { "aria-pressed": pair.verdict === verdict }));
+      }
+    }
+    const partners = this.partners(pair);
+    if (partners.length && (!pair.error || !pair.finding)) {
+      acts.push(this.isMatching ? this.partnerNode(partners) : this.button("Match…", "M", () => this.matching()));
+    }
+    acts.push(tjcEl("span", { class: "tjc-grow" }));
+    const state = this.message ? tjcEl("span", { class: "tjc-error", role: "alert", text: this.message }) : tjcEl("span", { class: "tjc-quiet", text: tjcDecision(pair) });
+    return tjcEl("div", { class: "tjc-acts" }, ...acts, state);
+  }
+
+  /** The errors or findings that this one can be matched with: those that stand alone. */
+  partners(pair) {
+    return this.pairs.filter((other) => (pair.error ? other.finding && !other.error : other.error && !other.finding));
+  }
+
+  partnerNode(partners) {
+    const select = tjcEl("select", { "aria-label": "Match with", on: { change: () => select.value && this.matchWith(select.value) } },
+      tjcEl("option", { value: "", text: "Match with…" }),
+      ...partners.map((other) => tjcEl("option", { value: other.key, text: tjcName(other) })),
+    );
+    queueMicrotask(() => select.focus());
+    return select;
+  }
+
+  humanNode(error) {
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Human: ${this.human}` }));
+    if (!error) {
+      card.append(tjcEl("p", { class: "tjc-quiet", text: "No error of this person is matched with the finding." }));
+      return card;
+    }
+    card.append(
+      tjcEl("p", { class: "tjc-quiet", text: [error.dimensions.join(" + "), error.impact + " impact", error.category, error.spans.join(", ")].filter(Boolean).join(" · ") }),
+      tjcEl("p", { text: error.description || "(no description)" }),
+      ...error.evidence.filter(Boolean).map((quote) => tjcEl("div", { class: "tjc-quote", text: quote })),
+    );
+    return card;
+  }
+
+  judgeNode(pair) {
+    const finding = pair.finding;
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Judge: ${this.judge}` }));
+    if (!finding) {
+      const why = pair.rejected ? `Missed: ${pair.rejected} proposed match${pair.rejected > 1 ? "es were" : " was"} rejected.` : "Missed: no finding of this judge is matched with the error.";
+      card.append(tjcEl("p", { class: "tjc-quiet", text: why }));
+      return card;
+    }
+    const cites = tjcEl("p", { class: "tjc-quiet" }, [tjcAspect(finding), finding.impact && finding.impact + " impact", finding.category].filter(Boolean).join(" · ") + " · cites ");
+    finding.citations.forEach((citation, place) => {
+      if (place) cites.append(", ");
+      cites.append(citation.span ? tjcEl("span", { text: citation.span }) : tjcEl("span", { class: "tjc-bad", title: "This id stands in no span of the trace", text: `✕ ${citation.cite}` }));
+    });
+    if (!finding.citations.length) cites.append("no span");
+    card.append(cites, tjcEl("p", { text: finding.description || "(no description)" }));
+    if (finding.evidence) card.append(tjcEl("div", { class: "tjc-quote", text: finding.evidence }));
+    if (finding.place) card.append(tjcEl("p", { class: finding.place === "verbatim" ? "tjc-quiet" : "tjc-bad", text: `Quote: ${finding.place}` }));
+    if (pair.reasons.length) card.append(tjcEl("p", { class: "tjc-quiet", text: `Matched by: ${pair.reasons.join(", ")} · confidence ${pair.confidence.toFixed(2)}` }));
+    return card;
+  }
+
+  async showTexts() {
+    const pair = this.pair;
+    if (!pair) return;
+    if (!this.texts.has(pair.key)) {
+      const query = new URLSearchParams({ token: this.token, label: pair.error ? pair.error.id : "", finding: pair.finding ? pair.finding.key : "" });
+      const spans = await this.fetchJson(`/api/compare/texts/${encodeURIComponent(this.traceId)}?${query}`);
+      if (spans) this.texts.set(pair.key, spans.spans);
+    }
+    const host = this.root.querySelector("[data-tjc-texts]");
+    if (!host || this.chosen !== pair.key) return;
+    host.replaceChildren(...(this.texts.get(pair.key) || []).map(tjcSpan));
+    const mark = host.querySelector("mark");
+    if (mark) mark.scrollIntoView({ block: "nearest" });
+  }
+
+  button(label, key, act, attributes = {}) {
+    return tjcEl("button", { ...attributes, on: { click: act } }, label, tjcEl("kbd", { text: key }));
+  }
+
+  // ---- moving ------------------------------------------------------------------------------------------------
+
+  choose(key) {
+    this.chosen = key;
+    this.isMatching = false;
+    this.message = "";
+    this.draw();
+    this.reveal();
+  }
+
+  reveal() {
+    const row = this.root.querySelector('.tjc-row[aria-selected="true"]');
+    if (row) row.scrollIntoView({ block: "nearest" });
+  }
+
+  step(by) {
+    const place = this.pairs.findIndex((pair) => pair.key === this.chosen);
+    const next = this.pairs[Math.min(this.pairs.length - 1, Math.max(0, place + by))];
+    if (next) this.choose(next.key);
+  }
+
+  next() {
+    const place = this.pairs.findIndex((pair) => pair.key === this.chosen);
+    const after = [...this.pairs.slice(place + 1), ...this.pairs.slice(0, place)];
+    const open = after.find((pair) => !pair.decided);
+    if (open) this.choose(open.key);
+    else this.trigger("act", { kind: "next", at: Date.now() });
+  }
+
+  matching() {
+    this.isMatching = true;
+    this.draw();
+  }
+
+  key(event) {
+    if (!this.root.isConnected || event.ctrlKey || event.metaKey || event.altKey) return;
+    const target = event.composedPath()[0];
+    if (target instanceof HTMLElement && (/^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName) || target.isContentEditable)) return;
+    const act = this.acts()[event.key.length === 1 ? event.key.toLowerCase() : event.key];
+    if (!act) return;
+    event.preventDefault();
+    event.stopPropagation();
+    act();
+  }
+
+  acts() {
+    const pair = this.pair;
+    const acts = { j: () => this.step(1), k: () => this.step(-1), u: () => this.next() };
+    if (!pair) return acts;
+    if (pair.error && pair.finding) Object.assign(acts, { y: () => this.decide("confirmed"), n: () => this.decide("rejected") });
+    if (pair.finding && !pair.error) for (const [, key, verdict] of TJC_VERDICTS) acts[key.toLowerCase()] = () => this.review(verdict);
+    if ((!pair.error || !pair.finding) && this.partners(pair).length) acts.m = () => this.matching();
+    return acts;
+  }
+
+  // ---- deciding ----------------------------------------------------------------------------------------------
+
+  decide(status) {
+    const pair = this.pair;
+    return this.save({ label_id: pair.error.id, finding_key: pair.finding.key, status });
+  }
+
+  review(verdict) {
+    const pair = this.pair;
+    return this.save({ finding_key: pair.finding.key, verdict: pair.verdict === verdict ? null : verdict });
+  }
+
+  matchWith(key) {
+    const one = this.pair;
+    const other = this.pairs.find((pair) => pair.key === key);
+    const error = one.error || other.error;
+    const finding = one.finding || other.finding;
+    return this.save({ label_id: error.id, finding_key: finding.key, status: "confirmed" });
+  }
+
+  async save(decision) {
+    if (this.isSaving) return;
+    this.isSaving = true;
+    const place = this.pairs.findIndex((pair) => pair.key === this.chosen);
+    const answer = await this.fetchJson("/api/compare/decide", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ token: this.token, trace_id: this.traceId, human: this.human, judge: this.judgeKey, ...decision }),
+    });
+    this.isSaving = false;
+    if (!answer) return this.draw();
+    this.message = "";
+    this.isMatching = false;
+    this.pairs = answer.pairs;
+    const decided = decision.status === "rejected" ? null : this.pairs.find((pair) => pair.finding && pair.finding.key === decision.finding_key);
+    const open = this.pairs.slice(place).find((pair) => !pair.decided) || this.pairs.find((pair) => !pair.decided);
+    this.chosen = (open || decided || this.pairs[Math.min(place, this.pairs.length - 1)] || {}).key;
+    this.draw();
+    this.reveal();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.trigger("act", { kind: "saved", at: Date.now() }), TJC_SETTLE);
+  }
+
+  async fetchJson(path, options = {}) {
+    try {
+      const response = await fetch(this.base + path, { ...options, signal: this.abort.signal });
+      const body = await response.json();
+      if (response.ok) return body;
+      this.message = `${body.error || response.status}. ${body.remedy || ""}`;
+    } catch (error) {
+      if (error.name !== "AbortError") this.message = "Not saved: the server does not answer. Try again.";
+    }
+    return null;
+  }
+}
+
+const TJC_VERDICTS = [
+  ["Valid new error", "V", "valid new error"],
+  ["False alarm", "F", "false alarm"],
+  ["Duplicate", "D", "duplicate"],
+];
+
+function tjcAspect(finding) {
+  return finding.dimension || finding.judge || "";
+}
+
+function tjcName(pair) {
+  const side = pair.error || pair.finding;
+  const aspect = pair.error ? pair.error.dimensions.join("+") : tjcAspect(pair.finding);
+  const text = `${aspect} · ${side.description || "(no description)"}`;
+  return text.length > 90 ? text.slice(0, 89) + "…" : text;
+}
+
+function tjcDecision(pair) {
+  if (pair.verdict) return pair.verdict;
+  if (pair.status === "confirmed") return `confirmed by ${pair.author}`;
+  if (pair.status === "proposed") return `proposed, confidence ${pair.confidence.toFixed(2)}`;
+  if (pair.state === "extra") return "not reviewed";
+  return pair.rejected ? "match rejected" : "";
+}
+
+function tjcSpan(span) {
+  const title = tjcEl("h5", { text: span.header });
+  if (span.human) title.append(tjcEl("span", { class: "tjc-chip", "data-side": "human", text: "human" }));
+  if (span.judge) title.append(tjcEl("span", { class: "tjc-chip", "data-side": "judge", text: "judge" }));
+  const node = tjcEl("div", { class: "tjc-span", "data-span": span.span_id }, title);
+  for (const part of span.parts) {
+    const text = tjcEl("pre", { class: "tjc-text" });
+    for (const [piece, side] of part.segments) {
+      if (typeof piece === "number") text.append(tjcEl("span", { class: "tjc-gap", text: `\n… ${piece.toLocaleString("en")} characters not shown …\n` }));
+      else if (TJC_SIDES[side]) text.append(tjcEl("mark", { "data-side": side, text: piece }));
+      else text.append(document.createTextNode(piece));
+    }
+    node.append(tjcEl("div", { class: "tjc-label", text: part.label }), text);
+  }
+  return node;
+}
+
+function tjcIsDark(color) {
+  const probe = document.createElement("canvas").getContext("2d");
+  if (!probe || !color.trim()) return false;
+  probe.fillStyle = color.trim();
+  const hex = probe.fillStyle;
+  const [red, green, blue] = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16));
+  return 0.299 * red + 0.587 * green + 0.114 * blue < 128;
+}
+
+const tjcMounted = new WeakMap();
+
+export default function (component) {
+  const root = component.parentElement.querySelector("[data-tjc]");
+  if (!tjcMounted.has(root)) tjcMounted.set(root, new Comparison(root));
+  const comparison = tjcMounted.get(root);
+  comparison.take(component);
+  return () => {
+    comparison.close();
+    tjcMounted.delete(root);
+  };
+}

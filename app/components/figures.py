@@ -1,0 +1,115 @@
+"""How a number is shown: fixed decimals, interval, n; undefined is `n/a` with its reason, few units are grey."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+
+from judging.agreement.figure import TOO_FEW
+from judging.agreement.rounding import half_up
+from judging.agreement.tables import METRICS
+from judging.records import DIMENSIONS
+
+_FOR_PROGRAMMERS = re.compile(r"Shapes: .*?(?:returns \(.*?\)|to \(.*?\))[.;,]? ?|Shapes: [^.]*\(\.\.\.[^.]*\. ?")
+QUIET = "color: #8A8F98"
+FEW_NOTE = f"Grey: fewer than {TOO_FEW} units, too few to conclude from. n/a: undefined, with its reason."
+
+
+def figure_text(value: float | None, low: float | None = None, high: float | None = None, *, digits: int = 3) -> str:
+    """`0.624 [0.410, 0.802]`; without bounds only the value. The value is present."""
+    shown = half_up(value, digits)
+    if not _is_known(low) or not _is_known(high):
+        return shown
+    return f"{shown} [{half_up(low, digits)}, {half_up(high, digits)}]"
+
+
+def cell_text(row: Mapping[str, Any], *, digits: int = 3) -> str:
+    """A figure of a long table as one cell: value, interval, n; or `n/a: reason`."""
+    n = int(row["n"])
+    if not _is_known(row["value"]):
+        reason = row.get("reason")
+        return f"n/a: {reason if isinstance(reason, str) and reason else 'undefined'}"
+    return f"{figure_text(row['value'], row.get('low'), row.get('high'), digits=digits)}  n {n:,}"
+
+
+def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Long figures as one row per `keys` and one text column a metric; beside it which cells are grey.
+
+    `figures`: the keys, metric, value, low, high, n, reason.
+    """
+    kept = figures[figures["metric"].isin(metrics)]
+    rows = [dict(zip(map(str, kept.columns), row, strict=True)) for row in kept.itertuples(index=False, name=None)]
+    text = pd.Series([cell_text(row) for row in rows], index=kept.index, dtype="object")
+    few = (kept["n"].astype(int) < TOO_FEW) | kept["value"].isna()
+    order = list(dict.fromkeys(map(tuple, kept[list(keys)].to_numpy().tolist())))
+    index = pd.MultiIndex.from_tuples(order, names=list(keys)) if order else pd.MultiIndex.from_arrays([[]] * len(keys))
+
+    def spread(values: pd.Series) -> pd.DataFrame:
+        frame = kept[list(keys)].assign(metric=kept["metric"], shown=values)
+        wide = frame.pivot_table(index=list(keys), columns="metric", values="shown", aggfunc="first")
+        return wide.reindex(index=index, columns=list(metrics))
+
+    return spread(text).fillna("–").reset_index(), spread(few).eq(True).reset_index(drop=True)
+
+
+def greyed(table: pd.DataFrame, few: pd.DataFrame) -> Any:
+    """The table with cells of too few units in grey, for `st.dataframe`."""
+    style = pd.DataFrame("", index=table.index, columns=table.columns)
+    for column in few.columns:
+        if column in style.columns:
+            style[column] = [QUIET if is_few else "" for is_few in few[column]]
+    return table.style.apply(lambda _: style, axis=None)
+
+
+_PLAIN = {
+    "accuracy": "Accuracy",
+    "recall": "Recall",
+    "pair_alpha": "Krippendorff's alpha with the human",
+}
+_OWN_WORDS = {
+    "finding_precision": "Finding precision = (matched + valid new errors) / (matched + unmatched with a verdict).",
+    "unmatched_per_trace": "Findings that match no human error, a trace that the judge answered.",
+    "invalid_citation_rate": "Citations that resolve to no span of the trace, of all citations.",
+    "sci": "Semantic Consistency Index: mean pairwise cosine of a judge's rationales over runs, averaged over traces.",
+}
+
+
+def definition(metric: str) -> str:
+    """The metric's definition and source as its docstring states them; empty for a name that is none."""
+    if metric in _OWN_WORDS:
+        return _OWN_WORDS[metric]
+    for known in METRICS:
+        if known.name == metric:
+            lines = (known.function.__doc__ or "").split("\n\n")
+            text = re.sub(r"\s+", " ", " ".join(lines[:2])).strip().replace("`", "")
+            return _FOR_PROGRAMMERS.sub("", text)
+    return ""
+
+
+def title_of(metric: str) -> str:
+    """The metric's title; the name itself when it is none."""
+    return _PLAIN.get(metric) or next((known.title for known in METRICS if known.name == metric), metric)
+
+
+def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with `label`, the judge as people call it: system and dimension, or the system alone."""
+    is_dimension = frame["judge"].isin(DIMENSIONS)
+    both = frame["system"].where(frame["system"] == "", frame["system"] + " ") + frame["judge"]
+    return frame.assign(label=both.where(is_dimension | (frame["system"] == ""), frame["system"]))
+
+
+def plain(text: str) -> str:
+    """Text from outside (a name) for a place that reads Markdown: no link, image or formatting comes of it."""
+    return re.sub(r"([\\`*_{}\[\]()#+\-!|<>$~:])", r"\\\1", text)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 trace`, `1,204 traces`."""
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
+
+
+def _is_known(value: object) -> bool:
+    return value is not None and not pd.isna(value)  # type: ignore[call-overload]

@@ -1,0 +1,26 @@
+"""One look for the researcher's pages: margins, headings of one scale, cards with an explained title."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+_STYLE = """
+<style>
+[data-testid="stMainBlockContainer"]:has(.st-key-researcher) { padding: 4.2rem 2rem 3rem; max-width: 1880px; }
+[data-testid="stMainBlockContainer"] h2 { font-size: 1.55rem; padding: 0; }
+[data-testid="stMainBlockContainer"] h3 { font-size: 1.06rem; padding: 0 0 0.4rem; }
+[data-testid="stMainBlockContainer"] [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
+</style>
+"""
+
+
+def heading(text: str, about: str = "") -> None:
+    """The page's title; also sets the page's margins."""
+    with st.container(key="researcher"):
+        st.html(_STYLE)
+        st.header(text, anchor=False, help=about or None)
+
+
+def title(text: str, about: str = "") -> None:
+    """A card's title; `about` explains it when the person points at the question mark."""
+    st.subheader(text, anchor=False, help=about or None)

@@ -1,0 +1,841 @@
+"""How far judges and people agree: figures with n and interval, and the traces behind each mark."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pandas as pd
+import streamlit as st
+from streamlit.elements.lib.column_types import ColumnConfig
+
+from app import loading
+from app.components import charts, filters, layout
+from app.components.behind import chosen_point, listing, open_in_compare
+from app.components.figures import (
+    FEW_NOTE,
+    counted,
+    definition,
+    greyed,
+    plain,
+    title_of,
+    wide_table,
+    with_labels,
+)
+from app.loading import Choice
+from app.session import link_params
+from judging.agreement import errors, rationale, reliability, scores
+from judging.agreement.tables import Inputs
+from judging.records import DIMENSIONS
+
+ERROR_METRICS = ("precision", "recall", "f1", "f2", "accuracy")
+SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)
+SIGNED = {"pearson", "spearman", "bias", "quadratic_kappa", "ac1", "ac2", "pair_alpha", "alpha_interval"}
+VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
+
+
+class Figure(NamedTuple):
+    """One figure that the forest plot can show: its name in the address, its title, and whether of errors or scores."""
+
+    name: str
+    title: str
+    kind: str
+
+
+FIGURES = (
+    *(
+        Figure(f"{kind}.{rate}", f"{title_of(rate)}, {kind}", kind)
+        for kind in ("caught", "localized")
+        for rate in ERROR_METRICS
+    ),
+    *(Figure(f"scores.{metric}", title_of(metric), "scores") for metric in SCORE_METRICS),
+    Figure("runs.alpha_interval", "Krippendorff's alpha over runs, interval", "runs"),
+)
+
+
+def page() -> None:
+    loading.must("researcher")
+    layout.heading("Agreement")
+    people = loading.people()
+    systems = loading.systems()
+    names = [str(name) for name in people["annotator"]]
+    choice = filters.choose(filters.Options(names, systems, loading.split_names()), loading.keep_split)
+    if not why_empty(people, systems):
+        return
+    try:
+        found = loading.inputs(choice)
+    except loading.SplitError as error:
+        st.error(str(error))
+        return
+    st.caption(summary(choice))
+    view = st.segmented_control(
+        "View",
+        VIEWS,
+        default=VIEWS[0],
+        required=True,
+        key="view",
+        label_visibility="collapsed",
+        bind="query-params",
+        persist_state="session",
+    )
+    DRAW[str(view)](choice, found)
+
+
+def why_empty(people: pd.DataFrame, systems: list[str]) -> bool:
+    """Whether there is anything to compare; says what is missing and what brings it."""
+    if loading.traces().empty:
+        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+    elif people.empty:
+        st.info(
+            "No person has submitted a review yet, so there is nothing to agree with. Label a trace on the Work page "
+            "and submit it, or run `tracejury labels import FILE`."
+        )
+    elif not systems:
+        st.info("No judge has answered yet. Run `tracejury judge` (offline, no key needed), or start a run on Runs.")
+    else:
+        return True
+    return False
+
+
+def summary(choice: Choice) -> str:
+    found = loading.frames(choice)
+    pairs = found.error_pairs
+    errors_seen = pairs.drop_duplicates(["trace_id", "error_id"])
+    failed = int((pairs["state"] == "failed").sum())
+    cells = pairs.drop_duplicates(["trace_id", "system", "judge"])
+    failed_cells = int((cells["state"] == "failed").sum())
+    return (
+        f"Human: {plain(str(found.human))} · {counted(len(errors_seen), 'error')} on "
+        f"{counted(errors_seen['trace_id'].nunique(), 'trace')} with errors · "
+        f"{counted(len(found.score_pairs), 'score pair')} · {plain(choice.label())} · "
+        f"{counted(failed_cells, 'failed judgement')} ({counted(failed, 'error pair')}) "
+        + ("left out" if choice.missing == "drop" else "counted as misses")
+    )
+
+
+# overview -------------------------------------------------------------------------------------------------------
+
+
+def overview(choice: Choice, found: Inputs) -> None:
+    left, right = st.columns([1, 1], gap="medium")
+    with left, st.container(border=True):
+        forest_card(choice)
+    with right, st.container(border=True):
+        impact_card(choice)
+    with st.container(border=True):
+        table_card(found)
+
+
+@st.fragment(key="card-forest")
+def forest_card(choice: Choice) -> None:
+    found = loading.inputs(choice)
+    layout.title("Judges at a glance", "Each judge's figure with its 95 % interval (bootstrap by trace, or Wilson).")
+    offered = [figure for figure in FIGURES if len(figure_rows(found, figure))]
+    if not offered:
+        st.caption("No figure can be computed: this choice has no errors and no scores.")
+        return
+    by_title = {figure.title: figure for figure in offered}
+    start = FIGURES[1].title if FIGURES[1].title in by_title else offered[0].title
+    chosen = st.selectbox(
+        "Figure",
+        list(by_title),
+        index=list(by_title).index(start),
+        key="figure",
+        label_visibility="collapsed",
+        bind="query-params",
+        persist_state="session",
+    )
+    figure = by_title[str(chosen)]
+    metric = figure.name.partition(".")[2]
+    st.caption(definition(metric))
+    rows = figure_rows(found, figure)
+    low = -1.0 if metric in SIGNED else 0.0
+    drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
+    st.plotly_chart(drawn, key="chart-forest", config=CONFIG, alt=figure.title)
+    if figure.kind != "scores":
+        st.caption("Human ceiling: shown for score figures, from people who scored the same traces.")
+
+
+def figure_rows(found: Inputs, figure: Figure) -> pd.DataFrame:
+    """label, value, low, high, n, reason of one figure, with the human ceiling beside score figures."""
+    metric = figure.name.partition(".")[2]
+    if figure.kind == "runs":
+        table = with_labels(found.consistency)
+        table = table[table["runs"] > 1]
+        return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
+    if figure.kind == "scores":
+        rows = with_labels(found.score_figures)
+        return with_ceiling(rows[rows["metric"] == metric][[*PLAIN, "judge", "split"]], metric, found)
+    rows = with_labels(errors.error_figures(found.error_rates))
+    kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
+    return split_labels(rows[kept])[PLAIN]
+
+
+PLAIN = ["label", "value", "low", "high", "n", "reason"]
+CEILINGS = {"pair_alpha": "alpha"}
+
+
+def with_ceiling(rows: pd.DataFrame, metric: str, found: Inputs) -> pd.DataFrame:
+    ceiling = ceilings(found)
+    column = CEILINGS.get(metric, metric)
+    if column not in ceiling.columns or ceiling.empty:
+        return rows
+    named = {column: "ceiling", f"{column}_low": "ceiling_low", f"{column}_high": "ceiling_high"}
+    known = ceiling[["judge", "split", *named]].rename(columns=named)
+    return rows.merge(known, on=["judge", "split"], how="left")
+
+
+def ceilings(found: Inputs) -> pd.DataFrame:
+    from judging.agreement.raters import human_ceiling
+
+    return human_ceiling(found.rated_by("human"), draws=min(found.draws, 500), seed=found.seed)
+
+
+def split_labels(rows: pd.DataFrame) -> pd.DataFrame:
+    """Labels with the split where the choice holds several."""
+    if rows["split"].nunique() < 2:
+        return rows
+    return rows.assign(label=rows["label"] + " (" + rows["split"] + ")")
+
+
+@st.fragment(key="card-impact")
+def impact_card(choice: Choice) -> None:
+    layout.title(
+        "Coverage by impact",
+        "Share of the judge's human errors that it caught, and localized, by impact; Wilson's interval.",
+    )
+    found = loading.inputs(choice)
+    coverage = split_labels(with_labels(found.coverage))
+    suite = split_labels(found.suite.assign(label=found.suite["system"], judge="any"))
+    panels = st.segmented_control(
+        "Panels", ["whole suites", "each judge"], default="whole suites", required=True, key="panels",
+        label_visibility="collapsed", bind="query-params",
+    )  # fmt: skip
+    shown = suite if panels == "whole suites" else coverage[coverage["label"].isin(_with_errors(coverage))]
+    if shown.empty or not int(shown["n"].sum()):
+        st.caption("No human error is in this choice, so there is nothing to cover.")
+        return
+    event = st.plotly_chart(
+        charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
+        alt="Coverage by impact",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is not None:
+        behind_pairs(choice, impact=str(point[0]), key="behind-impact")
+    else:
+        st.caption("Pale: n < 10. Click a bar for the errors behind it.")
+
+
+def _with_errors(coverage: pd.DataFrame) -> list[str]:
+    totals = coverage[coverage["impact"] == "all"].groupby("label", sort=False)["n"].max()
+    return [str(label) for label in totals[totals > 0].index]
+
+
+def table_card(found: Inputs) -> None:
+    layout.title("Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE)
+    long = every_figure(found)
+    if long.empty:
+        st.caption("This choice has no errors and no scores.")
+        return
+    counts = found.error_rates[found.error_rates["impact"] == "all"].drop_duplicates(["system", "judge", "split"])
+    shown, few = wide_table(long, [m for m in TABLE_COLUMNS if m in set(long["metric"])], ["system", "judge", "split"])
+    left_out = shown[["system", "judge", "split"]].merge(
+        counts[["system", "judge", "split", "traces", "n", "failed"]], on=["system", "judge", "split"], how="left"
+    )
+    shown.insert(3, "traces", left_out["traces"])
+    shown.insert(4, "errors", left_out["n"])
+    shown.insert(5, "failed", left_out["failed"])
+    if shown["split"].nunique() < 2:
+        shown = shown.drop(columns="split")
+    st.dataframe(
+        greyed(shown, few),
+        hide_index=True,
+        column_config=_column_help(),
+        height="auto",
+        alt="Figures of every judge",
+    )
+    with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
+        if opened.open:
+            st.dataframe(long, hide_index=True, height=400)
+
+
+TABLE_COLUMNS = (
+    *(f"caught.{rate}" for rate in ERROR_METRICS),
+    *(f"localized.{rate}" for rate in ERROR_METRICS),
+    *(f"scores.{metric}" for metric in SCORE_METRICS),
+    "runs.alpha_interval",
+)
+
+
+def every_figure(found: Inputs) -> pd.DataFrame:
+    """Every figure of every judge, one row each: system, judge, split, metric, value, low, high, n, reason, ..."""
+    caught = errors.error_figures(found.error_rates)
+    caught = caught[caught["impact"] == "all"].drop(columns="impact")
+    runs = found.consistency
+    runs = runs[runs["runs"] > 1].rename(
+        columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},
+    )
+    columns = ["system", "judge", "split", "metric", "value", "low", "high", "n", "failed", "not_applicable", "reason"]
+    parts = [
+        caught.assign(metric=caught["kind"] + "." + caught["metric"]),
+        found.score_figures.assign(metric="scores." + found.score_figures["metric"]),
+        runs.assign(metric="runs.alpha_interval"),
+    ]
+    return pd.concat(
+        [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True
+    )
+
+
+def _column_help() -> dict[str, ColumnConfig]:
+    config: dict[str, ColumnConfig] = {
+        "system": st.column_config.TextColumn("judge model", pinned=True),
+        "judge": st.column_config.TextColumn("dimension", pinned=True),
+        "traces": st.column_config.NumberColumn("traces", format="%d", help="Answered traces with human errors"),
+        "errors": st.column_config.NumberColumn("errors", format="%d", help="Human errors it was compared on"),
+        "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed judgements"),
+    }
+    for figure in FIGURES:
+        metric = figure.name.partition(".")[2]
+        config[figure.name] = st.column_config.TextColumn(
+            figure.title, help=definition(metric) or None, alignment="right", width="medium"
+        )
+    return config
+
+
+# errors ---------------------------------------------------------------------------------------------------------
+
+
+def errors_view(choice: Choice, found: Inputs) -> None:
+    if found.frame("error_pairs").empty:
+        st.info("No human error of this person is on a trace that these judges answered.")
+        return
+    with st.container(border=True):
+        strip_card(choice)
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True):
+        grid_card(choice)
+    with right, st.container(border=True):
+        map_card(choice)
+    with st.container(border=True):
+        findings_card(found)
+
+
+@st.fragment(key="card-strip")
+def strip_card(choice: Choice) -> None:
+    layout.title(
+        "Every human error under every judge",
+        "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
+    )
+    pairs = with_labels(loading.frames(choice).error_pairs)
+    own = st.toggle("Only errors of the judge's dimension", value=True, key="own_dimension")
+    shown = pairs[(pairs["state"] == "scored") & (pairs["relevant"].astype(bool) | (not own))]
+    level = shown["caught"].astype(int) + shown["localized"].astype(int)
+    event = st.plotly_chart(
+        charts.coverage_strip(shown.assign(level=level)), key="chart-strip", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Errors by judges",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        st.caption("Click a mark to open its error.")
+        return
+    trace_id, error_id, label = str(point[0]), str(point[1]), str(point[2])
+    system = str(pairs.loc[pairs["label"] == label, "system"].iloc[0])
+    st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
+    open_in_compare(link_params(trace=trace_id, judge=system, human=choice.human, pair=error_id), key="strip-open")
+
+
+@st.fragment(key="card-grid")
+def grid_card(choice: Choice) -> None:
+    layout.title(
+        "Which judge caught the errors of which dimension",
+        "Rows: dimension of the human error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
+    )
+    grid = loading.inputs(choice)
+    table = errors.dimension_grid(grid.frame("error_pairs"))
+    table = table[table["dimension"].isin(DIMENSIONS)]
+    systems = list(dict.fromkeys(table.loc[table["errors"] > 0, "system"]))
+    if not systems:
+        st.caption("Only judges of single dimensions have this grid; none of this choice answered a mapped error.")
+        return
+    system = st.selectbox("Judge model", systems, key="grid_system", width=240)
+    event = st.plotly_chart(
+        charts.dimension_grid(table[table["system"] == system]), key="chart-grid", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Dimensions by judges",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        st.caption("Pale: n < 10. Click a cell for its errors.")
+        return
+    behind_pairs(choice, dimension=str(point[0]), system=str(system), judge=str(point[1]), key="behind-grid")
+
+
+@st.fragment(key="card-map")
+def map_card(choice: Choice) -> None:
+    layout.title(
+        "Precision and recall", "One mark a judge; an arrow leads from caught to localized; curves of equal F1."
+    )
+    rates = with_labels(loading.inputs(choice).error_rates)
+    rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
+    undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
+    st.plotly_chart(charts.precision_recall(rates), key="chart-map", config=CONFIG, alt="Precision against recall")
+    if len(undefined):
+        names = ", ".join(
+            f"{label} ({kind})" for label, kind in zip(undefined["label"], undefined["kind"], strict=True)
+        )
+        st.caption(f"Not drawn, precision or recall undefined: {plain(names)}")
+
+
+def findings_card(found: Inputs) -> None:
+    layout.title(
+        "Findings beyond the human errors",
+        "Precision above never counts a finding that matches no human error. Here such findings are counted, with what "
+        "people said of them on Compare. " + definition("finding_precision"),
+    )
+    from judging.agreement.findings import finding_table
+
+    table = finding_table(found.frame("findings"), found.judged)
+    if table.empty:
+        st.caption("No judge of this choice has a finding.")
+        return
+    config = {
+        "finding_precision": st.column_config.NumberColumn("finding precision", format="%.3f"),
+        "invalid_citation_rate": st.column_config.NumberColumn("invalid citations, share", format="%.3f"),
+        "unmatched_per_trace": st.column_config.NumberColumn("unmatched a trace", format="%.2f"),
+    }
+    hidden = [column for column in table.columns if column.endswith(("_low", "_high"))]
+    single = ["split"] if table["split"].nunique() < 2 else []
+    st.dataframe(table.drop(columns=[*hidden, *single]), hide_index=True, column_config=config)
+    st.caption("Empty: undefined, because no finding was reviewed or none cites a span. Intervals are in Reports.")
+
+
+# scores ---------------------------------------------------------------------------------------------------------
+
+
+def scores_view(choice: Choice, found: Inputs) -> None:
+    if found.frame("score_pairs").empty:
+        st.info(
+            f"{plain(str(loading.frames(choice).human))} gave no score of a dimension that a judge scored too. Scores "
+            "0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+        )
+        return
+    with st.container(border=True):
+        confusion_card(choice)
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True):
+        bias_card(choice)
+    with right, st.container(border=True):
+        prevalence_card(found)
+
+
+@st.fragment(key="card-confusion")
+def confusion_card(choice: Choice) -> None:
+    layout.title("Human scores against judge scores", "Counts; shade is the share of the human score's row.")
+    table = with_labels(scores.confusion(loading.inputs(choice).frame("score_pairs")))
+    labels = list(dict.fromkeys(table["label"]))
+    label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
+    kept = table if label == "all judges" else table[table["label"] == label]
+    summed = kept.groupby(["human", "model"])["count"].sum().reset_index()
+    of = summed.groupby("human")["count"].transform("sum")
+    summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
+    left, right = st.columns(2)
+    with left:
+        st.caption(f"Four points, n = {int(summed['count'].sum())}")
+        event = st.plotly_chart(
+            charts.score_grid(summed), key="chart-confusion", config=CONFIG, on_select="rerun", selection_mode="points",
+            alt="Confusion of scores",
+        )  # fmt: skip
+    with right:
+        st.caption("Three buckets: 0, 1–2, 3")
+        st.plotly_chart(
+            charts.score_grid(charts.bucket_confusion(summed)),
+            key="chart-buckets",
+            config=CONFIG,
+            alt="Confusion of buckets",
+        )
+    point = chosen_point(event)
+    if point is None:
+        st.caption("Click a square for its traces.")
+        return
+    pairs = with_labels(loading.frames(choice).score_pairs)
+    behind = pairs[(pairs["human"] == float(str(point[0]))) & (pairs["model"] == float(str(point[1])))]
+    if label != "all judges":
+        behind = behind[behind["label"] == label]
+    listed(choice, behind[["trace_id", "label", "system", "human", "model"]], key="behind-confusion")
+
+
+@st.fragment(key="card-bias")
+def bias_card(choice: Choice) -> None:
+    layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
+    pairs = loading.frames(choice).score_pairs
+    pairs = pairs[(pairs["state"] == "scored") & pairs["human"].notna() & pairs["model"].notna()]
+    pairs = pairs.astype({"human": "float64", "model": "float64"})
+    event = st.plotly_chart(
+        charts.bias_plot(pairs), key="chart-bias", config=CONFIG, on_select="rerun", selection_mode="points",
+        alt="Judge minus human against their mean",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        st.caption(f"{counted(len(pairs), 'score pair')}. Click a mark to open its trace.")
+        return
+    open_in_compare(link_params(trace=str(point[0]), human=choice.human), key="bias-open")
+
+
+def prevalence_card(found: Inputs) -> None:
+    layout.title(
+        "How often each score is given",
+        "Where one score prevails, kappa falls whatever the agreement: read AC2.",
+    )
+    table = with_labels(scores.score_prevalence(found.frame("score_pairs")))
+    st.plotly_chart(charts.prevalence_bars(table), key="chart-prevalence", config=CONFIG, alt="Prevalence of scores")
+    flags = with_labels(scores.score_flags(found.frame("score_pairs")))
+    odd = flags[flags["flags"] != ""]
+    if len(odd):
+        st.caption("Look at: " + plain("; ".join(f"{r.label} is {r.flags} (n {r.n})" for r in odd.itertuples())))
+
+
+# consistency ----------------------------------------------------------------------------------------------------
+
+
+def consistency_view(choice: Choice, found: Inputs) -> None:
+    table = found.consistency
+    if table.empty or int(table["runs"].max()) < 2:
+        st.info(
+            "Consistency needs two runs or more of the same judge on the same traces. Start a run with repeats on the "
+            "Runs page, or with `tracejury judge --runs 5`."
+        )
+        return
+    repeated = table[table["runs"] > 1]
+    with st.container(border=True):
+        consistency_table(repeated)
+    with st.container(border=True):
+        runs_card(choice, with_labels(repeated))
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True):
+        alpha_card(found)
+    with right, st.container(border=True):
+        rationale_card(found)
+
+
+def consistency_table(table: pd.DataFrame) -> None:
+    layout.title("Consistency over runs", definition("alpha_interval"))
+    columns = [
+        "system", "judge", "runs", "n", "failed", "not_applicable", "alpha_interval", "alpha_low", "alpha_high",
+        "p_below_667", "p_below_800", "mean_sd", "mean_sd_ci95", "identical", "unscored", "reason",
+    ]  # fmt: skip
+    config = {
+        name: st.column_config.NumberColumn(name.replace("_", " "), format="%.3f")
+        for name in columns
+        if table[name].dtype == "float64"
+    }
+    st.dataframe(table[columns], hide_index=True, column_config=config)
+    st.caption("Empty: undefined; the reason stands at the end of the row.")
+
+
+@st.fragment(key="card-runs")
+def runs_card(choice: Choice, table: pd.DataFrame) -> None:
+    layout.title(
+        "Traces by runs",
+        "Colour: the score of each run. Below: the standard deviation over runs, scores scaled to 0..1.",
+    )
+    label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
+    ratings = with_labels(loading.frames(choice).ratings)
+    mine = ratings[ratings["label"] == label]
+    event = st.plotly_chart(
+        charts.run_strip(mine),
+        key="chart-runs",
+        config=CONFIG,
+        on_select="rerun",
+        selection_mode="points",
+        alt="Score strip",
+    )
+    point = chosen_point(event)
+    if point is not None:
+        open_in_compare(link_params(trace=str(point[0]), human=choice.human), key="runs-open")
+    spread = reliability.run_spread(reliability.rating_matrix(mine).values)
+    st.plotly_chart(charts.spread_histogram(spread), key="chart-spread", config=CONFIG, alt="Standard deviations")
+
+
+def alpha_card(found: Inputs) -> None:
+    layout.title(
+        "Distribution of alpha", "Bootstrap by trace; below .667 nothing follows, from .8 on it is relied upon."
+    )
+    samples = {}
+    ratings = with_labels(found.rated_by("run"))
+    for label, part in ratings.groupby("label", sort=False):
+        matrix = reliability.rating_matrix(part)
+        if len(matrix.raters) > 1 and reliability.alpha(matrix.values).value is not None:
+            boot = reliability.alpha_bootstrap(matrix.values, draws=found.draws, seed=found.seed)
+            samples[str(label)] = boot.samples[0]
+    if not samples:
+        st.caption("Alpha is undefined for every judge here: no variation, or fewer than two pairable traces.")
+        return
+    st.plotly_chart(
+        charts.alpha_histogram(samples), key="chart-alpha", config=CONFIG, alt="Bootstrap distribution of alpha"
+    )
+
+
+def rationale_card(found: Inputs) -> None:
+    layout.title("Rationale consistency", definition("sci"))
+    by_trace = with_labels(rationale.trace_consistency(found.frame("rationales"), rationale.tfidf()))
+    known = by_trace.dropna(subset=["cosine"])
+    if known.empty:
+        st.caption("No judge wrote two rationales on one trace.")
+        return
+    st.plotly_chart(charts.consistency_violins(known), key="chart-sci", config=CONFIG, alt="Rationale consistency")
+    st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}.")
+
+
+# raters ---------------------------------------------------------------------------------------------------------
+
+
+def raters_view(choice: Choice, found: Inputs) -> None:
+    ratings = loading.as_raters(found.frame("ratings"))
+    if ratings.empty or ratings["rater"].nunique() < 2:
+        st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
+        return
+    with st.container(border=True):
+        raters_card(choice)
+    with st.container(border=True):
+        ceiling_card(found)
+
+
+@st.fragment(key="card-raters")
+def raters_card(choice: Choice) -> None:
+    from judging.agreement.raters import PAIR_METRICS, pairwise_table
+
+    layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
+    ratings = loading.as_raters(loading.frames(choice).ratings)
+    dimensions = [d for d in DIMENSIONS if d in set(ratings["judge"])]
+    with st.container(horizontal=True):
+        dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
+        metric = st.selectbox(
+            "Figure", list(PAIR_METRICS), index=list(PAIR_METRICS).index("ac2"), key="raters_metric", width=240,
+            format_func=lambda name: title_of("pair_alpha" if name == "alpha" else name),
+        )  # fmt: skip
+    mine = ratings[ratings["judge"] == dimension]
+    pairs = pairwise_table(mine.drop(columns="split"))
+    left, right = st.columns([1, 1])
+    with left:
+        st.plotly_chart(
+            charts.rater_grid(pairs, metric=str(metric), title=str(metric)),
+            key="chart-raters",
+            config=CONFIG,
+            alt="Raters",
+        )
+    with right:
+        event = st.plotly_chart(
+            charts.item_strip(mine), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
+            alt="Raters by items",
+        )  # fmt: skip
+        point = chosen_point(event)
+        if point is None:
+            st.caption("Items on which raters differ most come first. Click one to open it.")
+        else:
+            open_in_compare(link_params(trace=str(point[0]), human=choice.human), key="items-open")
+    undefined = pairs[pairs["n"] == 0]
+    if len(undefined):
+        st.caption(
+            "No common trace: " + plain(", ".join(f"{p.rater_a} and {p.rater_b}" for p in undefined.itertuples()))
+        )
+
+
+def ceiling_card(found: Inputs) -> None:
+    layout.title("Human ceiling", "The judge's own figures between people, on traces that two people or more scored.")
+    table = ceilings(found)
+    table = table[table["n"] > 0]
+    if table.empty:
+        st.caption("No trace was scored by two people, so there is no ceiling yet. A queue with overlap makes one.")
+        return
+    shown = [
+        "judge",
+        "raters",
+        "n",
+        "exact",
+        "off_by_one",
+        "bucketed",
+        "quadratic_kappa",
+        "ac1",
+        "ac2",
+        "alpha",
+        "reason",
+    ]
+    config = {
+        name: st.column_config.NumberColumn(title_of("pair_alpha" if name == "alpha" else name), format="%.3f")
+        for name in shown
+        if table[name].dtype == "float64"
+    }
+    st.dataframe(table[shown], hide_index=True, column_config=config)
+
+
+# two judges -----------------------------------------------------------------------------------------------------
+
+
+def versus_view(choice: Choice, found: Inputs) -> None:
+    systems = list(dict.fromkeys([*found.frame("error_pairs")["system"], *found.frame("score_pairs")["system"]]))
+    if len(systems) < 2:
+        st.info("Two judges that answered the same traces are needed. Choose more under Judges, or import another.")
+        return
+    versus_card(choice, systems)
+
+
+@st.fragment(key="card-versus")
+def versus_card(choice: Choice, systems: list[str]) -> None:
+    from judging.agreement import compare
+
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        left = str(st.selectbox("Side A", systems, key="side_a", bind="query-params", width=260))
+        right = str(st.selectbox("Side B", systems, index=1, key="side_b", bind="query-params", width=260))
+        kind = st.segmented_control(
+            "Errors", ["caught", "localized"], default="caught", required=True, key="versus_kind"
+        )
+    if left == right:
+        st.info("Choose two different sides.")
+        return
+    sides, is_suite = two_sides(loading.frames(choice).error_pairs, left, right)
+    table = compare.compare_errors(*sides, draws=choice.draws)
+    table = table[(table["impact"] == "all") & (table["kind"] == kind)]
+    table = table[table["metric"] == "recall"] if is_suite else table
+    if table.empty or not int(table["n"].max()):
+        st.info("These two have no error in common that both answered under the same judge.")
+        return
+    with st.container(border=True):
+        layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
+        shown = table.assign(label=table["judge"] + " " + table["metric"])
+        st.plotly_chart(
+            charts.paired_dots(shown, left=left, right=right),
+            key="chart-versus",
+            config=CONFIG,
+            alt="Paired differences",
+        )
+        st.caption(
+            "Red: the 95 % interval of the difference leaves out 0. "
+            + (
+                "They share no dimension: each counts as one judge, an error as caught when any of it did."
+                if is_suite
+                else ""
+            )
+        )
+    with st.container(border=True):
+        layout.title(
+            "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
+        )
+        st.dataframe(
+            compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught"),
+            hide_index=True,
+            column_config={p: st.column_config.NumberColumn(p.replace("_", " "), format="%.4f") for p in P_VALUES},
+        )
+    flips = compare.error_flips(*sides)
+    with st.container(border=True):
+        layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"left: {left}; right: {right}"))
+        listed(choice, flips.assign(system=left), key="behind-flips")
+
+
+SUITES = "They share no dimension: each counts as one judge, and an error as caught when any of its dimensions did."
+P_VALUES = ("statistic", "p_corrected", "p_exact", "p_holm")
+
+
+def two_sides(pairs: pd.DataFrame, left: str, right: str) -> tuple[list[pd.DataFrame], bool]:
+    """The pairs of two judges by the dimensions they share; where they share none, each as one judge (then True)."""
+    sides = [pairs[pairs["system"] == side] for side in (left, right)]
+    common = set(sides[0]["judge"]) & set(sides[1]["judge"])
+    if common:
+        return [side[side["judge"].isin(common)] for side in sides], False
+    return [as_one_judge(side) for side in sides], True
+
+
+def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
+    """A suite of dimensions as one judge `any`, to be compared error by error; failed cells are left out."""
+    flags = pairs[pairs["state"] == "scored"].astype({"caught": bool, "localized": bool})
+    keys = ["system", "trace_id", "error_id"]
+    found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
+    about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
+    return found.merge(about, on=keys).assign(judge="any", relevant=True, state="scored")
+
+
+# team -----------------------------------------------------------------------------------------------------------
+
+
+def team_view(choice: Choice, found: Inputs) -> None:
+    del choice, found
+    table = loading.team()
+    with st.container(border=True):
+        layout.title(
+            "Who labelled how much",
+            "Active minutes leave out pauses of over a minute; imported reviews have none.",
+        )
+        st.dataframe(
+            table,
+            hide_index=True,
+            column_config={
+                "minutes_a_trace": st.column_config.NumberColumn("active minutes a trace", format="%.1f"),
+                "errors_a_trace": st.column_config.NumberColumn("errors a trace", format="%.2f"),
+            },
+        )
+        counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
+        st.plotly_chart(
+            charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", config=CONFIG, alt="Throughput"
+        )
+    skipped = loading.skip_reasons()
+    if len(skipped):
+        with st.container(border=True):
+            layout.title("Why traces were skipped", "")
+            st.dataframe(skipped, hide_index=True)
+
+
+# shared ---------------------------------------------------------------------------------------------------------
+
+CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"]}
+
+
+def behind_pairs(
+    choice: Choice,
+    *,
+    key: str,
+    impact: str = "all",
+    dimension: str | None = None,
+    system: str | None = None,
+    judge: str | None = None,
+) -> None:
+    """The errors behind a mark."""
+    pairs = with_labels(loading.frames(choice).error_pairs)
+    if impact != "all":
+        pairs = pairs[pairs["impact"] == impact]
+    if dimension is not None:
+        pairs = pairs[[dimension in dimensions.split(",") for dimensions in pairs["dimensions"]]]
+    if system is not None:
+        pairs = pairs[pairs["system"] == system]
+    if judge is not None:
+        pairs = pairs[pairs["judge"] == judge]
+    else:
+        pairs = pairs[pairs["relevant"].astype(bool)]
+    columns = ["trace_id", "error_id", "impact", "dimensions", "label", "system", "caught", "localized", "match_status"]
+    listed(choice, pairs[columns], key=key)
+
+
+def listed(choice: Choice, rows: pd.DataFrame, *, key: str) -> None:
+    row = listing(rows, key=key)
+    if row is None:
+        return
+    pair = row.get("error_id")
+    open_in_compare(
+        link_params(
+            trace=str(row["trace_id"]),
+            judge=str(row["system"]),
+            human=choice.human,
+            pair=None if pair is None else str(pair),
+        ),
+        key=f"{key}-open",
+    )
+
+
+DRAW: dict[str, Callable[[Choice, Inputs], None]] = {
+    "Overview": overview,
+    "Errors": errors_view,
+    "Scores": scores_view,
+    "Consistency": consistency_view,
+    "Raters": raters_view,
+    "A against B": versus_view,
+    "Team": team_view,
+}
+
+page()

@@ -1,0 +1,271 @@
+"""One trace, a person's errors beside a judge's findings: what was caught, missed, extra; decided here."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pandas as pd
+import streamlit as st
+
+from app import loading
+from app.api.compare import compare_token
+from app.components import charts, layout
+from app.components.behind import chosen_point
+from app.components.comparison import comparison
+from app.components.comparison.payload import pairs_payload
+from app.components.figures import counted, plain
+from app.session import link_params, user, workspace
+from ingest.store import load, reading
+from judging.ledger.comparison import Comparison, JudgedCell, compare_trace, undecided
+from judging.ledger.frames import default_human
+from judging.reading import Reading, read
+from judging.records import DIMENSIONS, Failure, Verdict
+
+KEY = "comparison"
+BIG = 2  # points between two scores from which the difference is marked
+CONFIG = {"displaylogo": False, "displayModeBar": False}
+
+
+def page() -> None:
+    loading.must("adjudicator")
+    layout.heading("Compare")
+    traces = loading.traces()
+    people = [str(name) for name in loading.people()["annotator"]]
+    systems = loading.systems()
+    if not why_empty(traces, people, systems):
+        return
+    side_by_side(traces, people, systems)
+
+
+def why_empty(traces: pd.DataFrame, people: list[str], systems: list[str]) -> bool:
+    """Whether two sides are there; says what is missing and what brings it."""
+    if traces.empty:
+        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+    elif not people:
+        st.info("No person has submitted a review yet. Label a trace on the Work page and submit it.")
+    elif not systems:
+        st.info("No judge has answered yet. Run `tracejury judge` (offline, no key needed), then `tracejury match`.")
+    else:
+        return True
+    return False
+
+
+@st.fragment(key=f"{KEY}-fragment")
+def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) -> None:
+    trace_id, human, system = sides(traces, people, systems)
+    with reading(workspace().engine) as connection:
+        found = compare_trace(connection, trace_id=trace_id, human=human, system=system)
+        open_pairs = undecided(connection, human=human, system=system)
+    text = reading_of(trace_id)
+    goal_line(traces, trace_id, found)
+    focus = lanes(found, text) or st.query_params.get("pair")
+    comparison(
+        {
+            "trace_id": trace_id,
+            "token": compare_token(workspace(), user().name, trace_id),
+            "base": st.get_option("server.baseUrlPath").rstrip("/"),
+            "human": human,
+            "judge": system,
+            "judge_key": system,
+            "pairs": pairs_payload(found, text),
+            "focus": focus,
+            "undecided_elsewhere": sum(count for key, count in open_pairs.items() if key != trace_id),
+        },
+        key=KEY,
+        on_act=lambda: follow(trace_id, open_pairs),
+    )
+    st.caption(progress(open_pairs))
+    scores_and_replies(found)
+
+
+def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[str, str, str]:
+    """The trace, the person and the judge; what the address asks for comes first."""
+    ids = [str(trace_id) for trace_id in traces["trace_id"]]
+    names = dict(zip(ids, traces["name"].astype(str), strict=True))
+    with reading(workspace().engine) as connection:
+        usual = default_human(connection)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        trace_id = st.selectbox(
+            "Trace", ids, index=_asked("trace", ids, 0), format_func=lambda key: f"{key} · {names.get(key, '')}",
+            key="compare_trace", width=440, on_change=_follow_widget, args=("compare_trace", "trace"),
+        )  # fmt: skip
+        human = st.selectbox(
+            "Human", people, index=_asked("human", people, people.index(usual) if usual in people else 0),
+            key="compare_human", width=170, on_change=_follow_widget, args=("compare_human", "human"),
+        )  # fmt: skip
+        system = st.selectbox(
+            "Judge", systems, index=_asked("judge", systems, 0), key="compare_judge", width=220,
+            on_change=_follow_widget, args=("compare_judge", "judge"),
+        )  # fmt: skip
+        if st.button("Open in Work", icon=":material/edit_note:", key="to_work"):
+            st.switch_page("views/work.py", query_params=link_params(trace=str(trace_id)))
+    return str(trace_id), str(human), str(system)
+
+
+def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
+    row = traces[traces["trace_id"] == trace_id].iloc[0]
+    states = pd.Series([pair.state for pair in found.pairs], dtype="object").value_counts()
+    tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in ("localized", "caught", "missed", "extra"))
+    errors = len({pair.error.label_id for pair in found.pairs if pair.error is not None})
+    st.caption(f"{counted(errors, 'human error')}: {tally}")
+    if isinstance(row["goal"], str) and row["goal"]:
+        with st.expander("Goal and answer", key="goal"):
+            st.text(row["goal"])
+            st.caption("Final answer")
+            st.text(row["final_answer"] if isinstance(row["final_answer"], str) else "none")
+
+
+def lanes(found: Comparison, text: Reading) -> str | None:
+    """The timeline of both sides; gives the pair whose mark was clicked."""
+    marks = lane_marks(found, text)
+    if marks.empty:
+        return None
+    event = st.plotly_chart(
+        charts.lanes(marks, spans=len(text.blocks)), key="chart-lanes", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Errors of both sides over the spans",
+    )  # fmt: skip
+    point = chosen_point(event)
+    return None if point is None else str(point[0])
+
+
+def lane_marks(found: Comparison, text: Reading) -> pd.DataFrame:
+    """key, lane, seq, state, label, is_valid: a mark for each span of an error and each citation.
+
+    What names no span of the trace stands at the first one, marked as invalid.
+    """
+    place = {block.span_id: block.seq for block in text.blocks}
+    rows = []
+    for pair in found.pairs:
+        if pair.error is not None:
+            label = f"{'+'.join(pair.error.dimensions)} {pair.error.impact}"
+            rows += [(pair.key, "human", place.get(s, 0), pair.state, label, s in place) for s in pair.error.span_ids]
+        if pair.finding is not None:
+            label = pair.finding.dimension or pair.judge or ""
+            for cited in pair.finding.citations:
+                seq, is_valid = place.get(cited.span_id or "", 0), cited.span_id in place
+                rows.append((pair.key, "judge", seq, pair.state, f"{label} cites {cited.cite}", is_valid))
+    return pd.DataFrame(rows, columns=["key", "lane", "seq", "state", "label", "is_valid"])
+
+
+def progress(open_pairs: dict[str, int]) -> str:
+    total, waiting = len(open_pairs), sum(count > 0 for count in open_pairs.values())
+    return (
+        f"{counted(sum(open_pairs.values()), 'pair')} undecided on {waiting} of {counted(total, 'compared trace')} "
+        "with findings. Keys: J/K next and previous pair · Y same error · N not the same · M match · "
+        "V valid new error · F false alarm · D duplicate · U next undecided."
+    )
+
+
+def scores_and_replies(found: Comparison) -> None:
+    left, right = st.columns([2, 3], gap="medium")
+    with left, st.container(border=True):
+        layout.title("Scores", "0 to 3. Differences of two points or more are marked.")
+        table = score_table(found)
+        if table.empty:
+            st.caption("Neither side scored a dimension of this trace.")
+        else:
+            st.dataframe(table.style.apply(_mark_big, axis=1).format(precision=0, na_rep="–"), hide_index=True)
+    with right, st.container(border=True):
+        layout.title("What the judge wrote")
+        if not found.cells:
+            st.caption("This judge has no answer on this trace.")
+        for cell in found.cells:
+            reply(cell)
+
+
+def score_table(found: Comparison) -> pd.DataFrame:
+    """dimension, human, judge, difference, state: one row a dimension that either side spoke of."""
+    human = {score.dimension: score for score in found.scores}
+    judged = {cell.judge: cell.outcome for cell in found.cells}
+    rows = []
+    for dimension in DIMENSIONS:
+        score, outcome = human.get(dimension), judged.get(dimension)
+        if score is None and outcome is None:
+            continue
+        given = None if score is None or score.not_applicable else score.value
+        model = outcome.score if isinstance(outcome, Verdict) else None
+        state = "not judged" if outcome is None else outcome.state.replace("_", " ")
+        said = "not scored" if score is None else ("not applicable" if score.not_applicable else "scored")
+        change = None if given is None or model is None else model - given
+        rows.append((dimension, given, model, change, said, state))
+    columns = ["dimension", "human", "judge", "judge − human", "human says", "judge says"]
+    return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Float64"))
+
+
+def reply(cell: JudgedCell) -> None:
+    outcome = cell.outcome
+    score = f"score {outcome.score}" if isinstance(outcome, Verdict) and outcome.score is not None else outcome.state
+    label = plain(f"{cell.judge} · {score.replace('_', ' ')}")
+    with st.expander(label, key=f"reply-{cell.cell_key}", on_change="rerun") as box:
+        if not box.open:
+            return
+        if isinstance(outcome, Failure):
+            st.text(f"No verdict: {outcome.reason}")
+        else:
+            for name, text in (
+                ("Reason", outcome.reason),
+                ("Criteria", outcome.criteria),
+                ("Rationale", outcome.rationale),
+            ):
+                if text:
+                    st.caption(name)
+                    st.text(text)
+            for note in outcome.notes:
+                st.text(note)
+        call = outcome.call
+        st.caption("Raw reply")
+        if call.raw_reply is None:
+            st.text("none kept")
+        else:
+            st.code(call.raw_reply, language=None, wrap_lines=True, height=280)
+
+
+def follow(trace_id: str, open_pairs: dict[str, int]) -> None:
+    """Another trace when the island asks for the next undecided one; `saved` only renews the page."""
+    act = st.session_state[KEY].get("act") or {}
+    if act.get("kind") != "next":
+        return
+    order = list(open_pairs)
+    start = order.index(trace_id) + 1 if trace_id in order else 0
+    after = [key for key in [*order[start:], *order[:start]] if open_pairs[key] and key != trace_id]
+    if after:
+        st.session_state["compare_trace"] = after[0]
+        _leave_pair(trace=after[0])
+
+
+def _follow_widget(widget: str, name: str) -> None:
+    """The address follows what is chosen, so that it can be shared."""
+    _leave_pair(**{name: str(st.session_state[widget])})
+
+
+def _leave_pair(**changed: str) -> None:
+    st.session_state.pop("chart-lanes", None)
+    if "pair" in st.query_params:
+        del st.query_params["pair"]
+    for name, value in changed.items():
+        st.query_params[name] = value
+
+
+def _asked(name: str, options: list[str], otherwise: int) -> int:
+    wanted = st.query_params.get(name)
+    return options.index(wanted) if wanted in options else otherwise
+
+
+def _mark_big(row: pd.Series) -> list[str]:
+    change = row["judge − human"]
+    is_big = not pd.isna(change) and abs(float(cast("float", change))) >= BIG
+    return ["color: #D55E00; font-weight: 600" if is_big and name == "judge − human" else "" for name in row.index]
+
+
+@st.cache_resource(show_spinner=False, max_entries=4)
+def _reading(place: str, trace_id: str) -> Reading:
+    with reading(workspace().engine) as connection:
+        return read(load(connection, trace_id, with_logs=False))
+
+
+def reading_of(trace_id: str) -> Reading:
+    """The text of a trace; a stored trace never changes."""
+    return _reading(str(workspace().engine.url), trace_id)
+
+
+page()
