@@ -16,7 +16,7 @@ from sqlalchemy import Connection, select
 
 from ingest.store import schema
 from ingest.trace import Json
-from judging.agreement.tables import TABLES, Inputs, Table, csv_text, printed, tables_from_frames
+from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, csv_text, printed, tables_from_frames
 from judging.ledger import tables
 from judging.ledger.frames import Frames, Selection
 from judging.ledger.frames import revision as ledger_revision
@@ -43,15 +43,8 @@ def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.Dat
 
 def inputs_of(frames: Frames, **settings: Any) -> Inputs:
     """The frames of a selection as inputs of the tables; `settings` as `Inputs` takes them."""
-    return Inputs(
-        error_pairs=frames.error_pairs,
-        score_pairs=frames.score_pairs,
-        ratings=frames.ratings,
-        findings=frames.findings,
-        judged=frames.judged,
-        rationales=frames.rationales,
-        **settings,
-    )
+    given = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
+    return Inputs(**given, **settings)
 
 
 def write_report(

@@ -12,11 +12,9 @@ import pandas as pd
 from app.commands.output import counted, opened, print_json, say
 from ingest.store import reading
 from ingest.trace import Json
-from judging.agreement.tables import Inputs
+from judging.agreement.tables import COLUMNS, Inputs
 from judging.export import inputs_of, manifest_of, report_tables, settings_of, write_report
 from judging.ledger.frames import Selection, load_frames, read_splits
-
-FRAMES = ("error_pairs", "score_pairs", "ratings")
 
 
 def report(
@@ -64,7 +62,7 @@ def _from_ledger(
 
 def _from_csv(folder: Path, settings: dict[str, Any]) -> tuple[Inputs, dict[str, Json]]:
     frames: dict[str, Any] = {}
-    for name in FRAMES:
+    for name in COLUMNS:
         file = folder / f"{name}.csv"
         if file.exists():
             try:
@@ -74,7 +72,7 @@ def _from_csv(folder: Path, settings: dict[str, Any]) -> tuple[Inputs, dict[str,
             except (pd.errors.ParserError, UnicodeDecodeError) as error:
                 raise ValueError(f"{file}: {error}") from error
     if not frames:
-        raise ValueError(f"{folder} holds none of {', '.join(f'{name}.csv' for name in FRAMES)}")
+        raise ValueError(f"{folder} holds none of {', '.join(f'{name}.csv' for name in COLUMNS)}")
     inputs = Inputs(**frames, **settings)
     return inputs, {**settings_of(inputs), "from_csv": [*sorted(frames)]}
 

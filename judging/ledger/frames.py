@@ -11,7 +11,7 @@ import pandas as pd
 from sqlalchemy import Connection, func, select
 
 from ingest.store import schema
-from judging.ledger import tables
+from judging.ledger import side_frames, tables
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.ledger.matches import Decision, decisions, finding_reviews
 from judging.records import DIMENSIONS, ErrorLabel, ScoreLabel
@@ -50,6 +50,12 @@ class Frames:
     findings: pd.DataFrame
     rationales: pd.DataFrame
     judged: pd.DataFrame
+    repeats: pd.DataFrame
+    unit_labels: pd.DataFrame
+    trail_gold: pd.DataFrame
+    trail_predictions: pd.DataFrame
+    trail_traces: pd.DataFrame
+    trail_scores: pd.DataFrame
     """trace_id, judge, system, split of every cell that was answered, findings or not."""
 
 
@@ -70,7 +76,17 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
         findings=_findings(connection, current, errors, decided, selection),
         rationales=_rationales(cells),
         judged=_judged(current, selection),
+        repeats=side_frames.repeats(connection),
+        unit_labels=side_frames.unit_labels(connection, current, errors, _reviewed(done, human)),
+        trail_gold=side_frames.trail_gold(errors),
+        trail_predictions=side_frames.trail_predictions(connection, current),
+        trail_traces=side_frames.trail_traces(current[current["trace_id"].isin(_reviewed(done, human))]),
+        trail_scores=side_frames.trail_scores(connection, current, human or ""),
     )
+
+
+def _reviewed(done: set[tuple[str, str]], human: str | None) -> set[str]:
+    return {trace_id for annotator, trace_id in done if annotator == human}
 
 
 def humans(connection: Connection) -> pd.DataFrame:
@@ -367,7 +383,7 @@ def _findings(
             "split": _split(str(by_cell[row.cell_key].trace_id), selection),
             "finding_id": row.finding_key,
             "matched": row.finding_key in matched,
-            "verdict": verdicts.get(row.finding_key),
+            "verdict": None if row.finding_key in matched else verdicts.get(row.finding_key),
             "citations": row.citations,
             "invalid_citations": row.invalid,
         }
