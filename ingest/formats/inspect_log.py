@@ -68,7 +68,12 @@ def _samples(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]
     yield "header", {key: item for key, item in value.items() if key != "samples"}
     for number, item in enumerate(samples if isinstance(samples, list) else []):
         place = f"samples[{number}]"
-        yield place, item if isinstance(item, dict) else IngestError(f"{place} is no object", place=place)
+        yield (
+            place,
+            item
+            if isinstance(item, dict)
+            else IngestError(f"{place} is no object", place=place, remedy="copy the log again"),
+        )
 
 
 def _zipped(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]:
