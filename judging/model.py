@@ -184,7 +184,7 @@ class LitellmModel:
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
         """One call, never retried here. Raises `ModelError`, whatever the provider or litellm raise."""
-        litellm = await asyncio.to_thread(_litellm)
+        litellm = await _loaded()
         started = time.monotonic()
         try:
             async with asyncio.timeout(self.timeout_s):  # a body that trickles in never meets the client's own limit
@@ -217,7 +217,7 @@ class LitellmModel:
     def _cost(self, litellm: Any, response: Any, reply: ModelReply) -> float | None:
         if self.prices is not None:
             return self.prices.cost_of(reply)
-        if reply.prompt_tokens is None:
+        if reply.prompt_tokens is None or not _facts(self.name):
             return None
         try:
             return float(litellm.completion_cost(completion_response=response, model=self.name))
@@ -228,7 +228,7 @@ class LitellmModel:
 
     async def submit_batch(self, requests: Mapping[str, ModelRequest]) -> str:
         """Hand over requests by name as one provider batch; returns the batch's id. Raises `ModelError`."""
-        litellm = await asyncio.to_thread(_litellm)
+        litellm = await _loaded()
         bare, provider = self._batch_provider(litellm)
         lines = [batch_line(name, bare, request) for name, request in requests.items()]
         content = b"\n".join(lines) + b"\n"
@@ -249,7 +249,7 @@ class LitellmModel:
 
     async def poll_batch(self, batch_id: str) -> dict[str, ModelReply | ModelError] | None:
         """Replies by name once the batch has ended, else None. Raises `ModelError` if the batch as a whole failed."""
-        litellm = await asyncio.to_thread(_litellm)
+        litellm = await _loaded()
         _, provider = self._batch_provider(litellm)
         try:
             batch = await litellm.aretrieve_batch(batch_id=batch_id, custom_llm_provider=provider, **self._place())
@@ -472,7 +472,9 @@ def count_tokens(name: str, text: str) -> int:
         return estimate_tokens(text)
 
 
+@cache
 def _facts(name: str) -> Mapping[str, Any]:
+    """What litellm's table says of a model; empty for one that it does not know."""
     litellm = _litellm()
     try:
         bare, provider, _, _ = litellm.get_llm_provider(name)
@@ -488,6 +490,11 @@ def _facts(name: str) -> Mapping[str, Any]:
 def _optional(info: Mapping[str, Any], key: str) -> float | None:
     value = info.get(key)
     return None if value is None else float(value)
+
+
+async def _loaded() -> Any:
+    """litellm, imported in a thread the first time so that the loop goes on."""
+    return _litellm() if _litellm.cache_info().currsize else await asyncio.to_thread(_litellm)
 
 
 @cache

@@ -125,6 +125,9 @@ class RunStore(Protocol):
     def release(self, keys: Sequence[int]) -> None:
         """Give cells back unjudged."""
 
+    def may_have_reply(self, cell: Cell, request_hash: str) -> bool:
+        """Whether to look for a reply at all; answers at once, from memory, on any thread."""
+
     def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
         """A stored reply to this very request: of this cell, else (`from_others`) of a judged cell of this repeat."""
 
@@ -506,7 +509,7 @@ class Runner:
     async def _reply(self, group: _Group, cell: Cell, request: ModelRequest, cached: list[str]) -> ModelReply:
         """The reply to a request: from the store where it was paid before, else from the model, stored at once."""
         key = request_hash(cell.model, request)
-        stored = await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
+        stored = await self._stored(cell, key)
         if stored is not None:
             if stored.is_own:
                 return stored.reply
@@ -519,6 +522,11 @@ class Runner:
             self._budget.spent_usd += cost
             await asyncio.shield(self._in_store(self.store.keep_reply, cell, key, reply))
         return reply
+
+    async def _stored(self, cell: Cell, key: str) -> StoredReply | None:
+        if not self.store.may_have_reply(cell, key):
+            return None
+        return await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
 
     async def _called(self, group: _Group, cell: Cell, request: ModelRequest, tokens: int) -> ModelReply:
         """The model's reply, with retries for what may pass; `StopRunError` for what no call would escape."""
@@ -588,7 +596,7 @@ class Runner:
         unfinished = await self._in_store(self.store.unfinished)
         status, message = self._stop or (("done", "") if unfinished == 0 else ("running", ""))
         if unfinished == 0:
-            status = "cancelled" if status == "cancelled" else "done"
+            status, message = ("cancelled", message) if status == "cancelled" else ("done", "")
         await self._in_store(self.store.set_status, status, message)
         return Summary(
             status=status,
@@ -677,7 +685,7 @@ class Runner:
 
         async def note(request: ModelRequest) -> ModelReply:
             key = request_hash(cell.model, request)
-            stored = await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
+            stored = await self._stored(cell, key)
             if stored is None:
                 requests.setdefault(cell.model, {})[f"{cell.key}-{key}"] = request
             raise ModelError("bad_request", "noted for the batch")
@@ -731,7 +739,7 @@ class Runner:
     async def _judge_from_batch(self, group: _Group, cell: Cell, errors: Mapping[str, ModelError]) -> None:
         async def stored(request: ModelRequest) -> ModelReply:
             key = request_hash(cell.model, request)
-            found = await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
+            found = await self._stored(cell, key)
             if found is not None:
                 return found.reply if found.is_own else replace(found.reply, cost_usd=0.0)
             missing = ModelError("bad_request", "the batch holds no answer to this request")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Engine, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, and_, bindparam, func, insert, or_, select, update
 
 from ingest.store import load, reading, writing
 from ingest.store.texts import compress, decompress
@@ -26,6 +26,22 @@ from judging.rubric import AgentDescription, Rubric
 from judging.run import HEARTBEAT_S, LEASE_S, Cell, RunSpec, RunStatus, StoredReply
 
 _cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
+# statements of every call, built once: building them costs more than running them
+_OURS = and_(_cell.c.cell_key == bindparam("of_cell"), _cell.c.worker == bindparam("by_worker"))
+_ADD_REPLY = insert(_reply)
+_MARK_REPLIED = update(_cell).where(_OURS, _cell.c.state == "running").values(state="replied")
+_HELD = select(_cell.c.cell_key).where(_OURS, _cell.c.state.in_(("running", "replied")))
+_SAME_REQUEST = (
+    select(_reply)
+    .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
+    .where(_reply.c.request_hash == bindparam("hash"), _reply.c.void.is_(False))
+)
+_OWN_REPLY = _SAME_REQUEST.where(_reply.c.cell_key == bindparam("of_cell")).order_by(_reply.c.reply_key).limit(1)
+_OTHER_REPLY = (
+    _SAME_REQUEST.where(_reply.c.repeat == bindparam("of_repeat"), _cell.c.state.in_(("scored", "not_applicable")))
+    .order_by(_reply.c.reply_key)
+    .limit(1)
+)
 OPEN_STATES = ("pending", "running", "replied")
 FAILED_STATES = ("unparsable", "too_long", "refused", "error")
 _MICRO = 1_000_000
@@ -195,6 +211,7 @@ class SqlRunStore:
         self.engine, self.run_key = engine, run_key
         self.worker = worker or worker_name()
         self.lease_s = max(lease_s, 3 * HEARTBEAT_S)
+        self._known: dict[int, frozenset[str]] = {}
 
     def claim(self) -> Sequence[Cell]:
         """All waiting cells of the first trace and model that has any."""
@@ -221,7 +238,18 @@ class SqlRunStore:
                     .where(_cell.c.cell_key.in_(some))
                     .values(state="running", worker=self.worker, claimed_at=now())
                 )
+            self._learn(connection, cells)
         return cells
+
+    def _learn(self, connection: Connection, cells: Sequence[Cell]) -> None:
+        """Which requests about this trace have a reply: most calls then need not look."""
+        rows = connection.execute(
+            select(_reply.c.request_hash)
+            .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
+            .where(_cell.c.trace_id == cells[0].trace_id, _reply.c.void.is_(False))
+        )
+        hashes = frozenset(str(row.request_hash) for row in rows)
+        self._known.update((cell.key, hashes) for cell in cells)
 
     def cell(self, key: int) -> Cell:
         with reading(self.engine) as connection:
@@ -247,60 +275,48 @@ class SqlRunStore:
                     .values(state="pending", worker=None, claimed_at=None)
                 )
 
+    def may_have_reply(self, cell: Cell, request_hash: str) -> bool:
+        return request_hash in self._known.get(cell.key, frozenset())
+
     def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
-        same = and_(_reply.c.request_hash == request_hash, _reply.c.void.is_(False))
-        own = _reply.c.cell_key == cell.key
-        judged = and_(_reply.c.repeat == cell.repeat, _cell.c.state.in_(("scored", "not_applicable")))
-        query = (
-            select(_reply)
-            .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
-            .where(same, or_(own, judged) if from_others else own)
-            .order_by((_reply.c.cell_key != cell.key), _reply.c.reply_key)
-            .limit(1)
-        )
         with reading(self.engine) as connection:
-            row = connection.execute(query).one_or_none()
+            row = connection.execute(_OWN_REPLY, {"hash": request_hash, "of_cell": cell.key}).one_or_none()
+            if row is None and from_others:
+                row = connection.execute(_OTHER_REPLY, {"hash": request_hash, "of_repeat": cell.repeat}).one_or_none()
         return None if row is None else StoredReply(_to_reply(row), row.cell_key == cell.key)
 
     def keep_reply(self, cell: Cell, request_hash: str, reply: ModelReply) -> None:
         with writing(self.engine) as connection:
             connection.execute(
-                insert(_reply).values(
-                    cell_key=cell.key,
-                    request_hash=request_hash,
-                    repeat=cell.repeat,
-                    body=compress(reply.text.encode("utf-8", "surrogatepass"), level=3),
-                    refusal=reply.refusal,
-                    finish_reason=reply.finish_reason,
-                    prompt_tokens=reply.prompt_tokens,
-                    completion_tokens=reply.completion_tokens,
-                    cached_tokens=reply.cached_tokens,
-                    cache_write_tokens=reply.cache_write_tokens,
-                    cost_usd=reply.cost_usd,
-                    latency_s=reply.latency_s,
-                    attempts=reply.attempts,
-                    void=False,
-                    created_at=now(),
-                )
+                _ADD_REPLY,
+                {
+                    "cell_key": cell.key,
+                    "request_hash": request_hash,
+                    "repeat": cell.repeat,
+                    "body": compress(reply.text.encode("utf-8", "surrogatepass"), level=3),
+                    "refusal": reply.refusal,
+                    "finish_reason": reply.finish_reason,
+                    "prompt_tokens": reply.prompt_tokens,
+                    "completion_tokens": reply.completion_tokens,
+                    "cached_tokens": reply.cached_tokens,
+                    "cache_write_tokens": reply.cache_write_tokens,
+                    "cost_usd": reply.cost_usd,
+                    "latency_s": reply.latency_s,
+                    "attempts": reply.attempts,
+                    "void": False,
+                    "created_at": now(),
+                },
             )
-            connection.execute(
-                update(_cell)
-                .where(_cell.c.cell_key == cell.key, _cell.c.state == "running", _cell.c.worker == self.worker)
-                .values(state="replied")
-            )
+            connection.execute(_MARK_REPLIED, {"of_cell": cell.key, "by_worker": self.worker})
+        self._known[cell.key] = self._known.get(cell.key, frozenset()) | {request_hash}
 
     def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
         with writing(self.engine) as connection:
-            held = connection.scalar(
-                select(_cell.c.cell_key).where(
-                    _cell.c.cell_key == cell.key,
-                    _cell.c.worker == self.worker,
-                    _cell.c.state.in_(("running", "replied")),
-                )
-            )
+            held = connection.scalar(_HELD, {"of_cell": cell.key, "by_worker": self.worker})
             if held is None:
                 return False
             finish_cell(connection, cell.key, outcome)
+        self._known.pop(cell.key, None)
         return True
 
     def spent_usd(self) -> float:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from ingest.store import schema
 from ingest.store.texts import compress, decompress
@@ -18,6 +18,12 @@ from judging.ledger import tables
 from judging.records import Call, Citation, Failure, Finding, Verdict
 
 _cell, _finding, _citation = tables.cell, tables.finding, tables.citation
+
+# statements of every finished cell, built once: building them costs more than running them
+_FIRST_FINDING = select(_finding.c.finding_key).where(_finding.c.cell_key == bindparam("of_cell")).limit(1)
+_SET_CELL = update(_cell).where(_cell.c.cell_key == bindparam("of_cell"))
+_ADD_FINDINGS = insert(_finding).returning(_finding.c.finding_key, sort_by_parameter_order=True)
+_ADD_CITATIONS = insert(_citation)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,10 +136,9 @@ def trace_digests(connection: Connection) -> dict[str, str]:
 
 def finish_cell(connection: Connection, cell_key: int, outcome: Verdict | Failure) -> None:
     """Store the outcome of a cell and its findings, in place of what the cell held before."""
-    old = select(_finding.c.finding_key).where(_finding.c.cell_key == cell_key)
-    if connection.scalar(old.limit(1)) is not None:
+    if connection.scalar(_FIRST_FINDING, {"of_cell": cell_key}) is not None:
         raise ValueError(f"cell {cell_key} has findings already: its outcome is final")
-    connection.execute(update(_cell).where(_cell.c.cell_key == cell_key).values(**_outcome_row(outcome)))
+    connection.execute(_SET_CELL, {"of_cell": cell_key, **_outcome_row(outcome)})
     if isinstance(outcome, Verdict):
         _add_findings(connection, cell_key, outcome.findings)
 
@@ -252,32 +257,34 @@ def _outcome_row(outcome: Verdict | Failure) -> dict[str, Any]:
     return row
 
 
-def _add_findings(connection: Connection, cell_key: int, findings: Iterable[Finding]) -> None:
-    for position, finding in enumerate(findings):
-        result = connection.execute(
-            insert(_finding).values(
-                cell_key=cell_key,
-                position=position,
-                description=finding.description,
-                evidence=finding.evidence,
-                dimension=finding.dimension,
-                impact=finding.impact,
-                category=finding.category,
-                check_name=finding.check,
-                evidence_place=finding.evidence_place,
-                evidence_span_id=finding.evidence_span_id,
-            )
-        )
-        key = result.inserted_primary_key
-        assert key is not None
-        if finding.citations:
-            connection.execute(
-                insert(_citation),
-                [
-                    {"finding_key": key[0], "position": number, "cite": citation.cite, "span_id": citation.span_id}
-                    for number, citation in enumerate(finding.citations)
-                ],
-            )
+def _add_findings(connection: Connection, cell_key: int, findings: Sequence[Finding]) -> None:
+    if not findings:
+        return
+    keys = connection.scalars(
+        _ADD_FINDINGS,
+        [
+            {
+                "cell_key": cell_key,
+                "position": position,
+                "description": finding.description,
+                "evidence": finding.evidence,
+                "dimension": finding.dimension,
+                "impact": finding.impact,
+                "category": finding.category,
+                "check_name": finding.check,
+                "evidence_place": finding.evidence_place,
+                "evidence_span_id": finding.evidence_span_id,
+            }
+            for position, finding in enumerate(findings)
+        ],
+    ).all()
+    citations = [
+        {"finding_key": key, "position": number, "cite": citation.cite, "span_id": citation.span_id}
+        for key, finding in zip(keys, findings, strict=True)
+        for number, citation in enumerate(finding.citations)
+    ]
+    if citations:
+        connection.execute(_ADD_CITATIONS, citations)
 
 
 def _body(text: str | None) -> bytes | None:

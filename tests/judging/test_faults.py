@@ -59,11 +59,11 @@ def trace_number(request: Request) -> int:
     return int(found[1], 16)
 
 
-def run(grid: Grid, provider: Provider, *, timeout_s: float = 1.0, batch: bool = False) -> Summary:
+def run(grid: Grid, provider: Provider, *, timeout_s: float = 3.0, batch: bool = False) -> Summary:
     return asyncio.run(runner(grid, provider, timeout_s=timeout_s, batch=batch).run())
 
 
-def runner(grid: Grid, provider: Provider, *, timeout_s: float = 1.0, batch: bool = False) -> Runner:
+def runner(grid: Grid, provider: Provider, *, timeout_s: float = 3.0, batch: bool = False) -> Runner:
     models = {"openai/fake": setup(provider.base_url, timeout_s=timeout_s, batch=batch)}
     store = SqlRunStore(grid.engine, grid.run_key)
     return Runner(grid.spec, store, rubrics=RUBRICS, models=models, agents=AGENTS, poll_s=0.05, batch_poll_s=0.01)

@@ -339,7 +339,10 @@ def test_unreadable_replies_are_not_taken_from_the_cache(tmp_path: Path) -> None
     assert len(model.requests) == 2
 
 
-def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(tmp_path: Path) -> None:
+def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judging.run.HEARTBEAT_S", 0.1)
     grid = planned(tmp_path, traces=8, concurrency=2)
 
     def script(number: int, _: ModelRequest) -> str:
@@ -347,7 +350,7 @@ def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(tmp_path: Path) 
             wish(grid.engine, grid.run_key, "paused")
         return verdict(2)
 
-    summary = grid.run(Counting(script=script, delay_s=0.25))
+    summary = grid.run(Counting(script=script, delay_s=0.2))
     assert (summary.status, summary.message) == ("paused", "paused by a person")
     states = grid.states()
     assert set(states) == {"scored", "pending"}
@@ -483,3 +486,21 @@ def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path) -> None
     with open_workspace(tmp_path).engine.connect() as connection:
         found = compare_metadata(MigrationContext.configure(connection), metadata)
     assert [change for change in found if "_fts" not in str(change)] == []
+
+
+def test_a_worker_takes_waiting_runs_and_pauses_one_that_cannot_be_worked_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from judging import work
+    from judging.run import ModelSetup
+
+    model, seen = Counting(), list[tuple[int, str]]()
+    monkeypatch.setattr(work, "model_setups", lambda spec: {name: ModelSetup(call=model) for name in spec.models})
+    good = planned(tmp_path)
+    bad = plan_more(good.engine, tmp_path, budget_usd=1.0)  # no prices are known for this model
+    with pytest.raises(ValueError, match="a budget needs prices"):
+        work.worker_loop(good.engine, home=tmp_path, once=True, on_run=lambda key, s: seen.append((key, s.status)))
+    assert seen == [(good.run_key, "done")]
+    assert (bad.watch()["status"], next_run(good.engine)) == ("paused", None)
+    assert "a budget needs prices" in str(bad.watch()["message"])
+    assert work.worker_loop(good.engine, home=tmp_path, once=True) == 0
