@@ -86,7 +86,6 @@ class Desk {
     this.fit();
     this.errorId = this.state.errors[0]?.label_id || null;
     this.draw();
-    this.tree.drawMap();
     const wanted = this.spans.seqOf.get(this.data.span);
     this.select(wanted ?? this.resumeSeq(), { isFirst: wanted === undefined });
     this.focusPane("text");
@@ -303,7 +302,10 @@ class Desk {
     const isStored = await this.drained(8000);
     this.isBusy = false;
     this.drawHead();
-    if (isStored) return this.tell(status);
+    if (isStored) {
+      if (this.data.queue && !this.data.queue.has_next) say(this, `${status === "skipped" ? "Skipped" : "Submitted"}. This was the last trace`);
+      return this.tell(status);
+    }
     say(this, "Not stored yet: it stays here and is sent as soon as the server answers", true);
     return undefined;
   }
@@ -372,6 +374,7 @@ class Desk {
   select(seq, { from = null, isFirst = false, keepScroll = false, toHit = false } = {}) {
     const previous = this.current;
     this.current = Math.max(0, Math.min(this.spans.size - 1, seq));
+    this.root.dataset.current = "S" + (this.current + 1);
     this.tree.reveal(this.current);
     if (!keepScroll) this.reader.dropSelection(this.current);
     if (!isFirst && !keepScroll) this.reader.show(this.current, previous);
@@ -417,7 +420,10 @@ class Desk {
 
   /** Impacts of the errors on each span (seq). */
   marksBySpan() {
+    if (this.markedErrors === this.state.errors) return this.marks;
     const marks = new Map();
+    this.markedErrors = this.state.errors;
+    this.marks = marks;
     for (const error of this.state.errors) {
       for (const id of error.span_ids) {
         const seq = this.spans.seqOf.get(id);
@@ -491,6 +497,7 @@ class Desk {
     const key = pressedKey(event);
     if (key === "Ctrl+Enter") return this.take(event, () => this.submit());
     if (isTyping(target)) {
+      if (target === this.part("search")) return; // it has its own Enter and Esc
       if (key === "Escape") return this.take(event, () => this.leaveField(target));
       return;
     }
@@ -634,7 +641,7 @@ class Desk {
     if (!this.reader) return;
     this.cards.draw();
     this.scores.draw();
-    this.tree.only.has("labelled") ? this.tree.refresh() : this.tree.draw();
+    this.tree.only.has("labelled") ? this.tree.refresh() : this.tree.schedule();
     this.tree.drawMarks();
     this.reader.scheduleMarks();
     this.drawHead();
@@ -716,10 +723,11 @@ class Desk {
     this.root.style.setProperty("--tj-height", Math.max(460, window.innerHeight - Math.max(0, top) - 8) + "px");
     const probe = getComputedStyle(this.root).getPropertyValue("--st-background-color").trim();
     this.root.dataset.scheme = isDark(probe) ? "dark" : "light";
-    if (this.tree) {
-      this.tree.draw();
-      this.tree.drawMap();
-    }
+    const size = `${window.innerWidth} ${window.innerHeight} ${Math.round(top)} ${this.root.dataset.scheme}`;
+    if (!this.tree || size === this.fitted) return;
+    this.fitted = size;
+    this.tree.draw();
+    this.tree.drawMap();
   }
 
   // ---- time --------------------------------------------------------------------------------------------------
@@ -818,8 +826,12 @@ export default function (component) {
     delete root.dataset.ready;
     desk.open();
   }
-  return () => {
-    tjDesks.get(root)?.close();
-    tjDesks.delete(root);
-  };
+  // Streamlit also calls this for a run that a newer one has overtaken: only a desk that left the page is closed.
+  return () => setTimeout(() => closeWhenGone(root));
+}
+
+function closeWhenGone(root) {
+  if (root.isConnected) return;
+  tjDesks.get(root)?.close();
+  tjDesks.delete(root);
 }

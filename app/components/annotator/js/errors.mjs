@@ -10,6 +10,7 @@ export class ErrorCards {
     this.desk = desk;
     this.host = desk.part("errors");
     this.typing = null;
+    this.rows = new Map(); // label id -> the row that was made and what it was made of
   }
 
   get error() {
@@ -37,7 +38,7 @@ export class ErrorCards {
   }
 
   scrollToCard() {
-    this.host.querySelector(".tj-card.tj-now")?.scrollIntoView({ block: "nearest" });
+    requestAnimationFrame(() => this.host.querySelector(".tj-card.tj-now")?.scrollIntoView({ block: "nearest" }));
   }
 
   need() {
@@ -117,7 +118,7 @@ export class ErrorCards {
     const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
     const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
     desk.part("errors-count").textContent = errors.length;
-    const cards = errors.map((error, number) => (error.label_id === desk.errorId ? this.card(error, number) : this.row(error, number)));
+    const cards = errors.map((error, number) => (error.label_id === desk.errorId ? this.card(error, number) : this.keptRow(error, number)));
     if (!errors.length) cards.push(el("p", { class: "tj-empty" }, "Select text that shows an error and press ", el("kbd", { text: "A" }), ", then a dimension (", el("kbd", { text: "1" }), "–", el("kbd", { text: "7" }), ") and an impact (", el("kbd", { text: "L" }), " ", el("kbd", { text: "M" }), " ", el("kbd", { text: "H" }), ")."));
     cards.push(this.noError());
     replaceIn(this.host, ...cards);
@@ -147,6 +148,15 @@ export class ErrorCards {
       return say(desk, "There are labelled errors: delete them first, or leave the box empty");
     }
     desk.act("review.put", desk.reviewWith({ no_error: !desk.state.review.no_error }));
+  }
+
+  /** Labels are values: the row of one that has not changed is used again, so that 200 errors cost no more than one. */
+  keptRow(error, number) {
+    const kept = this.rows.get(error.label_id);
+    if (kept && kept.error === error && kept.number === number) return kept.node;
+    const node = this.row(error, number);
+    this.rows.set(error.label_id, { error, number, node });
+    return node;
   }
 
   row(error, number) {
@@ -263,7 +273,7 @@ export class ErrorCards {
       this.typed(error.label_id, field.value);
     };
     field.onblur = () => this.flushTyping();
-    requestAnimationFrame(() => fitHeight(field));
+    if (error.description) requestAnimationFrame(() => fitHeight(field));
     return field;
   }
 

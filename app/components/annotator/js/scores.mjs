@@ -60,6 +60,9 @@ export class Scores {
 
   draw() {
     const { desk } = this;
+    const drawn = [desk.state.scores, this.row, desk.isLocked];
+    if (this.drawn && drawn.every((each, i) => each === this.drawn[i])) return;
+    this.drawn = drawn;
     const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
     const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
     const given = desk.dimensions.filter(({ key }) => isGiven(scoreOf(desk.state, key))).length;

@@ -151,11 +151,11 @@ export class Tree {
     for (let up = this.spans.parent[seq]; up >= 0; up = this.spans.parent[up]) isHidden = this.folded.delete(up) || isHidden;
     if (isHidden) this.refresh();
     const row = this.rowOf.get(seq);
-    if (row === undefined) return this.draw();
+    if (row === undefined) return this.schedule();
     const [top, height] = [row * TJ_ROW, this.scroller.clientHeight];
     if (top < this.scroller.scrollTop + TJ_ROW) this.scroller.scrollTop = top - 2 * TJ_ROW;
     else if (top > this.scroller.scrollTop + height - 2 * TJ_ROW) this.scroller.scrollTop = top - height + 3 * TJ_ROW;
-    this.draw();
+    this.schedule();
     this.drawCursor();
   }
 
@@ -258,7 +258,8 @@ export class Tree {
   }
 
   drawMarks() {
-    if (!this.map) return;
+    if (!this.map || (this.drawnMarks === this.desk.state.errors && this.drawnMap === this.map)) return;
+    [this.drawnMarks, this.drawnMap] = [this.desk.state.errors, this.map];
     const bottom = +this.cursor.getAttribute("height") + 5;
     this.marks.replaceChildren(
       ...[...this.desk.marksBySpan()].map(([seq, errors]) =>

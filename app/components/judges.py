@@ -1,0 +1,111 @@
+"""The figures of judges as the pages and the snapshot show them: by name, in long form, beside the human ceiling."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pandas as pd
+
+from app.components.figures import title_of, with_labels
+from judging.agreement import errors, scores
+from judging.agreement.raters import human_ceiling
+from judging.agreement.tables import Inputs
+
+ERROR_METRICS = ("precision", "recall", "f1", "f2", "accuracy")
+SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)
+SIGNED = {"pearson", "spearman", "bias", "quadratic_kappa", "ac1", "ac2", "pair_alpha", "alpha_interval"}
+
+
+class Figure(NamedTuple):
+    """One figure that the forest plot can show: its name in the address, its title, and whether of errors or scores."""
+
+    name: str
+    title: str
+    kind: str
+
+
+FIGURES = (
+    *(
+        Figure(f"{kind}.{rate}", f"{title_of(rate)}, {kind}", kind)
+        for kind in ("caught", "localized")
+        for rate in ERROR_METRICS
+    ),
+    *(Figure(f"scores.{metric}", title_of(metric), "scores") for metric in SCORE_METRICS),
+    Figure("runs.alpha_interval", "Krippendorff's alpha over runs, interval", "runs"),
+)
+
+
+def has_rows(found: Inputs, figure: Figure) -> bool:
+    """Whether there is a judge that this figure can be shown of."""
+    if figure.kind == "runs":
+        return bool((found.consistency["runs"] > 1).any())
+    return not (found.score_figures if figure.kind == "scores" else found.error_rates).empty
+
+
+def figure_rows(found: Inputs, figure: Figure) -> pd.DataFrame:
+    """label, value, low, high, n, reason of one figure, with the human ceiling beside score figures."""
+    metric = figure.name.partition(".")[2]
+    if figure.kind == "runs":
+        table = with_labels(found.consistency)
+        table = table[table["runs"] > 1]
+        return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
+    if figure.kind == "scores":
+        rows = with_labels(found.score_figures)
+        return with_ceiling(rows[rows["metric"] == metric][[*PLAIN, "judge", "split"]], metric, found)
+    rows = with_labels(errors.error_figures(found.error_rates))
+    kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
+    return split_labels(rows[kept])[PLAIN]
+
+
+PLAIN = ["label", "value", "low", "high", "n", "reason"]
+CEILINGS = {"pair_alpha": "alpha"}
+
+
+def with_ceiling(rows: pd.DataFrame, metric: str, found: Inputs) -> pd.DataFrame:
+    """The rows with what people reach on the same dimension: ceiling, ceiling_low, ceiling_high."""
+    ceiling = ceilings(found)
+    column = CEILINGS.get(metric, metric)
+    if column not in ceiling.columns or ceiling.empty:
+        return rows
+    named = {column: "ceiling", f"{column}_low": "ceiling_low", f"{column}_high": "ceiling_high"}
+    known = ceiling[["judge", "split", *named]].rename(columns=named)
+    return rows.merge(known, on=["judge", "split"], how="left")
+
+
+def ceilings(found: Inputs) -> pd.DataFrame:
+    """`raters.human_ceiling` of the people among the ratings, as the report table has it."""
+    return human_ceiling(found.rated_by("human"), draws=found.draws, seed=found.seed, method=found.method)
+
+
+def split_labels(rows: pd.DataFrame) -> pd.DataFrame:
+    """Labels with the split where the choice holds several."""
+    if rows["split"].nunique() < 2:
+        return rows
+    return rows.assign(label=rows["label"] + " (" + rows["split"] + ")")
+
+
+TABLE_COLUMNS = (
+    *(f"caught.{rate}" for rate in ERROR_METRICS),
+    *(f"localized.{rate}" for rate in ERROR_METRICS),
+    *(f"scores.{metric}" for metric in SCORE_METRICS),
+    "runs.alpha_interval",
+)
+
+
+def every_figure(found: Inputs) -> pd.DataFrame:
+    """Every figure of every judge, one row each: system, judge, split, metric, value, low, high, n, reason, ..."""
+    caught = errors.error_figures(found.error_rates)
+    caught = caught[caught["impact"] == "all"].drop(columns="impact")
+    runs = found.consistency
+    runs = runs[runs["runs"] > 1].rename(
+        columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},
+    )
+    columns = ["system", "judge", "split", "metric", "value", "low", "high", "n", "failed", "not_applicable", "reason"]
+    parts = [
+        caught.assign(metric=caught["kind"] + "." + caught["metric"]),
+        found.score_figures.assign(metric="scores." + found.score_figures["metric"]),
+        runs.assign(metric="runs.alpha_interval"),
+    ]
+    return pd.concat(
+        [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True
+    )

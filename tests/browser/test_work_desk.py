@@ -1,0 +1,603 @@
+"""The annotator's desk as a person uses it: a real browser, a real server, a real ledger."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+
+from ingest.store import pack, write, writing
+from ingest.trace import Trace
+from judging.ledger import Workspace, labels, open_workspace
+from judging.records import DIMENSIONS
+from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
+
+pytestmark = pytest.mark.browser
+
+APP = Path(__file__).parent / "desk_app" / "asgi.py"
+SELECT = """([seq, field, from, to]) => {
+  const host = document.querySelector(`[data-block="${seq}"] .tj-text[data-field="${field}"]`);
+  const walk = document.createTreeWalker(host, NodeFilter.SHOW_TEXT);
+  const find = (words, atEnd) => {
+    walk.currentNode = host;
+    for (let node; (node = walk.nextNode()); ) {
+      const at = node.data.indexOf(words);
+      if (at >= 0) return [node, at + (atEnd ? words.length : 0)];
+    }
+    throw new Error('no ' + words);
+  };
+  const [a, i] = find(from, false), [b, j] = find(to, true);
+  getSelection().setBaseAndExtent(a, i, b, j);
+}"""
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return open_workspace(tmp_path_factory.mktemp("desk") / "home")
+
+
+@pytest.fixture(scope="module")
+def server(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app on a free port; ends with the module."""
+    store(space, desk_trace("first"))
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {"TRACEJURY_HOME": str(space.home), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(APP), f"--server.port={port}"]
+    log = tmp_path_factory.mktemp("log") / "server.txt"
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=APP.parent)
+        try:
+            wait_for_server(f"http://127.0.0.1:{port}/_stcore/health", process, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def wait_for_server(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(240):
+        if process.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(url, timeout=1)
+        except OSError:
+            time.sleep(0.25)
+        else:
+            return
+    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield running
+        running.close()
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1280, "height": 800})
+    yield made
+    made.close()
+
+
+def store(space: Workspace, trace: Trace) -> None:
+    with writing(space.engine) as connection:
+        write(connection, pack(trace))
+
+
+class Desk:
+    """One trace on the screen of one page, with the ledger behind it."""
+
+    def __init__(self, page: Page, server: str, space: Workspace, trace_id: str) -> None:
+        self.page, self.server, self.space, self.trace_id = page, server, space, trace_id
+        self.outside: list[str] = []
+        page.on("request", self._note)
+        page.on("pageerror", lambda error: self.outside.append(f"error: {error}"))
+        self.open()
+
+    def _note(self, request: Any) -> None:
+        if not request.url.startswith((self.server, "blob:", "data:")):
+            self.outside.append(request.url)
+
+    def open(self, span: str | None = None) -> None:
+        tail = f"&span={span}" if span else ""
+        self.page.goto(f"{self.server}/?trace={self.trace_id}{tail}")
+        self.ready()
+
+    def ready(self, trace_id: str | None = None) -> None:
+        self.page.wait_for_selector(f'.tj-desk[data-ready="{trace_id or self.trace_id}"]', timeout=30_000)
+
+    def keys(self, *keys: str) -> None:
+        for key in keys:
+            self.page.keyboard.press(key)
+
+    def select(self, seq: int, field: str, start: str, end: str | None = None) -> None:
+        self.page.evaluate(SELECT, [seq, field, start, end or start])
+
+    def saved(self, timeout: float = 20_000) -> dict[str, Any]:
+        """The stored state, once the page says that everything is saved."""
+        self.page.wait_for_selector('[data-tj="saved"][data-kind="saved"]', timeout=timeout)
+        return self.stored()
+
+    def stored(self, user: str = "me") -> dict[str, Any]:
+        return labels.state(self.space.engine, annotator=user, trace_id=self.trace_id)
+
+    def current(self) -> str:
+        return str(self.page.get_attribute(".tj-desk", "data-current"))
+
+    def toast(self) -> str:
+        return str(self.page.text_content('[data-tj="toast"]'))
+
+
+OpenDesk = Callable[..., Desk]
+
+
+@pytest.fixture
+def open_desk(context: BrowserContext, server: str, space: Workspace, request: pytest.FixtureRequest) -> OpenDesk:
+    """Opens a fresh trace of this test (or the one given) in a page of the context."""
+
+    def opened(trace: Trace | None = None, trace_id: str | None = None) -> Desk:
+        name = trace_id or (trace.trace_id if trace else request.node.name.split("[")[0])
+        if trace_id is None:
+            store(space, trace or desk_trace(name))
+        return Desk(context.new_page(), server, space, name)
+
+    return opened
+
+
+def test_four_keys_make_a_label_that_is_stored_and_survives_reload(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("J", "J", "J")
+    assert desk.current() == "S4"
+    desk.select(3, "output", "Second line: שלום")
+    desk.keys("a", "1", "7", "h")
+    state = desk.saved()
+    [error] = state["errors"]
+    assert error["span_ids"] == ["tool000000000004"]
+    assert (error["dimensions"], error["impact"], error["phase"]) == (["LC", "TC"], "high", "blind")
+    [evidence] = error["evidence"]
+    assert EMOJI_CRLF_RTL[evidence["start"] : evidence["end"]] == evidence["quote"] == "Second line: שלום"
+    assert EMOJI_CRLF_RTL.startswith(evidence["before"] + evidence["quote"] + evidence["after"][:3], 0)
+    desk.page.reload()
+    desk.ready()
+    expect(desk.page.locator(".tj-card .tj-quote-text")).to_have_text("Second line: שלום")
+    expect(desk.page.locator('.tj-card [aria-pressed="true"]')).to_have_count(3)
+    assert desk.current() == "S4", "the address follows the span in hand"
+    assert desk.stored() == state
+
+
+QUOTES = (
+    ("Start 😀", None, "Start 😀"),
+    ("😀", "Second", "😀 here.\r\nSecond"),
+    ("Third 👩‍👩‍👧", "Last ", "Third 👩‍👩‍👧 end.\r\nLast "),
+    ("and ", " nul.", "and \x00 nul."),
+    ("reversed", " and ", "reversed\u202c and "),
+)
+
+
+def test_evidence_is_the_code_points_of_the_stored_text(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("J", "J", "J", "a")
+    for start, end, _ in QUOTES:
+        desk.select(3, "output", start, end)
+        desk.keys("e")
+    found = desk.saved()["errors"][0]["evidence"]
+    assert [evidence["quote"] for evidence in found] == [quote for _, _, quote in QUOTES]
+    for evidence in found:
+        assert EMOJI_CRLF_RTL[evidence["start"] : evidence["end"]] == evidence["quote"]
+        assert EMOJI_CRLF_RTL[: evidence["start"]].endswith(evidence["before"])
+        assert EMOJI_CRLF_RTL[evidence["end"] :].startswith(evidence["after"])
+        assert (evidence["span_id"], evidence["field"]) == ("tool000000000004", "output")
+
+
+def test_evidence_by_mouse_and_by_sentence_keys(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    goal = desk.page.locator('[data-block="1"] .tj-text[data-field="message:1"]')
+    goal.scroll_into_view_if_needed()
+    box = goal.bounding_box()
+    assert box is not None
+    desk.page.mouse.move(box["x"] + 1, box["y"] + 8)
+    desk.page.mouse.down()
+    desk.page.mouse.move(box["x"] + 120, box["y"] + 8, steps=4)
+    desk.page.mouse.up()
+    desk.keys("a", "2", "l")
+    stored = "How many moons has Mars? Answer with a number."
+    [by_mouse] = desk.saved()["errors"][0]["evidence"]
+    assert by_mouse["start"] == 0
+    assert 5 < by_mouse["end"] < len(stored)
+    assert by_mouse["quote"] == stored[: by_mouse["end"]]
+    desk.keys("j", "j", "j", "j")
+    assert desk.current() == "S6"
+    desk.keys("]", "]", "}", "e")
+    by_keys = desk.saved()["errors"][0]["evidence"][1]
+    assert by_keys["quote"] == "Mars has three moons."
+    assert desk.stored()["errors"][0]["span_ids"] == ["plan000000000002", "last000000000006"]
+
+
+def test_typing_in_a_field_triggers_no_key_and_is_saved_while_typing(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("a", "d")
+    text = "jk1234 uU A? /[]+-l m h Backspace"
+    desk.page.keyboard.type(text)
+    state = desk.saved()
+    assert [(error["description"], error["dimensions"], error["impact"]) for error in state["errors"]] == [
+        (text, [], None)
+    ]
+    assert desk.current() == "S1"
+    desk.keys("Escape", "j")
+    assert desk.current() == "S2"
+    desk.keys("/")
+    desk.page.keyboard.type("a1h")
+    assert len(desk.saved()["errors"]) == 1
+
+
+def test_offline_everything_is_kept_and_then_arrives_once(open_desk: OpenDesk, context: BrowserContext) -> None:
+    desk = open_desk()
+    context.set_offline(True)
+    desk.keys("a", "3", "m", "w", "0", "ArrowDown", "2")
+    expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
+    time.sleep(5)
+    assert desk.stored()["revision"] == 0
+    assert int(desk.page.get_attribute('[data-tj="saved"]', "data-unsaved") or 0) == 5
+    context.set_offline(False)
+    state = desk.saved()
+    assert state["revision"] == 5
+    assert state["errors"][0]["dimensions"] == ["PQ"]
+    assert {key: score["value"] for key, score in state["scores"].items()} == {"LC": 0, "EE": 2}
+
+
+def test_unsaved_work_survives_the_death_of_the_tab(open_desk: OpenDesk, context: BrowserContext) -> None:
+    desk = open_desk()
+    context.set_offline(True)
+    desk.keys("a", "5", "h")
+    expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("3 unsaved")
+    desk.page.close()
+    context.set_offline(False)
+    assert desk.stored()["revision"] == 0
+    again = open_desk(trace_id=desk.trace_id)
+    state = again.saved()
+    assert (state["revision"], state["errors"][0]["impact"]) == (3, "high")
+    expect(again.page.locator('.tj-card [data-hold="dim-GF"]')).to_have_attribute("aria-pressed", "true")
+
+
+def test_an_answer_lost_on_the_way_stores_once(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    lost = iter([True, True])
+
+    def drop_answer(route: Route) -> None:
+        if next(lost, False):
+            route.fetch()
+            route.abort()
+        else:
+            route.continue_()
+
+    desk.page.route("**/api/ops", drop_answer)
+    desk.keys("a", "1", "l")
+    state = desk.saved()
+    assert (state["revision"], len(state["errors"])) == (3, 1)
+
+
+def test_a_500_keeps_the_item_and_the_text(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    failing = [True]
+    desk.page.route(
+        "**/api/ops",
+        lambda route: route.fulfill(status=500, body="broken") if failing else route.continue_(),
+    )
+    desk.keys("z", "w")
+    for _ in DIMENSIONS:
+        desk.keys("3", "ArrowDown")
+    desk.keys("Control+Enter")
+    expect(desk.page.locator('[data-tj="toast"]')).to_contain_text("Not stored yet", timeout=15_000)
+    expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
+    assert desk.page.get_attribute(".tj-desk", "data-ready") == desk.trace_id
+    failing.clear()
+    state = desk.saved()
+    assert state["review"]["status"] == "submitted"
+    assert len(state["scores"]) == 7
+
+
+@pytest.mark.parametrize("choice", ["mine", "theirs"])
+def test_a_second_tab_leads_to_a_clear_choice(open_desk: OpenDesk, context: BrowserContext, choice: str) -> None:
+    one = open_desk(desk_trace(f"two-tabs-{choice}"))
+    two = open_desk(trace_id=one.trace_id)
+    two.keys("a", "1", "h")
+    two.saved()
+    one.page.bring_to_front()
+    context.set_offline(True)
+    one.keys("a", "2", "l")
+    context.set_offline(False)
+    dialog = one.page.locator("dialog[open]")
+    expect(dialog).to_contain_text("changed in another tab")
+    expect(dialog).to_contain_text("Stored there: 1 error and 0 scores. Not sent from here: 3 changes.")
+    one.keys("Escape")
+    expect(dialog).to_be_visible()
+    one.page.click(f'[data-choice="{choice}"]')
+    state = one.saved()
+    found = [error["dimensions"] for error in state["errors"]]
+    assert found == ([["LC"], ["EE"]] if choice == "mine" else [["LC"]])
+    expect(one.page.locator("[data-label]")).to_have_count(len(found))
+
+
+def test_undo_and_redo_go_over_everything(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("a", "1", "h", "d")
+    desk.page.keyboard.type("a long story")
+    desk.keys("Escape", "w", "0", "t", "Backspace")
+    assert desk.saved()["scores"]["LC"]["value"] is None, "in the scores pane, Backspace takes the score back"
+    desk.keys("u")
+    assert desk.saved()["scores"]["LC"]["value"] == 0
+    desk.keys("u", "u")
+    state = desk.saved()
+    assert (state["scores"]["LC"]["value"], state["errors"][0]["description"]) == (None, "")
+    desk.keys("u", "u", "u")
+    assert desk.saved()["errors"] == []
+    for _ in range(5):
+        desk.keys("Shift+U")
+    state = desk.saved()
+    assert state["errors"][0]["description"] == "a long story"
+    assert (state["errors"][0]["impact"], state["scores"]["LC"]["value"]) == ("high", 0)
+
+
+def test_a_deleted_error_comes_back_whole(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("j", "]", "a", "4", "m", "d")
+    desk.page.keyboard.type("why")
+    desk.keys("Escape")
+    before = desk.saved()["errors"]
+    desk.keys("Backspace")
+    assert desk.saved()["errors"] == []
+    desk.keys("u")
+    assert desk.saved()["errors"] == before
+
+
+def test_submit_asks_for_what_is_missing_and_goes_to_the_next_trace(open_desk: OpenDesk, space: Workspace) -> None:
+    store(space, desk_trace("submit-a"))
+    store(space, desk_trace("submit-b"))
+    desk = open_desk(trace_id="submit-a")
+    desk.keys("Control+Enter")
+    assert "No error is labelled" in desk.toast()
+    assert desk.page.evaluate("document.activeElement.type") == "checkbox"
+    desk.keys("a", "Control+Enter")
+    assert "Error 1 has no dimension" in desk.toast()
+    assert desk.page.evaluate("document.activeElement.textContent").endswith("LC")
+    desk.keys("1", "Control+Enter")
+    assert "Error 1 has no impact" in desk.toast()
+    desk.keys("l", "Control+Enter")
+    assert "LC has no score" in desk.toast()
+    for value in "012333":
+        desk.keys(value, "ArrowDown")
+    desk.keys("n", "Control+Enter")
+    desk.ready("submit-b")
+    state = desk.stored()
+    assert state["review"]["status"] == "submitted"
+    assert state["review"]["active_ms"] > 0
+    assert [state["scores"][key]["value"] for key in DIMENSIONS] == [0, 1, 2, 3, 3, 3, None]
+    assert state["scores"]["TC"]["not_applicable"] is True
+
+
+def test_a_submitted_trace_is_closed_until_it_is_reopened(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("z", "w")
+    for _ in DIMENSIONS:
+        desk.keys("2", "ArrowDown")
+    desk.keys("Control+Enter")
+    desk.page.wait_for_function(f"document.querySelector('.tj-desk').dataset.ready !== '{desk.trace_id}' || "
+                                "document.querySelector('[data-tj=status]').textContent === 'submitted'")  # fmt: skip
+    desk.open()
+    desk.keys("a", "w", "0")
+    assert "finished" in desk.toast()
+    assert desk.saved()["scores"]["LC"]["value"] == 2
+    desk.page.click('[data-tj="reopen"]')
+    desk.keys("w", "0")
+    state = desk.saved()
+    assert (state["review"]["status"], state["scores"]["LC"]["value"]) == ("open", 0)
+
+
+def test_skip_wants_a_reason(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("s")
+    desk.page.click("dialog[open] .tj-primary")
+    expect(desk.page.locator("dialog[open]")).to_be_visible()
+    desk.page.keyboard.type("the trace is cut off")
+    desk.page.click("dialog[open] .tj-primary")
+    desk.page.wait_for_function("!document.querySelector('dialog[open]')")
+    state = desk.saved()
+    assert (state["review"]["status"], state["review"]["reason"]) == ("skipped", "the trace is cut off")
+
+
+def test_trace_text_is_text_and_nothing_from_outside_is_loaded(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    expect(desk.page.locator('[data-block="4"] .tj-chip')).to_contain_text("image/png")
+    expect(desk.page.locator('[data-block="4"] .tj-text').last).to_contain_text("<script src=http://evil.example/x.js>")
+    expect(desk.page.locator('[data-block="5"] .tj-text').last).to_contain_text("<img src=x onerror=alert(1)>")
+    assert desk.page.locator(".tj-desk img, .tj-desk script, .tj-desk iframe").count() == 0
+    odd = desk.page.locator('[data-block="3"] .tj-text[data-field="output"]')
+    expect(odd.locator(".tj-control")).to_have_text(["RLO", "PDF", "␀"])
+    assert odd.get_attribute("dir") == "auto"
+    assert desk.outside == []
+
+
+def test_repeats_are_counted_openable_and_can_hold_evidence(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    repeats = desk.page.locator('[data-block="2"] .tj-repeats')
+    expect(repeats).to_have_text("3 messages seen before (S2)")
+    assert desk.page.locator('[data-block="2"] [data-field="message:1"]').count() == 0
+    repeats.click()
+    desk.select(2, "message:1", "moons")
+    desk.keys("a")
+    [evidence] = desk.saved()["errors"][0]["evidence"]
+    assert (evidence["span_id"], evidence["field"], evidence["start"]) == ("call000000000003", "message:1", 9)
+
+
+def test_reading_keys(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("p")
+    assert desk.current() == "S2"
+    desk.keys("Shift+J")
+    assert desk.current() == "S3"
+    desk.keys("Shift+K", "o")
+    assert desk.current() == "S1"
+    expect(desk.page.locator(".tj-row")).to_have_count(1)
+    desk.keys("o", "g", "f")
+    expect(desk.page.locator(".tj-strip.tj-open")).to_have_count(2)
+    desk.keys("/")
+    desk.page.keyboard.type("three moons")
+    expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("1 of 6")
+    desk.keys("Enter")
+    assert desk.current() == "S6"
+    desk.keys("/", "Escape")
+    expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("6 spans")
+    desk.page.click(".tj-filter:has-text('failed')")
+    expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("1 of 6")
+
+
+def test_laid_out_json_still_gives_places_in_the_stored_text(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("j", "j", "j", "v")
+    arguments = desk.page.locator('[data-block="3"] .tj-text[data-field="tool_arguments"]')
+    assert arguments.inner_text().count("\n") > 3
+    desk.select(3, "tool_arguments", '"moons of Mars"', '"limit"')
+    desk.keys("a")
+    [evidence] = desk.saved()["errors"][0]["evidence"]
+    stored = '{"query": "moons of Mars", "limit": [1, 2]}'
+    assert stored[evidence["start"] : evidence["end"]] == evidence["quote"] == '"moons of Mars", "limit"'
+
+
+def test_several_spans_and_the_mouse_do_all_that_keys_do(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("a", "j", "+", "j", "+", "-")
+    page = desk.page
+    page.click('[data-hold="dim-TS"]')
+    page.click('[data-hold="impact-medium"]')
+    page.select_option('[data-hold="category"]', "Goal Deviation")
+    page.click('[data-dimension="GF"] [data-score="1"]')
+    page.click('[data-hold="sure-3"]')
+    page.fill('[data-hold="note-GF"]', "half of it")
+    state = desk.saved()
+    [error] = state["errors"]
+    assert error["span_ids"] == ["run0000000000001", "plan000000000002"]
+    assert (error["dimensions"], error["impact"], error["category"]) == (["TS"], "medium", "Goal Deviation")
+    score = state["scores"]["GF"]
+    assert (score["value"], score["confidence"], score["note"]) == (1, 3, "half of it")
+    expect(page.locator(".tj-row .tj-marks")).to_have_count(2)
+
+
+def test_keys_can_be_changed_and_conflicts_are_refused(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("?")
+    desk.page.click('[data-action="newError"]')
+    desk.keys("j")
+    expect(desk.page.locator("dialog[open] [role=alert]")).to_contain_text("taken by “Next span”")
+    desk.page.click('[data-action="newError"]')
+    desk.keys("b")
+    desk.page.click('dialog[open] [aria-label="Close"]')
+    desk.keys("a")
+    assert desk.saved()["errors"] == []
+    desk.keys("b")
+    assert len(desk.saved()["errors"]) == 1
+    desk.page.reload()
+    desk.ready()
+    desk.keys("b")
+    assert len(desk.saved()["errors"]) == 2
+
+
+def test_keys_of_other_pages_are_left_alone(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.page.get_by_role("link", name="Other").click()
+    field = desk.page.get_by_label("Elsewhere")
+    field.click()
+    desk.page.keyboard.type("ja1h")
+    expect(field).to_have_value("ja1h")
+    desk.keys("Enter")
+    desk.page.mouse.click(600, 600)
+    desk.keys("a", "1")
+    desk.page.get_by_role("link", name="Work").click()
+    desk.page.wait_for_selector(".tj-desk[data-ready]")
+    assert desk.stored()["revision"] == 0
+
+
+def test_a_link_opens_its_span(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.open(span="odd0000000000005")
+    assert desk.current() == "S5"
+    top = desk.page.evaluate(
+        "document.querySelector('[data-block=\"4\"]').getBoundingClientRect().top - "
+        "document.querySelector('[data-tj=text]').getBoundingClientRect().top"
+    )
+    assert 0 <= top < 400
+
+
+def test_5_mb_show_their_head_and_all_when_asked(open_desk: OpenDesk) -> None:
+    desk = open_desk(huge_trace("huge"))
+    host = desk.page.locator('[data-block="1"] .tj-text')
+    assert len(host.inner_text()) < 5_000
+    desk.page.get_by_role("button", name="Show all 5,280,006 characters").click()
+    expect(desk.page.get_by_role("button", name="Show less")).to_be_attached(timeout=20_000)
+    assert desk.page.evaluate("document.querySelector('[data-block=\"1\"] .tj-text').textContent.length") == 5_280_006
+    desk.keys("/")
+    desk.page.keyboard.type("needle")
+    expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("1 of 2")
+
+
+@pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.slow)])
+def test_labels_by_keys_only_none_missed(open_desk: OpenDesk, count: int) -> None:
+    trace = long_trace(301, f"keys-only-{count}")
+    desk = open_desk(trace)
+    began = time.monotonic()
+    for number in range(count):
+        desk.keys("j", "a", str(number % 7 + 1), "lmh"[number % 3])
+    state = desk.saved(60_000)
+    print(f"\n{count} labels by {4 * count} keys in {time.monotonic() - began:.1f} s, all stored")
+    spans = [span.span_id for span in trace.spans]
+    assert [error["span_ids"] for error in state["errors"]] == [[span_id] for span_id in spans[1 : count + 1]]
+    assert [error["dimensions"] for error in state["errors"]] == [[DIMENSIONS[n % 7]] for n in range(count)]
+    assert [error["impact"] for error in state["errors"]] == [["low", "medium", "high"][n % 3] for n in range(count)]
+    assert state["revision"] == 3 * count
+
+
+def test_from_key_to_stored_without_a_rerun(open_desk: OpenDesk) -> None:
+    """The issue wants under 100 ms; the bound here leaves room for a machine that does other work as well."""
+    desk = open_desk()
+    desk.keys("w")
+    runs = []
+    for value in "0123" * 5:
+        began = time.monotonic()
+        desk.keys(value)
+        desk.page.wait_for_function("document.querySelector('[data-tj=saved]').dataset.unsaved === '0'", polling=5)
+        runs.append(time.monotonic() - began)
+    median = sorted(runs)[len(runs) // 2]
+    print(f"\nkey to stored: median {median * 1000:.0f} ms, slowest {max(runs) * 1000:.0f} ms")
+    assert desk.stored()["revision"] == 20
+    assert median < 1.0
+
+
+@pytest.mark.slow
+def test_33_000_spans_are_usable_soon(open_desk: OpenDesk) -> None:
+    desk = open_desk(long_trace(33_001, "thirty-three-thousand"))
+    opened = int(desk.page.get_attribute(".tj-desk", "data-opened") or 0)
+    print(f"\n33,001 spans usable after {opened} ms")
+    assert opened < 8_000
+    expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("33,001 spans")
+    assert desk.page.locator(".tj-row").count() < 80
+    desk.keys("j", "j", "a", "1", "h")
+    desk.saved()
+    expect(desk.page.locator('[data-block="2"]')).to_contain_text("I read page 0 now.", timeout=60_000)
+    desk.keys("/")
+    desk.page.keyboard.type("step 10999")
+    desk.keys("Enter")
+    assert desk.current() == "S32998"
+    expect(desk.page.locator('[data-block="32998"]')).to_contain_text("I read page 10999 now.", timeout=20_000)
