@@ -1,5 +1,8 @@
 """The web application: Streamlit's pages and our API routes in one process."""
 
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from starlette.responses import JSONResponse
@@ -7,6 +10,8 @@ from starlette.routing import Route
 from streamlit import App
 
 from app.api import ROUTES
+from app.api.otlp import watch_stragglers
+from app.session import workspace
 
 
 async def health(_request: object) -> JSONResponse:
@@ -14,4 +19,14 @@ async def health(_request: object) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-app = App(Path(__file__).parent / "main.py", routes=[Route("/api/health", health), *ROUTES])
+@asynccontextmanager
+async def lifespan(_app: App) -> AsyncIterator[None]:
+    """Beside the pages: traces that arrived over HTTP without a root are shown after a while."""
+    watcher = asyncio.create_task(watch_stragglers(workspace))
+    try:
+        yield
+    finally:
+        watcher.cancel()
+
+
+app = App(Path(__file__).parent / "main.py", routes=[Route("/api/health", health), *ROUTES], lifespan=lifespan)

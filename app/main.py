@@ -13,12 +13,13 @@ VIEWS = Path(__file__).parent / "views"
 def main() -> None:
     st.set_page_config(page_title="Tracejury", page_icon=":material/balance:", layout="wide")
     who = user()
+    home = st.Page(VIEWS / "home.py", title="Tracejury", default=True, visibility="hidden")
     pages = [
         st.Page(VIEWS / f"{page.file}.py", title=page.title, icon=page.icon, url_path=page.file)
         for page in PAGES
         if who.may(page.role)
     ]
-    st.navigation(pages, position="top").run()
+    st.navigation([home, *pages], position="top").run()
 
 
 main()

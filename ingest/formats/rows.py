@@ -69,7 +69,7 @@ def _parquet(data: bytes) -> Iterator[Row]:
 
     try:
         number = 0
-        for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(batch_size=256):
+        for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(batch_size=8):
             for values in batch.to_pylist():
                 yield Row(f"row {number}", _present(values))
                 number += 1

@@ -146,3 +146,13 @@ expected_event = Table(
     Column("body", Text, nullable=False, comment="JSON of an oracle event"),
     Column("matched", Integer, comment="1 matched, empty unknown"),
 )
+
+inbox = Table(
+    "inbox",
+    metadata,
+    Column("inbox_key", Integer, primary_key=True),
+    Column("trace_id", Text, nullable=False, index=True),
+    Column("body", LargeBinary, nullable=False, comment="one OTLP/JSON request of this trace alone, zstd"),
+    Column("has_root", Integer, nullable=False, comment="1: holds an ended span without a parent"),
+    Column("received_at", BigInteger, nullable=False),
+)

@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, func, insert, select
+from sqlalchemy import Connection, delete, func, insert, select, update
 
 from ingest.store import schema
 from ingest.store.pack import Packed, Row
 
-StoredAs = Literal["new", "duplicate"]
+StoredAs = Literal["new", "duplicate", "replaced"]
 _KEYS_A_QUERY = 5000
 T = TypeVar("T")
 
@@ -28,27 +28,30 @@ class Stored(NamedTuple):
     spans: int
 
 
-def write(connection: Connection, packed: Packed) -> Stored:
+def write(connection: Connection, packed: Packed, *, replaces: Packed | None = None) -> Stored:
     """Store one trace unless it is there. Run it inside `writing(engine)`.
 
-    Raises `StoreError` when another trace of the same id but other content is stored.
+    Raises `StoreError` when another trace of the same id but other content is stored, unless that content is
+    the one given as `replaces` (a trace that grew: late spans).
     """
     there = connection.execute(
-        select(schema.trace.c.digest, schema.trace.c.file).where(schema.trace.c.trace_id == packed.trace_id)
+        select(schema.trace.c.trace_key, schema.trace.c.digest, schema.trace.c.file).where(
+            schema.trace.c.trace_id == packed.trace_id
+        )
     ).one_or_none()
-    if there is not None:
-        if there.digest != packed.digest:
-            raise StoreError(
-                f"trace {packed.trace_id} is in the workspace already (from {there.file}) with other content"
-            )
+    if there is not None and there.digest == packed.digest:
         return Stored(packed.trace_id, "duplicate", len(packed.spans))
+    if there is not None and (replaces is None or replaces.digest != there.digest):
+        raise StoreError(f"trace {packed.trace_id} is in the workspace already (from {there.file}) with other content")
     now = time.time_ns() // 1000
     source_key = _source_key(connection, packed.source, now)
-    trace_key = _insert_one(
-        connection,
-        schema.trace,
-        {**packed.trace, "digest": packed.digest, "source_key": source_key, "ingested_at": now},
-    )
+    row = {**packed.trace, "digest": packed.digest, "source_key": source_key, "ingested_at": now}
+    if there is None or replaces is None:
+        trace_key = _insert_one(connection, schema.trace, row)
+    else:
+        trace_key = int(there.trace_key)
+        _remove_content(connection, trace_key, replaces)
+        connection.execute(update(schema.trace).where(schema.trace.c.trace_key == trace_key).values(**row))
     _insert_spans(connection, packed, trace_key)
     _insert_messages(connection, packed, trace_key)
     for table, rows in (
@@ -58,7 +61,17 @@ def write(connection: Connection, packed: Packed) -> Stored:
     ):
         if rows:
             connection.execute(insert(table), [{**row, "trace_key": trace_key} for row in rows])
-    return Stored(packed.trace_id, "new", len(packed.spans))
+    return Stored(packed.trace_id, "new" if there is None else "replaced", len(packed.spans))
+
+
+def _remove_content(connection: Connection, trace_key: int, old: Packed) -> None:
+    """Everything of a trace but its own row, which labels and caches know; its texts stay, others may use them."""
+    if connection.dialect.name == "sqlite":
+        keys = select(schema.span.c.span_key).where(schema.span.c.trace_key == trace_key).order_by(schema.span.c.seq)
+        gone = list(zip(connection.scalars(keys), old.documents, strict=True))
+        connection.exec_driver_sql("INSERT INTO span_fts(span_fts, rowid, body) VALUES ('delete', ?, ?)", gone)
+    for table in (schema.span, schema.span_detail, schema.message, schema.log, schema.expected_event):
+        connection.execute(delete(table).where(table.c.trace_key == trace_key))
 
 
 def _insert_one(connection: Connection, table: object, row: Row) -> int:

@@ -295,6 +295,7 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("queue_item", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_queue_item_queue_key"), ["queue_key"], unique=False)
+        batch_op.create_index(batch_op.f("ix_queue_item_trace_id"), ["trace_id"], unique=False)
 
     op.create_table(
         "text",
@@ -388,7 +389,7 @@ def upgrade() -> None:
         sa.Column("lease_key", sa.Integer(), nullable=False),
         sa.Column("item_key", sa.Integer(), nullable=False),
         sa.Column("annotator", sa.Text(), nullable=False),
-        sa.Column("occasion", sa.Integer(), nullable=False, comment="0, or 1 for the hidden repeat"),
+        sa.Column("occasion", sa.Integer(), nullable=False, comment="0, 1 for the hidden repeat, 2 for practice"),
         sa.Column("taken_at", sa.BigInteger(), nullable=False),
         sa.Column("expires_at", sa.BigInteger(), nullable=False),
         sa.Column("ended_at", sa.BigInteger(), nullable=True),
@@ -567,6 +568,7 @@ def downgrade() -> None:
     op.drop_table("trace")
     op.drop_table("text")
     with op.batch_alter_table("queue_item", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_queue_item_trace_id"))
         batch_op.drop_index(batch_op.f("ix_queue_item_queue_key"))
 
     op.drop_table("queue_item")

@@ -1,0 +1,111 @@
+"""The OTLP/HTTP receiver: point OTEL_EXPORTER_OTLP_ENDPOINT at the app and its traces appear.
+
+Protocol: opentelemetry.io, "OTLP/HTTP": `/v1/traces` and `/v1/logs`, protobuf or JSON, gzip; errors as
+google.rpc.Status; 429 and 503 with Retry-After are retried by exporters.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import zlib
+from collections.abc import Callable
+
+from aiolimiter import AsyncLimiter
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app import grants
+from app.config import config
+from app.session import workspace
+from ingest.inbox import NAMES, Signal, receive, show_stragglers
+from ingest.trace import IngestError
+from judging.ledger import Workspace
+
+MAX_BODY = 64 * 1024**2  # bytes, unpacked
+REQUESTS_A_SECOND = 50
+SUBJECT = "otlp"
+TOKEN_AGE_S = 366 * 86400
+STRAGGLER_S, LOOK_EVERY_S = 600.0, 60.0
+
+
+def otlp_routes(opener: Callable[[], Workspace], *, requests_a_second: float = REQUESTS_A_SECOND) -> tuple[Route, ...]:
+    """The routes over a workspace that is opened when the first request comes."""
+    limiter = AsyncLimiter(requests_a_second, 1)
+
+    async def export(request: Request) -> Response:
+        """One export request: kept before it is answered."""
+        refused = _refused(request, opener)
+        if refused is not None:
+            return refused
+        if not limiter.has_capacity():
+            return _status(429, f"more than {requests_a_second:g} requests a second", retry_after="1")
+        await limiter.acquire()
+        body = await _body(request)
+        return body if isinstance(body, Response) else await _kept(request, opener, body)
+
+    return tuple(Route(f"/v1/{signal}", export, methods=["POST"]) for signal in NAMES)
+
+
+def _refused(request: Request, opener: Callable[[], Workspace]) -> Response | None:
+    """With sign-in on, an exporter needs a token (OTEL_EXPORTER_OTLP_HEADERS)."""
+    if config().sign_in == "off":
+        return None
+    try:
+        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
+        grants.check(opener().secret(), bearer, subject=SUBJECT, max_age_s=TOKEN_AGE_S)
+    except grants.TokenError as error:
+        return _status(error.status, str(error))
+    return None
+
+
+async def _kept(request: Request, opener: Callable[[], Workspace], body: bytes) -> Response:
+    signal: Signal = "logs" if request.url.path.endswith("/logs") else "traces"
+    is_protobuf = "json" not in request.headers.get("content-type", "application/x-protobuf")
+    try:
+        await run_in_threadpool(receive, opener().engine, body, signal=signal, is_protobuf=is_protobuf)
+    except IngestError as error:
+        return _status(400, f"{error.reason}; {error.remedy}")
+    if is_protobuf:
+        return Response(b"", media_type="application/x-protobuf")
+    return JSONResponse({})
+
+
+async def watch_stragglers(opener: Callable[[], Workspace]) -> None:
+    """For ever: show traces whose root never came, once they have been silent for STRAGGLER_S."""
+    while True:
+        await asyncio.sleep(LOOK_EVERY_S)
+        await run_in_threadpool(show_stragglers, opener().engine, older_than_s=STRAGGLER_S)
+
+
+async def _body(request: Request) -> bytes | Response:
+    """The unpacked body, or the answer that refuses it; never more than MAX_BODY is held."""
+    packed = bytearray()
+    async for chunk in request.stream():
+        packed += chunk
+        if len(packed) > MAX_BODY:
+            return _status(413, f"larger than {MAX_BODY // 1024**2} MiB: lower OTEL_BSP_MAX_EXPORT_BATCH_SIZE")
+    encoding = request.headers.get("content-encoding", "identity").lower()
+    if encoding in {"identity", ""}:
+        return bytes(packed)
+    if encoding != "gzip":
+        return _status(415, f"content encoding {encoding!r}: use gzip or none")
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            body = stream.read(MAX_BODY + 1)
+    except (OSError, EOFError, zlib.error):
+        return _status(400, "the body is no gzip")
+    if len(body) > MAX_BODY:
+        return _status(413, f"unpacks to more than {MAX_BODY // 1024**2} MiB")
+    return body
+
+
+def _status(code: int, message: str, *, retry_after: str | None = None) -> JSONResponse:
+    headers = {} if retry_after is None else {"Retry-After": retry_after}
+    return JSONResponse({"code": code, "message": message}, status_code=code, headers=headers)
+
+
+ROUTES = otlp_routes(workspace)

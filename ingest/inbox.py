@@ -1,0 +1,188 @@
+"""Spans as they arrive over OTLP/HTTP: kept at once, shown when their trace's root has ended, late ones joined."""
+
+from __future__ import annotations
+
+import base64
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from sqlalchemy import Connection, Engine, func, insert, select
+
+from ingest.formats import otlp
+from ingest.parse import parse_json
+from ingest.store import load, pack, schema, write, writing
+from ingest.store.texts import compress, decompress
+from ingest.trace import IngestError, Rejected, Source, Trace
+
+Signal = Literal["traces", "logs"]
+NAMES: dict[Signal, tuple[str, str, str]] = {
+    "traces": ("resourceSpans", "scopeSpans", "spans"),
+    "logs": ("resourceLogs", "scopeLogs", "logRecords"),
+}
+NO_PARENT = ("", "0" * 16)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Receipt:
+    """What a request brought; `shown` are the traces that are whole enough to be looked at."""
+
+    items: int
+    traces: tuple[str, ...]
+    shown: tuple[str, ...]
+
+
+def receive(engine: Engine, body: bytes, *, signal: Signal, is_protobuf: bool) -> Receipt:
+    """Keep the spans (or log records) of one request, durably, before anything else is done with them.
+
+    Raises `IngestError` for a body that is no such request; nothing of it is kept then.
+    """
+    request = _from_protobuf(body, signal) if is_protobuf else _from_json(body, signal)
+    by_trace = _split(request, signal)
+    shown = []
+    with writing(engine) as connection:
+        for trace_id, (part, items) in by_trace.items():
+            _keep(connection, trace_id, part, items, signal)
+            if _is_whole(connection, trace_id) and _show(connection, trace_id):
+                shown.append(trace_id)
+    return Receipt(items=sum(len(items) for _, items in by_trace.values()), traces=tuple(by_trace), shown=tuple(shown))
+
+
+def show_stragglers(engine: Engine, *, older_than_s: float) -> list[str]:
+    """Show traces whose root never came and that have been silent for so long; returns their ids."""
+    before = (time.time() - older_than_s) * 1e6
+    inbox = schema.inbox
+    with writing(engine) as connection:
+        known = select(schema.trace.c.trace_id)
+        silent = connection.scalars(
+            select(inbox.c.trace_id)
+            .where(inbox.c.trace_id.not_in(known))
+            .group_by(inbox.c.trace_id)
+            .having(func.max(inbox.c.received_at) < before)
+        )
+        return [trace_id for trace_id in list(silent) if _show(connection, trace_id)]
+
+
+def waiting(connection: Connection) -> int:
+    """Traces that have begun to arrive and are not shown yet."""
+    known = select(schema.trace.c.trace_id)
+    distinct = func.count(schema.inbox.c.trace_id.distinct())
+    return int(connection.scalar(select(distinct).where(schema.inbox.c.trace_id.not_in(known))) or 0)
+
+
+def _from_protobuf(body: bytes, signal: Signal) -> dict[str, Any]:
+    request = ExportTraceServiceRequest() if signal == "traces" else ExportLogsServiceRequest()
+    try:
+        request.ParseFromString(body)
+    except DecodeError as error:
+        raise IngestError(
+            f"not an OTLP protobuf request of {signal}: {error}", remedy="send application/x-protobuf or JSON"
+        ) from error
+    content: dict[str, Any] = MessageToDict(request)
+    for item in _items(content, signal):
+        _with_hex_ids(item)
+        for link in item.get("links", ()):
+            _with_hex_ids(link)
+    return content
+
+
+def _with_hex_ids(item: dict[str, Any]) -> None:
+    """OTLP/JSON writes ids in hex, where plain protobuf JSON writes base64."""
+    for key in ("traceId", "spanId", "parentSpanId"):
+        if key in item:
+            item[key] = base64.b64decode(item[key]).hex()
+
+
+def _from_json(body: bytes, signal: Signal) -> dict[str, Any]:
+    content = parse_json(body)
+    if not isinstance(content, dict) or not isinstance(content.get(NAMES[signal][0]), list):
+        raise IngestError(
+            f"not an OTLP/JSON request: no list {NAMES[signal][0]!r}", remedy=f"send an export request of {signal}"
+        )
+    return content
+
+
+def _items(request: dict[str, Any], signal: Signal) -> Iterator[dict[str, Any]]:
+    resources, scopes, items = NAMES[signal]
+    for resource in request.get(resources, ()):
+        for scope in resource.get(scopes, ()) if isinstance(resource, dict) else ():
+            for item in scope.get(items, ()) if isinstance(scope, dict) else ():
+                if isinstance(item, dict):
+                    yield item
+
+
+def _split(request: dict[str, Any], signal: Signal) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """By trace id: the request with the items of that trace alone, and those items."""
+    ids = dict.fromkeys(str(item.get("traceId") or "").lower() for item in _items(request, signal))
+    return {
+        trace_id: (part, list(_items(part, signal)))
+        for trace_id in ids
+        if trace_id
+        for part in [_only(request, signal, trace_id)]
+    }
+
+
+def _only(request: dict[str, Any], signal: Signal, trace_id: str) -> dict[str, Any]:
+    resources, scopes, items = NAMES[signal]
+    kept_resources = []
+    for resource in request[resources]:
+        kept_scopes = []
+        for scope in resource.get(scopes, ()):
+            mine = [one for one in scope.get(items, ()) if str(one.get("traceId") or "").lower() == trace_id]
+            if mine:
+                kept_scopes.append({**scope, items: mine})
+        if kept_scopes:
+            kept_resources.append({**resource, scopes: kept_scopes})
+    return {resources: kept_resources}
+
+
+def _keep(
+    connection: Connection, trace_id: str, part: dict[str, Any], items: list[dict[str, Any]], signal: Signal
+) -> None:
+    has_root = signal == "traces" and any(
+        (item.get("parentSpanId") or "") in NO_PARENT and item.get("endTimeUnixNano") for item in items
+    )
+    connection.execute(
+        insert(schema.inbox).values(
+            trace_id=trace_id,
+            body=compress(orjson.dumps(part)),
+            has_root=int(has_root),
+            received_at=time.time_ns() // 1000,
+        )
+    )
+
+
+def _is_whole(connection: Connection, trace_id: str) -> bool:
+    root = select(schema.inbox.c.inbox_key).where(schema.inbox.c.trace_id == trace_id, schema.inbox.c.has_root == 1)
+    shown = select(schema.trace.c.trace_key).where(schema.trace.c.trace_id == trace_id)
+    return connection.scalar(root.limit(1)) is not None or connection.scalar(shown) is not None
+
+
+def _show(connection: Connection, trace_id: str) -> bool:
+    """(Re)build the trace from all that came of it."""
+    bodies = connection.scalars(
+        select(schema.inbox.c.body).where(schema.inbox.c.trace_id == trace_id).order_by(schema.inbox.c.inbox_key)
+    )
+    data = b"\n".join(decompress(body) for body in bodies) + b"\n"
+    trace = _read(trace_id, data)
+    if trace is None:
+        return False
+    there = connection.scalar(select(schema.trace.c.file).where(schema.trace.c.trace_id == trace_id))
+    if there is not None and not there.startswith("otlp-http/"):
+        return False  # the trace was ingested from a file: that is what people have read
+    old = None if there is None else pack(load(connection, trace_id))
+    write(connection, pack(trace), replaces=old)
+    return True
+
+
+def _read(trace_id: str, data: bytes) -> Trace | None:
+    for item in otlp.read(Source(file=f"otlp-http/{trace_id}.jsonl", data=data)):
+        if not isinstance(item, Rejected) and item.trace_id == trace_id:
+            return item
+    return None

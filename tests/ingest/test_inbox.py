@@ -1,0 +1,115 @@
+"""Spans received over HTTP: kept at once, shown when the root has ended, late ones joined."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.inbox import receive, show_stragglers, waiting
+from ingest.store import load, reading, search, trace_ids
+from ingest.trace import IngestError
+from judging.ledger import Workspace
+from tests.build import TRACE, workspace
+
+LIVE = "5b" * 16
+
+
+def request(*spans: tuple[str, str, str], trace_id: str = LIVE) -> bytes:
+    items = [
+        {
+            "traceId": trace_id,
+            "spanId": f"{int(number):016x}",
+            "parentSpanId": f"{int(parent):016x}" if parent else "",
+            "name": name,
+            "startTimeUnixNano": str(1_700_000_000_000_000_000 + int(number)),
+            "endTimeUnixNano": str(1_700_000_000_100_000_000 + int(number)),
+        }
+        for number, parent, name in spans
+    ]
+    scope = {"scope": {"name": "test"}, "spans": items}
+    return json.dumps({"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}).encode()
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Workspace:
+    return workspace(tmp_path)
+
+
+def send(opened: Workspace, body: bytes, **more: Any) -> tuple[str, ...]:
+    return receive(opened.engine, body, **({"signal": "traces", "is_protobuf": False} | more)).shown
+
+
+def names(opened: Workspace, trace_id: str = LIVE) -> list[str]:
+    with reading(opened.engine) as connection:
+        return [span.name for span in load(connection, trace_id).spans]
+
+
+def test_children_wait_until_their_root_has_ended(opened: Workspace) -> None:
+    assert send(opened, request(("2", "1", "child"))) == ()
+    with reading(opened.engine) as connection:
+        assert (trace_ids(connection), waiting(connection)) == ([TRACE], 1)
+    assert send(opened, request(("1", "", "root"))) == (LIVE,)
+    assert names(opened) == ["root", "child"]
+    with reading(opened.engine) as connection:
+        assert waiting(connection) == 0
+
+
+def test_a_late_span_joins_and_search_finds_it(opened: Workspace) -> None:
+    send(opened, request(("1", "", "root")))
+    assert send(opened, request(("3", "1", "latecomer"))) == (LIVE,)
+    assert names(opened) == ["root", "latecomer"]
+    with reading(opened.engine) as connection:
+        assert [hit.seq for hit in search(connection, "latecomer")] == [1]
+        assert [hit.seq for hit in search(connection, "root")] == [0]
+
+
+def test_the_same_request_twice_shows_each_span_once(opened: Workspace) -> None:
+    send(opened, request(("1", "", "root"), ("2", "1", "child")))
+    send(opened, request(("1", "", "root"), ("2", "1", "child")))
+    assert names(opened) == ["root", "child"]
+
+
+def test_a_request_with_several_traces_is_split(opened: Workspace) -> None:
+    other = "6c" * 16
+    one, two = (json.loads(request(("1", "", n), trace_id=t)) for n, t in (("a", LIVE), ("b", other)))
+    both = {"resourceSpans": one["resourceSpans"] + two["resourceSpans"]}
+    assert send(opened, json.dumps(both).encode()) == (LIVE, other)
+    assert (names(opened), names(opened, other)) == (["a"], ["b"])
+
+
+def test_protobuf_and_json_of_one_trace_are_joined(opened: Workspace) -> None:
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+    message = ExportTraceServiceRequest()
+    span = message.resource_spans.add().scope_spans.add().spans.add()
+    span.trace_id, span.span_id, span.name = bytes.fromhex(LIVE), (1).to_bytes(8, "big"), "root"
+    span.start_time_unix_nano, span.end_time_unix_nano = 10**18, 10**18 + 10**9
+    send(opened, request(("2", "1", "child")))
+    assert send(opened, message.SerializeToString(), is_protobuf=True) == (LIVE,)
+    assert names(opened) == ["root", "child"]
+
+
+def test_a_body_that_is_no_request_is_refused_and_nothing_is_kept(opened: Workspace) -> None:
+    for body, more in ((b"{}", {}), (b"[1", {}), (b'{"resourceSpans": 5}', {}), (b"\xff\xff", {"is_protobuf": True})):
+        with pytest.raises(IngestError):
+            send(opened, body, **more)
+    with reading(opened.engine) as connection:
+        assert waiting(connection) == 0
+
+
+def test_a_trace_from_a_file_is_not_changed_by_what_arrives_later(opened: Workspace) -> None:
+    before = names(opened, TRACE)
+    send(opened, request(("9", "", "intruder"), trace_id=TRACE))
+    assert names(opened, TRACE) == before
+
+
+def test_a_trace_whose_root_never_comes_is_shown_after_a_while(opened: Workspace) -> None:
+    send(opened, request(("2", "1", "child")))
+    assert show_stragglers(opened.engine, older_than_s=600) == []
+    time.sleep(0.01)
+    assert show_stragglers(opened.engine, older_than_s=0.001) == [LIVE]
+    assert names(opened) == ["child"]
