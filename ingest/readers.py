@@ -10,8 +10,9 @@ import os
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, cast
 
@@ -21,7 +22,7 @@ from ingest.head import Head, rejected
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
 
-HEAD_BYTES = (8_192, 65_536)
+HEAD_BYTES = (4_096, 65_536)
 MAX_NESTING = 3
 """Archives in archives: so many levels are opened."""
 
@@ -36,7 +37,7 @@ class Format(Protocol):
     a file may serve several) with `read_bundle(sources, beside) -> Iterator[Trace | Rejected]`, which gets
     those of them that `sniff` knows (the first among them) and the names of all files of the input,
     and `READS_ARCHIVES = True` where a zip or
-    the like is itself one input of this format.
+    the like is itself one input of this format; `MERGES = True` says that `read_bundle` takes any of its files.
     """
 
     NAME: str
@@ -69,21 +70,30 @@ class Entry:
     depth: int = field(default=0, compare=False)
 
 
-def read_traces(path: Path | str, *, format: str | None = None) -> Iterator[Trace | Rejected]:
+def read_traces(path: Path | str, *, format: str | None = None, merge: bool = False) -> Iterator[Trace | Rejected]:
     """Every trace under `path`: a file, a folder, a glob pattern, an archive, or `-` for standard input.
 
     Files are recognised by content unless `format` names a reader. What cannot be read is yielded as
-    `Rejected` and the rest goes on. Memory holds one input file at a time. Raises `IngestError` for an
-    unknown `format` and for a path where nothing is.
+    `Rejected` and the rest goes on. Memory holds one input file at a time; with `merge`, spans of one trace
+    id that stand in several files of an OpenTelemetry format become one trace, and all those files are held.
+    Raises `IngestError` for an unknown `format` and for a path where nothing is.
     """
     readers = READERS if format is None else (reader_named(format),)
-    yield from _read_entries(_entries(path), readers, forced=format is not None)
+    entries = _entries(path)
+    if merge:
+        entries = yield from _read_merged(entries, readers)
+    yield from _read_entries(entries, readers, forced=format is not None)
 
 
 def read_bytes(data: bytes, *, file: str, format: str | None = None) -> Iterator[Trace | Rejected]:
     """Every trace of bytes at hand (an upload, a request), named `file` in messages; archives are opened too."""
     readers = READERS if format is None else (reader_named(format),)
     yield from _read_entries(iter([Entry(file, lambda: data)]), readers, forced=format is not None)
+
+
+def read_inputs(inputs: Mapping[str, bytes]) -> Iterator[Trace | Rejected]:
+    """Every trace of several named inputs at hand (uploads), files that belong together read together."""
+    yield from _read_entries((Entry(name, lambda d=data: d) for name, data in inputs.items()), READERS, forced=False)  # type: ignore[misc]
 
 
 def units(path: Path | str) -> Iterator[tuple[str, ...]]:
@@ -147,7 +157,7 @@ def reader_named(name: str) -> Format:
 
 
 def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = None) -> Format | None:
-    """The first reader that knows these bytes: by the first 8 KiB, 64 KiB, or all of them."""
+    """The first reader that knows these bytes: by the first 4 KiB, 64 KiB, or all of them."""
     candidates = READERS if readers is None else readers
     for size in (*HEAD_BYTES, len(data)):
         text, _ = to_utf8(data[:size])
@@ -158,6 +168,29 @@ def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = No
         if head.whole:
             return None
     return None
+
+
+def _read_merged(
+    entries: Iterator[Entry], readers: Sequence[Format]
+) -> Generator[Trace | Rejected, None, Iterator[Entry]]:
+    """The traces of all files that a merging reader knows, read together; gives back the entries that are left."""
+    left: list[Entry] = []
+    sources: dict[str, list[Source]] = {}
+    for entry in entries:
+        try:
+            data = entry.load()
+        except IngestError:
+            left.append(entry)
+            continue
+        reader = None if _opener(data) is not None else recognise(data, entry.name, readers)
+        if reader is not None and getattr(reader, "MERGES", False):
+            sources.setdefault(reader.NAME, []).append(Source(file=entry.name, data=data))
+        else:
+            left.append(entry)
+    for name, held in sources.items():
+        reader = cast("BundleFormat", reader_named(name))
+        yield from _guarded(held[0].file, partial(reader.read_bundle, tuple(held)))
+    return iter(left)
 
 
 def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
@@ -313,7 +346,7 @@ def _unpack(entry: Entry, data: bytes, opener: Callable[[Entry, bytes], Iterator
         raise IngestError(f"archives in archives more than {MAX_NESTING} deep", remedy="unpack it yourself")
     try:
         yield from opener(entry, data)
-    except (zipfile.BadZipFile, tarfile.TarError, NotImplementedError) as error:
+    except (*DAMAGE, tarfile.TarError, ValueError) as error:
         raise IngestError(f"damaged archive: {error}", remedy="pack or download it again") from error
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -22,35 +21,23 @@ from app.components.figures import (
     wide_table,
     with_labels,
 )
+from app.components.judges import (
+    FIGURES,
+    SIGNED,
+    TABLE_COLUMNS,
+    ceilings,
+    every_figure,
+    figure_rows,
+    has_rows,
+    split_labels,
+)
 from app.loading import Choice
 from app.session import link_params
 from judging.agreement import errors, rationale, reliability, scores
 from judging.agreement.tables import Inputs
 from judging.records import DIMENSIONS
 
-ERROR_METRICS = ("precision", "recall", "f1", "f2", "accuracy")
-SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)
-SIGNED = {"pearson", "spearman", "bias", "quadratic_kappa", "ac1", "ac2", "pair_alpha", "alpha_interval"}
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
-
-
-class Figure(NamedTuple):
-    """One figure that the forest plot can show: its name in the address, its title, and whether of errors or scores."""
-
-    name: str
-    title: str
-    kind: str
-
-
-FIGURES = (
-    *(
-        Figure(f"{kind}.{rate}", f"{title_of(rate)}, {kind}", kind)
-        for kind in ("caught", "localized")
-        for rate in ERROR_METRICS
-    ),
-    *(Figure(f"scores.{metric}", title_of(metric), "scores") for metric in SCORE_METRICS),
-    Figure("runs.alpha_interval", "Krippendorff's alpha over runs, interval", "runs"),
-)
 
 
 def page() -> None:
@@ -130,7 +117,7 @@ def overview(choice: Choice, found: Inputs) -> None:
 def forest_card(choice: Choice) -> None:
     found = loading.inputs(choice)
     layout.title("Judges at a glance", "Each judge's figure with its 95 % interval (bootstrap by trace, or Wilson).")
-    offered = [figure for figure in FIGURES if len(figure_rows(found, figure))]
+    offered = [figure for figure in FIGURES if has_rows(found, figure)]
     if not offered:
         st.caption("No figure can be computed: this choice has no errors and no scores.")
         return
@@ -154,48 +141,6 @@ def forest_card(choice: Choice) -> None:
     st.plotly_chart(drawn, key="chart-forest", config=CONFIG, alt=figure.title)
     if figure.kind != "scores":
         st.caption("Human ceiling: shown for score figures, from people who scored the same traces.")
-
-
-def figure_rows(found: Inputs, figure: Figure) -> pd.DataFrame:
-    """label, value, low, high, n, reason of one figure, with the human ceiling beside score figures."""
-    metric = figure.name.partition(".")[2]
-    if figure.kind == "runs":
-        table = with_labels(found.consistency)
-        table = table[table["runs"] > 1]
-        return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
-    if figure.kind == "scores":
-        rows = with_labels(found.score_figures)
-        return with_ceiling(rows[rows["metric"] == metric][[*PLAIN, "judge", "split"]], metric, found)
-    rows = with_labels(errors.error_figures(found.error_rates))
-    kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
-    return split_labels(rows[kept])[PLAIN]
-
-
-PLAIN = ["label", "value", "low", "high", "n", "reason"]
-CEILINGS = {"pair_alpha": "alpha"}
-
-
-def with_ceiling(rows: pd.DataFrame, metric: str, found: Inputs) -> pd.DataFrame:
-    ceiling = ceilings(found)
-    column = CEILINGS.get(metric, metric)
-    if column not in ceiling.columns or ceiling.empty:
-        return rows
-    named = {column: "ceiling", f"{column}_low": "ceiling_low", f"{column}_high": "ceiling_high"}
-    known = ceiling[["judge", "split", *named]].rename(columns=named)
-    return rows.merge(known, on=["judge", "split"], how="left")
-
-
-def ceilings(found: Inputs) -> pd.DataFrame:
-    from judging.agreement.raters import human_ceiling
-
-    return human_ceiling(found.rated_by("human"), draws=min(found.draws, 500), seed=found.seed)
-
-
-def split_labels(rows: pd.DataFrame) -> pd.DataFrame:
-    """Labels with the split where the choice holds several."""
-    if rows["split"].nunique() < 2:
-        return rows
-    return rows.assign(label=rows["label"] + " (" + rows["split"] + ")")
 
 
 @st.fragment(key="card-impact")
@@ -257,33 +202,6 @@ def table_card(found: Inputs) -> None:
     with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
         if opened.open:
             st.dataframe(long, hide_index=True, height=400)
-
-
-TABLE_COLUMNS = (
-    *(f"caught.{rate}" for rate in ERROR_METRICS),
-    *(f"localized.{rate}" for rate in ERROR_METRICS),
-    *(f"scores.{metric}" for metric in SCORE_METRICS),
-    "runs.alpha_interval",
-)
-
-
-def every_figure(found: Inputs) -> pd.DataFrame:
-    """Every figure of every judge, one row each: system, judge, split, metric, value, low, high, n, reason, ..."""
-    caught = errors.error_figures(found.error_rates)
-    caught = caught[caught["impact"] == "all"].drop(columns="impact")
-    runs = found.consistency
-    runs = runs[runs["runs"] > 1].rename(
-        columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},
-    )
-    columns = ["system", "judge", "split", "metric", "value", "low", "high", "n", "failed", "not_applicable", "reason"]
-    parts = [
-        caught.assign(metric=caught["kind"] + "." + caught["metric"]),
-        found.score_figures.assign(metric="scores." + found.score_figures["metric"]),
-        runs.assign(metric="runs.alpha_interval"),
-    ]
-    return pd.concat(
-        [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True
-    )
 
 
 def _column_help() -> dict[str, ColumnConfig]:

@@ -1,0 +1,95 @@
+"""Stable addresses for data: `GET /api/export/{name}?token=...`, with the filters of the Agreement page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import cast, get_args
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from app import datasets, loading
+from app.api.answers import NotServedError, answered
+from app.components.filters import BLIND, MATCHES, MISSING
+from app.grants import Grant, check, mint
+from app.loading import Choice, SplitError
+from app.session import workspace
+from judging.agreement.frames import Missing
+from judging.ledger import Workspace
+from judging.ledger.frames import Counting
+
+SUBJECT = "export"
+STATS = "stats"
+
+
+def export_token(space: Workspace, user: str) -> str:
+    """The token for every export; only for those who may see judges' answers."""
+    return mint(space.secret(), Grant(user, SUBJECT))
+
+
+def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
+    """The routes over a workspace that is opened when the first request comes."""
+
+    async def export(request: Request) -> Response:
+        name, asked = request.path_params["name"], request.query_params
+        judges = tuple(asked.getlist("judges"))
+        return await answered(lambda: _export(space(), name, dict(asked), judges))
+
+    return (Route("/api/export/{name}", export),)
+
+
+def choice_of(asked: Mapping[str, str], judges: tuple[str, ...]) -> Choice:
+    """The filters of an address, in the words of the pages or of the command line. Raises `NotServedError`."""
+    return Choice(
+        human=asked.get("human") or None,
+        systems=tuple(name for joined in judges for name in joined.split(",") if name),
+        matches=cast("Counting", _one(asked, "matches", {**MATCHES}, "proposed")),
+        split=asked.get("split") or None,
+        missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
+        blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
+    )
+
+
+def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], default: str) -> object:
+    word = asked.get(name) or default
+    if word not in meanings:
+        raise NotServedError(422, f"{name} is {word!r}", f"use one of: {', '.join(meanings)}")
+    return meanings[word]
+
+
+def _export(space: Workspace, name: str, asked: Mapping[str, str], judges: tuple[str, ...]) -> Response:
+    check(space.secret(), asked.get("token"), subject=SUBJECT)
+    form = asked.get("format") or "csv"
+    choice = choice_of(asked, judges)
+    try:
+        if name == "manifest":
+            return JSONResponse(datasets.manifest(choice))
+        if name == "report":
+            return _file(datasets.report_zip(choice), "tracejury-report", "zip")
+        if form not in datasets.FORMATS:
+            raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
+        if name == STATS:
+            return _stats(choice, asked.get("table") or "error_figures", form)
+        if name not in datasets.BY_NAME:
+            known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
+            raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")
+        return _file(datasets.dataset_bytes(datasets.BY_NAME[name], choice, form), name, form)
+    except SplitError as error:
+        raise NotServedError(422, str(error), "choose a split that is there") from error
+
+
+def _stats(choice: Choice, name: str, form: str) -> Response:
+    inputs = loading.inputs(choice)
+    tables = {table.name: table for table in datasets.available(inputs)}
+    if name not in tables:
+        raise NotServedError(404, f"no table is called {name!r}", f"use one of: {', '.join(tables)}")
+    return _file(datasets.table_bytes(tables[name], inputs, form), name, form)
+
+
+def _file(data: bytes, name: str, form: str) -> Response:
+    headers = {"Content-Disposition": f'attachment; filename="{name}.{form}"', "Cache-Control": "no-store"}
+    return Response(data, 200, headers, datasets.MIMES[form])
+
+
+ROUTES = export_routes(workspace)

@@ -1,0 +1,237 @@
+"""The rows that leave the workspace by name: labels, scores, pairs, findings, traces; and every report table."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Final, NamedTuple
+
+import orjson
+import pandas as pd
+from sqlalchemy import Connection, select
+from sqlalchemy.sql.elements import ColumnElement
+
+from app import loading
+from app.loading import Choice
+from app.session import workspace
+from ingest.store import reading
+from ingest.table import FORMULA_STARTS
+from ingest.trace import Json
+from judging.agreement.tables import TABLES, Inputs, Table, can_build
+from judging.export import WRITERS, manifest_of
+from judging.ledger import tables
+from judging.ledger.labels import error_labels, score_labels
+from judging.ledger.verdicts import findings_of
+
+FORMATS: Final = ("csv", "json", "parquet", "md", "tex")
+MIMES: Final = {
+    "csv": "text/csv; charset=utf-8",
+    "json": "application/json",
+    "parquet": "application/vnd.apache.parquet",
+    "md": "text/markdown; charset=utf-8",
+    "tex": "application/x-tex; charset=utf-8",
+    "zip": "application/zip",
+    "html": "text/html; charset=utf-8",
+}
+
+
+class Dataset(NamedTuple):
+    """Rows by name: `frame` makes them for a choice, `about` says what one row is and which filters hold."""
+
+    name: str
+    title: str
+    about: str
+    frame: Callable[[Choice], pd.DataFrame]
+
+
+def labels(choice: Choice) -> pd.DataFrame:
+    """Every current error label, one row each; spans, dimensions and evidence as JSON."""
+    table = tables.error_label
+    with reading(workspace().engine) as connection:
+        found = error_labels(connection, *_of_human(choice, table.c.annotator), table.c.occasion == 0)
+    kept = _in_split([asdict(label) for label in found], choice)
+    columns = [
+        "label_id", "trace_id", "annotator", "span_ids", "dimensions", "impact", "category", "description", "evidence",
+        "phase", "attributes",
+    ]  # fmt: skip
+    return pd.DataFrame(kept, columns=columns)
+
+
+def score_rows(choice: Choice) -> pd.DataFrame:
+    """Every current score of a person, one row each."""
+    table = tables.score_label
+    with reading(workspace().engine) as connection:
+        found = score_labels(connection, *_of_human(choice, table.c.annotator), table.c.occasion == 0)
+    kept = _in_split([asdict(score) for score in found], choice)
+    columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
+    return pd.DataFrame(kept, columns=columns)
+
+
+def findings(choice: Choice) -> pd.DataFrame:
+    """Every finding of the chosen judges, with what it says and cites, and what became of it."""
+    rows = loading.frames(choice).findings
+    with reading(workspace().engine) as connection:
+        said = _findings_said(connection, [int(key) for key in rows["finding_id"]])
+    return rows.merge(said, on="finding_id", how="left")
+
+
+DATASETS: Final[tuple[Dataset, ...]] = (
+    Dataset("labels", "Error labels", "A person's error; of the chosen person, else of everyone.", labels),
+    Dataset("scores", "Scores", "A person's score of a dimension; of the chosen person, else of everyone.", score_rows),
+    Dataset(
+        "pairs",
+        "Error pairs",
+        "A human error under a judge: relevant, caught, localized. The input of Tables 1 to 16.",
+        lambda choice: loading.frames(choice).error_pairs,
+    ),
+    Dataset(
+        "score_pairs",
+        "Score pairs",
+        "A trace scored by the person and by a judge.",
+        lambda choice: loading.frames(choice).score_pairs,
+    ),
+    Dataset(
+        "ratings",
+        "Ratings",
+        "A score of a trace by a rater: a person, or a run of a judge.",
+        lambda choice: loading.frames(choice).ratings,
+    ),
+    Dataset("findings", "Findings", "An error that a judge reports, matched or not, with its citations.", findings),
+    Dataset("traces", "Traces", "A trace with its summary; no filter but the split.", lambda choice: _traces(choice)),
+)
+BY_NAME: Final = {dataset.name: dataset for dataset in DATASETS}
+
+
+def dataset_bytes(dataset: Dataset, choice: Choice, form: str) -> bytes:
+    """The rows in `csv`, `json`, `parquet`, `md` or `tex`."""
+    frame = dataset.frame(choice)
+    match form:
+        case "csv":
+            return csv_bytes(frame)
+        case "parquet":
+            return bytes(_plain(frame).to_parquet(index=False, compression="zstd"))
+        case "md":
+            return (
+                _plain(frame).astype(str).replace(r"\|", r"\\|", regex=True).to_markdown(index=False) + "\n"
+            ).encode()
+        case "tex":
+            return _plain(frame).to_latex(index=False, escape=True, caption=dataset.title).encode()
+        case _:
+            rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+            body = {"table": dataset.name, "title": dataset.title, "rows": rows}
+            return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str) + b"\n"
+
+
+def csv_bytes(frame: pd.DataFrame) -> bytes:
+    """CSV in UTF-8: lists as JSON, and no cell that a spreadsheet would run as a formula."""
+    safe = _plain(frame)
+    for name in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[name].dtype):
+            safe[name] = [f"'{v}" if isinstance(v, str) and v.startswith(FORMULA_STARTS) else v for v in safe[name]]
+    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
+
+
+def table_bytes(table: Table, inputs: Inputs, form: str) -> bytes:
+    """A report table in one of `FORMATS`."""
+    return WRITERS[form](table.build(inputs), table)
+
+
+def available(inputs: Inputs) -> list[Table]:
+    """The report tables that these inputs allow."""
+    return [table for table in TABLES if can_build(table, inputs)]
+
+
+def manifest(choice: Choice) -> dict[str, Json]:
+    """What an export was made from: versions, hashes, filters, seed, draws, rules for missing."""
+    with reading(workspace().engine) as connection:
+        found = manifest_of(connection, loading.frames(choice), loading.selection(choice), loading.inputs(choice))
+    return {**found, "split": choice.split, "filters": choice.label()}
+
+
+def report_zip(choice: Choice, *, forms: tuple[str, ...] = ("csv",), long: pd.DataFrame | None = None) -> bytes:
+    """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive."""
+    inputs = loading.inputs(choice)
+    held = io.BytesIO()
+    files: list[Json] = []
+
+    def add(archive: zipfile.ZipFile, name: str, data: bytes, rows: int) -> None:
+        archive.writestr(name, data)
+        files.append({"file": name, "rows": rows})
+
+    with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
+        for table in available(inputs):
+            frame = table.build(inputs)
+            for form in forms:
+                add(archive, f"tables/{table.name}.{form}", WRITERS[form](frame, table), len(frame))
+        for dataset in DATASETS:
+            frame = dataset.frame(choice)
+            add(archive, f"data/{dataset.name}.csv", csv_bytes(frame), len(frame))
+        if long is not None:
+            add(archive, "tables/every_figure_long.csv", csv_bytes(long), len(long))
+        archive.writestr(
+            "manifest.json", orjson.dumps({**manifest(choice), "files": files}, option=orjson.OPT_INDENT_2)
+        )
+    return held.getvalue()
+
+
+def _traces(choice: Choice) -> pd.DataFrame:
+    frame = loading.traces()
+    if choice.split is None:
+        return frame
+    return frame[frame["trace_id"].isin(loading.splits_of(choice.split))].reset_index(drop=True)
+
+
+def _of_human(choice: Choice, column: ColumnElement[str]) -> list[ColumnElement[bool]]:
+    return [] if choice.human is None else [column == choice.human]
+
+
+def _in_split(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, object]]:
+    if choice.split is None:
+        return rows
+    splits = loading.splits_of(choice.split)
+    return [row for row in rows if row["trace_id"] in splits]
+
+
+def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
+    """finding_id, dimension, impact, category, check, description, evidence, evidence_place, cites, span_ids."""
+    wanted = set(keys)
+    query = select(tables.finding.c.cell_key).distinct()
+    found = findings_of(connection, connection.scalars(query).all())
+    rows = [
+        {
+            "finding_id": key,
+            "dimension": finding.dimension,
+            "impact": finding.impact,
+            "category": finding.category,
+            "check": finding.check,
+            "description": finding.description,
+            "evidence": finding.evidence,
+            "evidence_place": finding.evidence_place,
+            "cites": [citation.cite for citation in finding.citations],
+            "span_ids": [citation.span_id for citation in finding.citations],
+        }
+        for of_cell in found.values()
+        for key, finding in of_cell
+        if key in wanted
+    ]
+    columns = [
+        "finding_id", "dimension", "impact", "category", "check", "description", "evidence", "evidence_place", "cites",
+        "span_ids",
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _plain(frame: pd.DataFrame) -> pd.DataFrame:
+    """Lists and objects as JSON text, so that every format can hold them."""
+    return frame.assign(
+        **{
+            str(name): [
+                orjson.dumps(value, default=str).decode() if isinstance(value, (list, tuple, dict)) else value
+                for value in frame[name]
+            ]
+            for name in frame.columns
+            if frame[name].dtype == object
+        }
+    )

@@ -1,0 +1,110 @@
+"""What an upload would bring, before anything is stored: formats, traces, doubles, doubts, refusals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import pandas as pd
+from sqlalchemy import Connection, select
+
+from ingest.readers import read_inputs
+from ingest.store import pack, schema
+from ingest.trace import Rejected, Trace
+from judging.reading import read
+
+READ_LIMIT = 200  # traces whose judge's text is measured; it takes longer than reading them
+COLUMNS = (
+    "state", "trace_id", "format", "name", "spans", "messages", "llm_spans", "tool_spans", "unknown_spans", "agents",
+    "orphans", "no_times", "warnings", "text", "judge_text", "file",
+)  # fmt: skip
+
+
+@dataclass(kw_only=True)
+class Preflight:
+    """`traces` has one row each (`COLUMNS`); `state` is new, there already, changed, or twice in this upload.
+
+    `text` counts all characters of a trace's spans, `judge_text` those that a judge reads (missing beyond
+    `READ_LIMIT`).
+    """
+
+    traces: pd.DataFrame
+    rejected: list[Rejected] = field(default_factory=list)
+    warnings: Counter[str] = field(default_factory=Counter)
+    warning_texts: list[str] = field(default_factory=list)
+
+    @property
+    def new(self) -> int:
+        """Traces that would be stored."""
+        return int((self.traces["state"] == "new").sum())
+
+
+def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
+    """Read everything and store nothing."""
+    known = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).tuples().all())
+    found = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
+    rows: list[tuple[object, ...]] = []
+    seen: set[str] = set()
+    for item in read_inputs(inputs):
+        if isinstance(item, Rejected):
+            found.rejected.append(item)
+            continue
+        state = _state(item, known, seen)
+        seen.add(item.trace_id)
+        rows.append(_row(item, state, measured=len(rows) < READ_LIMIT))
+        for warning in item.all_warnings:
+            found.warnings[warning.split(":", 1)[0]] += 1
+            found.warning_texts.append(f"{item.source.file}: {warning}")
+    found.traces = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"judge_text": "Int64"})
+    return found
+
+
+def storable(inputs: Mapping[str, bytes]) -> Iterator[Trace | Rejected]:
+    """The inputs read again, to be stored one trace at a time."""
+    yield from read_inputs(inputs)
+
+
+def _state(trace: Trace, known: Mapping[str, str], seen: set[str]) -> str:
+    if trace.trace_id in seen:
+        return "twice in this upload"
+    if trace.trace_id not in known:
+        return "new"
+    return "there already" if pack(trace).digest == known[trace.trace_id] else "changed"
+
+
+def _row(trace: Trace, state: str, *, measured: bool) -> tuple[object, ...]:
+    spans = trace.spans
+    ids = {span.span_id for span in spans}
+    agents = sorted({span.agent for span in spans if span.agent})
+    kinds = Counter(span.kind for span in spans)
+    orphans = sum(span.parent_span_id is not None and span.parent_span_id not in ids for span in spans)
+    return (
+        state,
+        trace.trace_id,
+        trace.format,
+        spans[0].name if spans else "",
+        len(spans),
+        len(trace.messages),
+        kinds["LLM"],
+        kinds["TOOL"],
+        kinds["UNKNOWN"],
+        ", ".join(agents),
+        orphans,
+        sum(span.start_time is None for span in spans),
+        len(trace.all_warnings),
+        _all_text(trace),
+        len(read(trace).text) if measured else None,
+        trace.source.file,
+    )
+
+
+def _all_text(trace: Trace) -> int:
+    """Characters that the spans hold when each repeats its messages, as the source does."""
+    said = [len(message.content or "") for message in trace.messages]
+    own = sum(
+        len(text or "")
+        for span in trace.spans
+        for text in (span.input, span.output, span.tool_arguments, span.status_message)
+    )
+    return own + sum(said[p] for span in trace.spans for p in (*span.input_messages, *span.output_messages))

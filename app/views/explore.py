@@ -1,0 +1,233 @@
+"""Every trace by facets and by full text; where errors start, which tools fail, which errors are alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from app import exploring, loading
+from app.components import charts, layout
+from app.components.figures import counted
+from app.session import link_params, workspace
+from ingest.store import reading
+from judging.records import DIMENSIONS, ErrorLabel
+
+PAGE = 1_000  # rows of the list in the browser at once
+CONFIG = {"displaylogo": False, "displayModeBar": False}
+LISTED = [
+    "trace_id", "name", "format", "status", "spans", "error_spans", "tools", "agents", "models", "total_tokens",
+    "duration_s", "labelled_by", "errors", "judge_states", "lowest_score", "warning_count",
+]  # fmt: skip
+FACETS = {"format": "Source", "agents": "Agent", "tools": "Tool", "models": "Model", "status": "Status"}
+OPINIONS = {"labelled_by": "Labelled by", "judge_states": "Judge state"}
+NOBODY = "nobody"
+
+
+def page() -> None:
+    loading.must("researcher")
+    layout.heading("Explore")
+    traces = loading.traces()
+    if traces.empty:
+        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        return
+    held = known_now()
+    known = held.traces
+    query = st.text_input(
+        "Search", key="q", placeholder="Words in any span: all of them must stand in it", icon=":material/search:",
+        label_visibility="collapsed", bind="query-params", persist_state="session",
+    )  # fmt: skip
+    kept = faceted(known)
+    if query:
+        kept = searched(kept, str(query))
+    listing(kept, len(known))
+    insights(kept, held)
+
+
+class Known(NamedTuple):
+    """What the page knows of all traces; shared between sessions, never changed."""
+
+    traces: pd.DataFrame
+    errors: tuple[ErrorLabel, ...]
+    positions: pd.DataFrame
+    tools: pd.DataFrame
+
+
+def known_now() -> Known:
+    return _known(str(workspace().engine.url), loading.now_revision())
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _known(place: str, now: loading.Revision) -> Known:
+    with reading(workspace().engine) as connection:
+        errors = exploring.complete_errors(connection)
+        return Known(
+            traces=exploring.with_opinions(loading.traces(), exploring.opinions(connection, errors)),
+            errors=tuple(errors),
+            positions=exploring.positions(connection, errors),
+            tools=exploring.tools(connection),
+        )
+
+
+def faceted(known: pd.DataFrame) -> pd.DataFrame:
+    kept = known
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        for column, label in (FACETS | OPINIONS).items():
+            values = _values(known[column])
+            if len(values) < 2:
+                continue
+            chosen = st.multiselect(
+                label, values, key=f"facet_{column}", placeholder="all", width=170, bind="query-params",
+                persist_state="session",
+            )  # fmt: skip
+            if chosen:
+                wanted = set(map(str, chosen))
+                kept = kept[[bool(wanted & (_split(value) or {NOBODY})) for value in kept[column]]]
+        scores = st.multiselect(
+            "Lowest judge score", ["0", "1", "2", "3"], key="facet_score", placeholder="all", width=170,
+            bind="query-params", persist_state="session",
+        )  # fmt: skip
+        if scores:
+            kept = kept[kept["lowest_score"].isin([int(score) for score in scores])]
+    return kept
+
+
+def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
+    """The traces with a hit; the hits themselves are listed with a way to each span."""
+    with reading(workspace().engine) as connection:
+        found = exploring.hits(connection, query)
+    found = found[found["trace_id"].isin(kept["trace_id"])].reset_index(drop=True)
+    more = f", the first {exploring.HITS:,} looked at" if len(found) >= exploring.HITS else ""
+    with st.container(border=True):
+        layout.title(f"{counted(len(found), 'span')} with all the words{more}")
+        if found.empty:
+            st.caption(
+                "No span of these traces holds all the words. Words are matched whole, the last by its beginning."
+            )
+        else:
+            event = st.dataframe(
+                found, hide_index=True, height=min(38 + 35 * len(found), 250), key="hits", on_select="rerun",
+                selection_mode="single-row",
+            )  # fmt: skip
+            if event.selection.rows:
+                row = found.iloc[event.selection.rows[0]]
+                if st.button(
+                    f"Open {row['ordinal']} in Work", key="hit-open", type="primary", icon=":material/edit_note:"
+                ):
+                    st.switch_page(
+                        "views/work.py", query_params=link_params(trace=row["trace_id"], span=row["span_id"])
+                    )
+    return kept[kept["trace_id"].isin(found["trace_id"])]
+
+
+def listing(kept: pd.DataFrame, total: int) -> None:
+    with st.container(border=True):
+        layout.title(f"{len(kept):,} of {counted(total, 'trace')}")
+        if kept.empty:
+            st.caption("No trace fits. Take a filter away.")
+            return
+        pages = -(-len(kept) // PAGE)
+        place = int(st.pagination(pages, key="list_page") or 1) - 1 if pages > 1 else 0
+        shown = kept[LISTED].iloc[place * PAGE : (place + 1) * PAGE].reset_index(drop=True)
+        event = st.dataframe(
+            shown,
+            hide_index=True,
+            height=min(38 + 35 * len(shown), 420),
+            key="traces",
+            on_select="rerun",
+            selection_mode="single-row",
+            column_config={
+                "trace_id": st.column_config.TextColumn("trace", pinned=True, width="medium"),
+                "total_tokens": st.column_config.NumberColumn("tokens", format="localized"),
+                "duration_s": st.column_config.NumberColumn("seconds", format="%.1f"),
+                "error_spans": st.column_config.NumberColumn("failed spans"),
+                "errors": st.column_config.NumberColumn("labelled errors"),
+                "lowest_score": st.column_config.NumberColumn("lowest judge score"),
+                "warning_count": st.column_config.NumberColumn("warnings"),
+                "labelled_by": st.column_config.TextColumn("labelled by"),
+                "judge_states": st.column_config.TextColumn("judge states"),
+            },
+        )
+        if not event.selection.rows:
+            st.caption("Choose a row to open its trace.")
+            return
+        open_trace(str(shown["trace_id"].iloc[event.selection.rows[0]]))
+
+
+def open_trace(trace_id: str) -> None:
+    with st.container(horizontal=True):
+        if st.button("Open in Work", key="to-work", type="primary", icon=":material/edit_note:"):
+            st.switch_page("views/work.py", query_params=link_params(trace=trace_id))
+        if st.button("Open in Compare", key="to-compare", icon=":material/compare_arrows:"):
+            st.switch_page("views/compare.py", query_params=link_params(trace=trace_id))
+
+
+def insights(kept: pd.DataFrame, held: Known) -> None:
+    if kept.empty:
+        return
+    ids = set(kept["trace_id"])
+    places = held.positions[held.positions["trace_id"].isin(ids)]
+    tools = exploring.worst_tools(held.tools[held.tools["trace_id"].isin(ids)])
+    errors = [error for error in held.errors if error.trace_id in ids]
+    left, middle, right = st.columns(3, gap="medium")
+    with left, st.container(border=True):
+        layout.title("Where errors start", "First span of each error, as a share of the run.")
+        if places.empty:
+            st.caption("No error or finding names a span of these traces.")
+        else:
+            drawn = charts.position_histogram(places)
+            st.plotly_chart(drawn, key="chart-positions", config=CONFIG, alt="Positions of errors")
+    with middle, st.container(border=True):
+        layout.title("Which tools fail", "Tool calls by name; failed: the span's status is ERROR.")
+        if tools.empty:
+            st.caption("These traces have no tool call.")
+        else:
+            st.dataframe(
+                tools, hide_index=True, height=300,
+                column_config={"share": st.column_config.ProgressColumn("failed, share", min_value=0, max_value=1)},
+            )  # fmt: skip
+    with right, st.container(border=True):
+        layout.title(
+            "Dimensions that occur together", "Human errors that carry both; the diagonal counts each dimension."
+        )
+        pairs = exploring.together(errors)
+        if pairs.empty:
+            st.caption("No person labelled an error on these traces.")
+        else:
+            drawn = charts.pair_grid(pairs, order=[d for d in DIMENSIONS if d in set(pairs["a"])])
+            st.plotly_chart(drawn, key="chart-together", config=CONFIG, alt="Dimensions that occur together")
+    if errors:
+        with st.container(border=True):
+            similar(errors)
+
+
+@st.fragment(key="similar")
+def similar(errors: list[ErrorLabel]) -> None:
+    layout.title("Similar errors", "By the words of their descriptions (TF-IDF of character n-grams, cosine).")
+    by_id = {error.label_id: error for error in errors}
+
+    def name(label_id: str) -> str:
+        error = by_id[label_id]
+        aspect, text = f"{'+'.join(error.dimensions)} {error.impact}", error.description[:90] or "(no description)"
+        return f"{aspect} · {text} · {label_id[:8]}"
+
+    chosen = st.selectbox("Error", list(by_id), format_func=name, key="similar_to", label_visibility="collapsed")
+    table = exploring.alike(errors, str(chosen))
+    if table.empty:
+        st.caption("No other error has words in common with this one.")
+        return
+    config = {"likeness": st.column_config.NumberColumn("likeness", format="%.3f")}
+    st.dataframe(table, hide_index=True, height=280, column_config=config)
+
+
+def _split(value: str) -> set[str]:
+    return {part for part in value.split(", ") if part}
+
+
+def _values(column: Iterable[str]) -> list[str]:
+    return sorted({part for value in column for part in (_split(value) or {NOBODY})})
+
+
+page()

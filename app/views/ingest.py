@@ -1,0 +1,197 @@
+"""Traces into the workspace: dropped, looked at before anything is stored, then stored whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import streamlit as st
+
+from app import loading
+from app.components import charts, layout
+from app.components.figures import counted
+from app.preflight import Preflight, inspect, storable
+from app.session import workspace
+from ingest.batch import Report, store
+from ingest.readers import READERS
+from ingest.store import reading
+from ingest.trace import Rejected
+
+SHOWN = 50  # warnings
+CONFIG = {"displaylogo": False, "displayModeBar": False}
+
+
+def page() -> None:
+    loading.must("researcher")
+    layout.heading("Ingest")
+    known = ", ".join(reader.NAME for reader in READERS)
+    st.caption(
+        f"Formats are recognised by content: {known}. Archives, .gz and .zst are opened; many files at once are fine."
+    )
+    files = st.file_uploader(
+        "Trace files", accept_multiple_files=True, key="uploads", label_visibility="collapsed",
+        help="Nothing is stored before you say so.",
+    )  # fmt: skip
+    told_last_time()
+    if not files:
+        here()
+        return
+    inputs = named([(file.name, file.getvalue()) for file in files])
+    with st.spinner("Reading, storing nothing yet", show_time=True):
+        found = looked_at(tuple(file.file_id for file in files), inputs)
+    report(found)
+    commit(found, inputs)
+    details(found)
+
+
+def named(files: list[tuple[str, bytes]]) -> dict[str, bytes]:
+    """The uploads by name; a name that comes twice gets a number."""
+    inputs: dict[str, bytes] = {}
+    for name, data in files:
+        free, number = name, 2
+        while free in inputs:
+            free, number = f"{number}/{name}", number + 1
+        inputs[free] = data
+    return inputs
+
+
+def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
+    """The report on these uploads, made again only when the uploads or the workspace change."""
+    key = (ids, loading.now_revision())
+    held = st.session_state.get("preflight")
+    if held is None or held[0] != key:
+        with reading(workspace().engine) as connection:
+            held = (key, inspect(connection, inputs))
+        st.session_state["preflight"] = held
+    return held[1]
+
+
+def report(found: Preflight) -> None:
+    states = found.traces["state"].value_counts()
+    new = found.traces[found.traces["state"] == "new"]
+    with st.container(horizontal=True, key="preflight-figures"):
+        st.metric("New traces", f"{found.new:,}", border=True, help="These would be stored.")
+        st.metric("Spans in them", f"{int(new['spans'].sum()):,}", border=True)
+        st.metric(
+            "There already", f"{int(states.get('there already', 0)):,}", border=True, help="Same id, same content."
+        )
+        st.metric(
+            "Changed", f"{int(states.get('changed', 0)):,}", border=True,
+            help="Same id, other content: refused, for labels point at what is there.",
+        )  # fmt: skip
+        st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with doubts are stored.")
+        st.metric("Rejected", f"{len(found.rejected):,}", border=True, help="Named below with place and remedy.")
+
+
+def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = f"Store {counted(found.new, 'trace')}" if found.new else "Nothing new to store"
+        wanted = st.button(label, type="primary", disabled=not found.new, key="store", icon=":material/save:")
+        redact = st.toggle(
+            "Mask secrets first", key="redact", help="Keys and tokens are masked before anything is kept."
+        )
+    if not wanted:
+        return
+    bar = st.progress(0.0, text="Storing")
+    total = max(len(found.traces), 1)
+
+    def show(so_far: Report) -> None:
+        done = so_far.traces + so_far.duplicates
+        bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
+
+    made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
+    st.session_state["stored"] = (
+        f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
+        f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
+    )
+    st.rerun()
+
+
+def told_last_time() -> None:
+    told = st.session_state.pop("stored", None)
+    if told is not None:
+        st.success(told, icon=":material/check:")
+
+
+def details(found: Preflight) -> None:
+    if found.rejected:
+        with st.container(border=True):
+            layout.title(
+                f"{len(found.rejected):,} rejected", "Each with where it stands and what helps; the rest goes on."
+            )
+            st.dataframe(rejected_table(found.rejected), hide_index=True)
+    if found.traces.empty:
+        return
+    with st.container(border=True):
+        layout.title("Traces in this upload")
+        st.dataframe(
+            found.traces.drop(columns=["text", "judge_text"]),
+            hide_index=True,
+            height=min(38 + 35 * len(found.traces), 360),
+            column_config={
+                "unknown_spans": st.column_config.NumberColumn(
+                    "unknown kind", help="Spans whose kind no dialect knows"
+                ),
+                "no_times": st.column_config.NumberColumn("without times"),
+                "orphans": st.column_config.NumberColumn("orphans", help="Spans whose parent is not in the trace"),
+            },
+        )
+    if found.warnings:
+        with st.container(border=True):
+            layout.title("Warnings by kind")
+            counts = pd.DataFrame(found.warnings.most_common(), columns=["warning", "count"])
+            st.dataframe(counts, hide_index=True)
+            with st.expander(f"The first {min(SHOWN, len(found.warning_texts))} in full", key="warnings-full"):
+                st.code("\n".join(found.warning_texts[:SHOWN]), language=None, wrap_lines=True, height=240)
+    sizes(found.traces)
+
+
+def sizes(traces: pd.DataFrame) -> None:
+    left, right = st.columns(2, gap="medium")
+    with left, st.container(border=True):
+        layout.title("What a judge reads", "Characters; what repeats is read once, so the text shrinks.")
+        measured = traces.dropna(subset=["judge_text"])
+        before, after = int(measured["text"].sum()), int(measured["judge_text"].sum())
+        largest = measured.sort_values("text", ascending=False).head(12)
+        shown = pd.DataFrame(
+            {
+                "label": [trace_id[:12] for trace_id in largest["trace_id"]],
+                "before": largest["text"].astype("int64"),
+                "after": largest["judge_text"].astype("int64"),
+            }
+        )
+        st.plotly_chart(charts.size_bars(shown), key="chart-sizes", config=CONFIG, alt="Text before and after")
+        less = f", {1 - after / before:.0%} less" if before > after > 0 else ""
+        of = "" if len(measured) == len(traces) else f" (the first {len(measured):,} traces)"
+        st.caption(f"{before:,} characters become {after:,}{less}{of}. The largest {len(largest)} are shown.")
+    with right, st.container(border=True):
+        layout.title("Spans a trace")
+        st.plotly_chart(
+            charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces"), key="chart-spans", config=CONFIG,
+            alt="Spans a trace",
+        )  # fmt: skip
+
+
+def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:
+    rows = [(one.file, one.place, one.reason, one.remedy) for one in rejected]
+    return pd.DataFrame(rows, columns=["file", "place", "reason", "remedy"])
+
+
+def here() -> None:
+    """What is in the workspace already."""
+    traces = loading.traces()
+    if traces.empty:
+        st.info("The workspace is empty. Drop trace files above; the samples under data/samples are a good start.")
+        return
+    last = traces["ingested_at"].max()
+    total = f"{counted(len(traces), 'trace')}, {counted(int(traces['spans'].sum()), 'span')}"
+    with st.container(border=True):
+        layout.title("In this workspace")
+        table = traces.groupby("format").agg(
+            traces=("trace_id", "size"), spans=("spans", "sum"), warnings=("warning_count", "sum")
+        )
+        st.dataframe(table.reset_index(), hide_index=True, width="content")
+        st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC.")
+
+
+page()

@@ -1,0 +1,190 @@
+"""Tables as files: the paper's and our own, with what they were made from; and the rows behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import orjson
+import pandas as pd
+import streamlit as st
+
+from app import datasets, loading
+from app.api.exports import export_token
+from app.components import filters, layout
+from app.components.figures import counted, plain
+from app.components.judges import every_figure
+from app.components.snapshot import snapshot
+from app.loading import Choice
+from app.session import user, workspace
+from judging.agreement.tables import Inputs, Table, printed
+
+NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown", "tex": "LaTeX", "parquet": "Parquet"}
+PREVIEWED = 200  # rows
+
+
+def page() -> None:
+    loading.must("researcher")
+    layout.heading("Reports")
+    people = [str(name) for name in loading.people()["annotator"]]
+    options = filters.Options(people, loading.systems(), loading.split_names())
+    choice = filters.choose(options, loading.keep_split)
+    if loading.traces().empty:
+        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        return
+    try:
+        found = loading.inputs(choice)
+    except loading.SplitError as error:
+        st.error(str(error))
+        return
+    st.caption(plain(about_of(choice)))
+    whole_report(choice, found)
+    with st.container(border=True):
+        one_table(choice, found)
+    with st.container(border=True):
+        rows_behind(choice)
+    with st.container(border=True):
+        provenance(choice)
+
+
+def whole_report(choice: Choice, found: Inputs) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "All tables as ZIP",
+            data=lambda: datasets.report_zip(choice, forms=("csv", "md", "tex"), long=every_figure(found)),
+            file_name="tracejury-report.zip",
+            mime=datasets.MIMES["zip"],
+            icon=":material/folder_zip:",
+            type="primary",
+            on_click="ignore",
+            key="zip",
+            help="Every table as CSV, Markdown and LaTeX, the rows behind them as CSV, and manifest.json.",
+        )
+        st.download_button(
+            "Web page with charts",
+            data=lambda: snapshot(
+                found, datasets.available(found), about=about_of(choice), manifest=datasets.manifest(choice)
+            ),
+            file_name="tracejury-report.html",
+            mime="text/html",
+            icon=":material/web:",
+            on_click="ignore",
+            key="html",
+            help="One self-contained file: needs no network and no Tracejury to be read.",
+        )
+
+
+@st.fragment(key="one-table")
+def one_table(choice: Choice, found: Inputs) -> None:
+    layout.title("Tables", "The paper's Tables 1 to 17 and our own, rounded half-up as the paper prints them.")
+    known = {title_of(table): table for table in datasets.available(found)}
+    name = st.selectbox(
+        "Table", list(known), key="table", label_visibility="collapsed", bind="query-params", persist_state="session"
+    )
+    table = known[str(name)]
+    try:
+        frame = table.build(found)
+    except ValueError as error:
+        st.warning(f"This table cannot be made from the current choice: {plain(str(error))}")
+        return
+    if frame.empty:
+        st.info(why_empty(table, choice))
+        return
+    st.dataframe(
+        printed(frame, table).head(PREVIEWED),
+        hide_index=True,
+        height="auto",
+        column_config={
+            column: st.column_config.TextColumn(column.replace("_", " "), alignment="right")
+            for column in _numeric(frame, table)
+        },
+        alt=table.title,
+    )
+    more = f" The first {PREVIEWED} are shown." if len(frame) > PREVIEWED else ""
+    st.caption(
+        f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent.{more}"
+    )
+    export_buttons(len(frame), table.name, lambda form: datasets.table_bytes(table, found, form))
+
+
+@st.fragment(key="rows-behind")
+def rows_behind(choice: Choice) -> None:
+    layout.title("Rows behind the tables", "The current filter holds for each as its description says.")
+    titles = {dataset.title: dataset for dataset in datasets.DATASETS}
+    chosen = st.segmented_control(
+        "Rows", list(titles), default="Error pairs", required=True, key="rows", label_visibility="collapsed",
+        bind="query-params",
+    )  # fmt: skip
+    dataset = titles[str(chosen)]
+    frame = dataset.frame(choice)
+    st.caption(dataset.about)
+    if frame.empty:
+        st.info("No row fits the current filter.")
+        return
+    st.dataframe(frame.head(PREVIEWED), hide_index=True, height=280)
+    export_buttons(len(frame), dataset.name, lambda form: datasets.dataset_bytes(dataset, choice, form))
+    st.caption("The same by a stable address, for scripts (the token lasts twelve hours):")
+    st.code(address(dataset.name), language=None, wrap_lines=True)
+
+
+def about_of(choice: Choice) -> str:
+    return f"Human: {loading.frames(choice).human} · {choice.label()}"
+
+
+def export_buttons(rows: int, name: str, made: Callable[[str], bytes]) -> None:
+    with st.container(horizontal=True):
+        for form, title in NAMES.items():
+            label = f"Export {counted(rows, 'row')} (current filter)" if form == "csv" else title
+            st.download_button(
+                label,
+                data=partial(made, form),
+                file_name=f"{name}.{form}",
+                mime=datasets.MIMES[form],
+                icon=":material/download:" if form == "csv" else None,
+                on_click="ignore",
+                key=f"{name}-{form}",
+                help=f"{name}.{form}",
+            )
+
+
+def provenance(choice: Choice) -> None:
+    layout.title("Provenance", "Stands beside every report as manifest.json.")
+    content = orjson.dumps(datasets.manifest(choice), option=orjson.OPT_INDENT_2).decode()
+    st.download_button(
+        "Manifest", data=content, file_name="manifest.json", mime="application/json", on_click="ignore", key="manifest",
+        icon=":material/fingerprint:",
+    )  # fmt: skip
+    with st.expander("Show it", key="manifest-shown"):
+        st.code(content, language="json", height=320)
+
+
+def address(name: str) -> str:
+    """The stable address of an export with the filters of this page."""
+    from urllib.parse import urlencode
+
+    base = st.get_option("server.baseUrlPath").strip("/")
+    query = urlencode({"format": "csv", **filters.shared(), "token": export_token(workspace(), user().name)})
+    return f"/{base + '/' if base else ''}api/export/{name}?{query}"
+
+
+def title_of(table: Table) -> str:
+    return f"{table.paper}: {table.title}" if table.paper else table.title
+
+
+def why_empty(table: Table, choice: Choice) -> str:
+    needs = ", ".join(need.replace("_", " ") for need in table.needs)
+    return (
+        f"This table has no row: it is made from {needs}, and the current choice holds none. Choose another person or "
+        "judge, or bring labels, scores or runs in."
+    ) + ("" if choice.split is None else " The split may leave out the traces that have them.")
+
+
+def _numeric(frame: pd.DataFrame, table: Table) -> list[str]:
+    return [
+        f"{column}_pct" if column in table.percents else str(column)
+        for column in frame.columns
+        if pd.api.types.is_numeric_dtype(frame[column].dtype)
+    ]
+
+
+page()
