@@ -11,7 +11,7 @@ VIEWS = Path(__file__).parent / "views"
 
 
 def main() -> None:
-    st.set_page_config(page_title="Tracejury", page_icon=":material/balance:", layout="wide")
+    st.set_page_config(page_title="Tracejury", page_icon="⚖️", layout="wide")
     who = user()
     home = st.Page(VIEWS / "home.py", title="Tracejury", default=True, visibility="hidden")
     pages = [
