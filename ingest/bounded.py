@@ -49,7 +49,7 @@ def read_member(data: bytes, member: zipfile.ZipInfo) -> bytes:
             return read_bounded(stream, member.compress_size)
     except RuntimeError as error:
         raise IngestError(f"cannot be unpacked: {error}", remedy="pack it without a password") from error
-    except DAMAGE as error:
+    except (*DAMAGE, ValueError) as error:
         raise IngestError(f"damaged: {error}", remedy="pack or download it again") from error
 
 

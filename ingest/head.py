@@ -22,7 +22,7 @@ class Head:
     @cached_property
     def keys(self) -> frozenset[str]:
         """Every JSON key in the head, of whatever level."""
-        return frozenset(key.decode("utf-8", "replace") for key in _KEY.findall(self.data))
+        return frozenset(key.decode("utf-8", "replace") for key in set(_KEY.findall(self.data)))
 
     @cached_property
     def start(self) -> bytes:

@@ -11,12 +11,12 @@ import zipfile
 from collections.abc import Iterator
 from typing import cast
 
-from ingest.bounded import read_member
+from ingest.bounded import DAMAGE, read_member
 from ingest.conventions.context import SpanLog
 from ingest.conventions.said import Said, arguments_text, content_text, read_message
 from ingest.formats.exports import Shaped, as_text, shaped_trace
 from ingest.formats.rows import time_of
-from ingest.formats.spans import kept
+from ingest.formats.spans import brief, kept
 from ingest.head import Head, rejected
 from ingest.parse import parse_json
 from ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
@@ -79,7 +79,7 @@ def _samples(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]
 def _zipped(data: bytes) -> Iterator[tuple[str, dict[str, Json] | IngestError]]:
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
-    except zipfile.BadZipFile as error:
+    except (*DAMAGE, ValueError) as error:
         raise IngestError(f"damaged .eval file: {error}", remedy="copy it again") from error
     with archive:
         names = archive.namelist()
@@ -159,7 +159,7 @@ def _fill_inputs(sample: dict[str, Json], warnings: list[str]) -> None:
         numbers = _range_numbers(event.get("input_refs"), len(pool))
         if numbers is None:
             if event.get("input_refs"):
-                warnings.append(f"unreadable_refs: input_refs {event['input_refs']!r:.60}")
+                warnings.append(f"unreadable_refs: input_refs {brief(event['input_refs'])}")
             continue
         del event["input_refs"]
         event["input"] = [pool[number] for number in numbers]
@@ -220,7 +220,7 @@ def _events(value: Json, root: str, logs: list[SpanLog], trace_id: str, warnings
     scoring: set[str] = set()
     for number, event in enumerate(value if isinstance(value, list) else []):
         if not isinstance(event, dict):
-            warnings.append(f"unreadable_span: events[{number}] is {event!r:.80}, not an object")
+            warnings.append(f"unreadable_span: events[{number}] is {brief(event)}, not an object")
             continue
         name = as_text(event.get("event")) or "event"
         if _is_scoring(event, name, scoring):

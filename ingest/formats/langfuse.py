@@ -12,7 +12,7 @@ from ingest.conventions.context import SpanLog
 from ingest.conventions.said import Said, read_message, read_messages, rest_of
 from ingest.formats.exports import Shaped, as_text, shaped_trace
 from ingest.formats.rows import opened, read_rows, time_of
-from ingest.formats.spans import kept
+from ingest.formats.spans import brief, kept
 from ingest.head import Head, rejected
 from ingest.parse import json_text
 from ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
@@ -69,7 +69,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 def _trace(values: dict[str, Json], observations: list[Json], source: Source) -> Trace:
     trace_id = as_text(values.get("id")) or "unnamed"
     warnings = [
-        f"unreadable_span: observations[{number}] is {item!r:.80}, not an object"
+        f"unreadable_span: observations[{number}] is {brief(item)}, not an object"
         for number, item in enumerate(observations)
         if not isinstance(item, dict)
     ]
@@ -110,7 +110,7 @@ def _observation(values: dict[str, Json], number: int) -> Shaped:
         setattr(draft, column, moment)
         if moment is None and values.get(key) is not None:
             draft.attributes[key] = kept(values[key])
-            draft.warnings.append(f"unreadable_time: {key} {values[key]!r:.60}")
+            draft.warnings.append(f"unreadable_time: {key} {brief(values[key])}")
     if draft.kind == "EVENT" and draft.end_time is None:
         draft.end_time = draft.start_time
     level = values.get("level")

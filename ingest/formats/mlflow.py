@@ -15,7 +15,7 @@ from ingest.conventions.context import SpanLog
 from ingest.formats.exports import as_text
 from ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
 from ingest.formats.rows import read_rows, time_of
-from ingest.formats.spans import kept, status_of
+from ingest.formats.spans import brief, kept, status_of
 from ingest.head import Head, rejected
 from ingest.parse import clean, inner_json
 from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
@@ -61,7 +61,7 @@ def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:
         if isinstance(item, dict):
             found.spans.append(("", _span(item, number)))
         else:
-            found.warnings.append(f"unreadable_span: data.spans[{number}] is {item!r:.80}, not an object")
+            found.warnings.append(f"unreadable_span: data.spans[{number}] is {brief(item)}, not an object")
     _name_in_hex([draft for _, draft in found.spans])
     trace_id = as_text(info.get("trace_id") or info.get("request_id")) or "unnamed"
     attributes = {key: kept(item) for key, item in info.items() if key not in ("trace_id", "assessments")}

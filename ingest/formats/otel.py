@@ -49,6 +49,15 @@ def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace]:
         yield one_trace(drafts, logs, trace_id=trace_id, format=format, source=source, warnings=found.warnings)
 
 
+def together(sources: Sequence[Source]) -> Source:
+    """Several files as one source: their texts line after line, as the readers take them; bytes are not joined."""
+    if len(sources) == 1:
+        return sources[0]
+    text = all(source.data.lstrip()[:1] in (b"{", b"[") for source in sources)
+    data = b"\n".join(source.data for source in sources) if text else b""
+    return Source(file=" + ".join(source.file for source in sources), data=data)
+
+
 def one_trace(
     drafts: list[SpanDraft],
     logs: Sequence[SpanLog] = (),

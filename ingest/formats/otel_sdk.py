@@ -10,13 +10,14 @@ from typing import cast
 
 from ingest import times
 from ingest.conventions.context import SpanLog
-from ingest.formats.otel import Found, kind_name, parent_or_none, traces
-from ingest.formats.spans import kept, kept_dict, status_of
+from ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
+from ingest.formats.spans import brief, kept, kept_dict, status_of
 from ingest.head import Head, rejected
 from ingest.parse import json_text, parse_documents
 from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "otel_sdk"
+MERGES = True
 
 _SPAN_MARKS = frozenset({"context", "parent_id", "start_time"})
 _LOG_MARKS = frozenset({"body", "severity_number", "observed_timestamp"})
@@ -62,7 +63,7 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
                 bad += 1
                 yield rejected(source.file, error)
     if found.spans or found.logs or not bad:
-        yield from traces(found, format=NAME, source=sources[0])
+        yield from traces(found, format=NAME, source=together(sources))
 
 
 def _take(value: Json, found: Found, place: str) -> None:
@@ -138,7 +139,7 @@ def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
     moment = times.from_any(given)
     if moment is None and given is not None:
         draft.attributes[f"otel.{key}"] = kept(given)
-        draft.warnings.append(f"unreadable_time: {key} {given!r:.60}")
+        draft.warnings.append(f"unreadable_time: {key} {brief(given)}")
     return moment
 
 

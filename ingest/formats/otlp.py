@@ -8,20 +8,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from google.protobuf.json_format import MessageToDict  # type: ignore[import-untyped]
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ingest import times
 from ingest.conventions.context import SpanLog
-from ingest.formats.otel import Found, kind_name, parent_or_none, traces
-from ingest.formats.spans import kept, status_of
+from ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
+from ingest.formats.spans import brief, kept, status_of
 from ingest.head import Head, rejected
 from ingest.parse import json_text, parse_documents
 from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "otlp"
+MERGES = True
 
 _MARKS = frozenset({"resourceSpans", "resource_spans", "resourceLogs", "resource_logs"})
 _SPAN_KEYS = frozenset({
@@ -41,22 +42,40 @@ def sniff(head: Head) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file: all its requests are read, then split by trace id."""
+    yield from read_bundle((source,))
+
+
+def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
+    """The traces of several files together: spans of one trace id are one trace wherever they stand."""
     found, bad = Found(), 0
-    if source.data.lstrip()[:1] in (b"{", b"[") or not _is_protobuf(source.data):
-        for document in parse_documents(source.data):
-            found.warnings.extend(document.warnings)
-            try:
-                if document.error is not None:
-                    raise document.error
-                _take(document.value, found, document.place)
-            except IngestError as error:
-                bad += 1
-                yield rejected(source.file, error)
-    else:
-        for value in _from_protobuf(source.data):
-            _take(value, found, "")
+    for source in sources:
+        try:
+            for value, place, warnings in _requests(source.data):
+                found.warnings.extend(warnings)
+                if isinstance(value, IngestError):
+                    bad += 1
+                    yield rejected(source.file, value)
+                    continue
+                try:
+                    _take(value, found, place)
+                except IngestError as error:
+                    bad += 1
+                    yield rejected(source.file, error)
+        except IngestError as error:
+            bad += 1
+            yield rejected(source.file, error)
     if found.spans or found.logs or not bad:
-        yield from traces(found, format=NAME, source=source)
+        yield from traces(found, format=NAME, source=together(sources))
+
+
+def _requests(data: bytes) -> Iterator[tuple[Json | IngestError, str, tuple[str, ...]]]:
+    """Each request of a file as JSON with its place and warnings, or why it could not be read."""
+    if data.lstrip()[:1] in (b"{", b"[") or not _is_protobuf(data):
+        for document in parse_documents(data):
+            yield document.value if document.error is None else document.error, document.place, document.warnings
+    else:
+        for value in _from_protobuf(data):
+            yield value, "", ()
 
 
 def read_request(data: bytes, source: Source) -> Iterator[Trace | Rejected]:
@@ -158,7 +177,7 @@ def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
         moment = times.from_iso(given)
         draft.attributes[f"otel.{_snake(key)}"] = kept(given)
         if moment is None:
-            draft.warnings.append(f"unreadable_time: {key} {given!r:.60}")
+            draft.warnings.append(f"unreadable_time: {key} {brief(given)}")
     elif (times.integer(given) or 0) % 1000:
         draft.attributes[f"otel.{_snake(key)}"] = given
     return moment
@@ -293,7 +312,7 @@ def _objects(value: Json, found: Found, name: str) -> list[dict[str, Json]]:
     items = value if isinstance(value, list) else [value]
     for item in items:
         if not isinstance(item, dict):
-            found.warnings.append(f"unreadable_span: {name} holds {item!r:.80}, not an object")
+            found.warnings.append(f"unreadable_span: {name} holds {brief(item)}, not an object")
     return [item for item in items if isinstance(item, dict)]
 
 

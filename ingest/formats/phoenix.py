@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ingest.formats.otel import Found, traces
 from ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
-from ingest.formats.spans import kept, status_of
+from ingest.formats.spans import brief, kept, status_of
 from ingest.head import Head, rejected
 from ingest.parse import json_text
 from ingest.trace import SPAN_KINDS, IngestError, Json, Rejected, Source, SpanDraft, Trace
@@ -131,7 +131,7 @@ def _time(draft: SpanDraft, values: dict[str, Json], key: str) -> int | None:
     moment = time_of(values.get(key))
     if moment is None and values.get(key) is not None:
         draft.attributes[key] = kept(values[key])
-        draft.warnings.append(f"unreadable_time: {key} {values[key]!r:.60}")
+        draft.warnings.append(f"unreadable_time: {key} {brief(values[key])}")
     return moment
 
 

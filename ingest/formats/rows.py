@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, cast
 
 from ingest import times
+from ingest.formats.spans import brief
 from ingest.head import Head
 from ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
 from ingest.trace import IngestError, Json
@@ -110,7 +111,7 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
             if isinstance(item, dict):
                 yield Row(place or f"row {number}", _present(item))
             else:
-                yield Row(place, {}, IngestError(f"{item!r:.60} is no row", place=place, remedy="export it again"))
+                yield Row(place, {}, IngestError(f"{brief(item)} is no row", place=place, remedy="export it again"))
 
 
 def _present(values: Mapping[str, object]) -> dict[str, Json]:

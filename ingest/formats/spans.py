@@ -12,10 +12,22 @@ _STATUS: dict[str, Status] = {
 }  # fmt: skip
 
 
+def brief(value: object) -> str:
+    """A value as a message shows it: short whatever its size, and of any depth."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= 60 else value[:57] + "...")
+    if isinstance(value, (dict, list)):
+        return f"{type(value).__name__} of {len(value)}"
+    return repr(value)[:60]
+
+
 def kept(value: Json) -> Json:
     """A value as it is kept in attributes: as it stands, or as JSON text when nested too deeply to be written."""
-    if isinstance(value, (dict, list)) and is_deep(value):
-        return json_text(value)
+    if not isinstance(value, (dict, list)):
+        return value
+    for item in value.values() if isinstance(value, dict) else value:
+        if isinstance(item, (dict, list)):
+            return json_text(value) if is_deep(value) else value
     return value
 
 
@@ -32,5 +44,5 @@ def status_of(draft: SpanDraft, value: Json, key: str) -> Status:
     if not isinstance(value, (dict, list, bool)) and text in _STATUS:
         return _STATUS[text]
     draft.attributes.setdefault(key, kept(cast("Json", value)))
-    draft.warnings.append(f"unknown_status: {key} is {value!r:.60}; taken as UNSET")
+    draft.warnings.append(f"unknown_status: {key} is {brief(value)}; taken as UNSET")
     return "UNSET"

@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from ingest import times
 from ingest.conventions import translate
-from ingest.formats.spans import kept, kept_dict, status_of
+from ingest.formats.spans import brief, kept, kept_dict, status_of
 from ingest.head import Head, rejected
 from ingest.messages import MessageTable
 from ingest.parse import Document, parse_document, parse_documents
@@ -135,7 +135,7 @@ def _drafts(spans: list[Json]) -> _Found:
         node = stack.pop()
         if not isinstance(node.value, dict):
             unread += 1
-            warnings.append(f"unreadable_span: {node.place} is {node.value!r:.80}, not an object")
+            warnings.append(f"unreadable_span: {node.place} is {brief(node.value)}, not an object")
             continue
         draft, trace_id = _draft(node, node.value, len(found), shared)
         found.append((draft, trace_id))
@@ -217,11 +217,11 @@ def _times(draft: SpanDraft, value: dict[str, Json]) -> None:
     draft.start_time = times.from_iso(stamp)
     if draft.start_time is None and stamp is not None:
         draft.attributes.setdefault("timestamp", kept(stamp))
-        draft.warnings.append(f"unreadable_time: timestamp {stamp!r:.60}")
+        draft.warnings.append(f"unreadable_time: timestamp {brief(stamp)}")
     took = times.iso_duration(length)
     if took is None and length is not None:
         draft.attributes.setdefault("duration", kept(length))
-        draft.warnings.append(f"unreadable_time: duration {length!r:.60}")
+        draft.warnings.append(f"unreadable_time: duration {brief(length)}")
     elif took is not None and draft.start_time is not None:
         draft.end_time = draft.start_time + took
     elif took is not None:

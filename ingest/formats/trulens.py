@@ -13,7 +13,7 @@ from ingest.conventions.context import SpanLog
 from ingest.formats.exports import as_text
 from ingest.formats.otel import Found, kind_name, parent_or_none, traces
 from ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
-from ingest.formats.spans import kept, status_of
+from ingest.formats.spans import brief, kept, status_of
 from ingest.head import Head, rejected
 from ingest.parse import clean_text
 from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
@@ -68,7 +68,7 @@ def _take(row: Row, found: Found) -> None:
         setattr(draft, column, moment)
         if moment is None and values.get(key) is not None:
             draft.attributes[key] = kept(values[key])
-            draft.warnings.append(f"unreadable_time: {key} {values[key]!r:.60}")
+            draft.warnings.append(f"unreadable_time: {key} {brief(values[key])}")
     draft.status = status_of(draft, record.get("status"), "status")
     if record.get("kind") is not None:
         draft.attributes["otel.kind"] = kind_name(record["kind"])
@@ -89,7 +89,7 @@ def _take(row: Row, found: Found) -> None:
 def _object(values: dict[str, Json], key: str, place: str) -> dict[str, Json]:
     value = opened(values.get(key))
     if not isinstance(value, dict):
-        raise IngestError(f"{key} is {value!r:.60}, not an object", place=place, remedy="export the event table again")
+        raise IngestError(f"{key} is {brief(value)}, not an object", place=place, remedy="export the event table again")
     return value
 
 

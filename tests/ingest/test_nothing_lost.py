@@ -174,3 +174,15 @@ def test_spans_of_several_traces_in_a_file_become_several_traces() -> None:
     spans = [span("a" * 16), span("b" * 16, trace_id="f" * 32), span("c" * 16)]
     found = read_all({"trace_id": "0" * 31 + "1", "spans": spans})
     assert [(t.trace_id, len(t.spans)) for t in found if isinstance(t, Trace)] == [("0" * 31 + "1", 2), ("f" * 32, 1)]
+
+
+@pytest.mark.parametrize("name", ["ferry.otlp.jsonl", "ferry.spans.jsonl"])
+def test_a_trace_over_several_files_is_one_when_asked(name: str, tmp_path: Path) -> None:
+    path = next(path for path in samples() if path.name == name)
+    (whole, *_) = traces_of(path)
+    for number, line in enumerate(path.read_bytes().splitlines()):
+        (tmp_path / f"{number}.json").write_bytes(line)
+    merged = [item for item in read_traces(tmp_path, merge=True) if isinstance(item, Trace)]
+    again = next(trace for trace in merged if trace.trace_id == whole.trace_id)
+    assert [s.span_id for s in again.spans] == [s.span_id for s in whole.spans]
+    assert again.messages == whole.messages
