@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from judging.reading import Block, Reading
+from judging.reading import Reading
 from judging.records import EvidencePlace
 
 FUZZY_FROM = 90.0  # rapidfuzz partial ratio, 0..100
@@ -39,23 +40,72 @@ class Place(NamedTuple):
     span_id: str | None
 
 
+class Finder:
+    """Looks for quotes in one trace; folds its texts once, however many quotes are looked for."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def place(self, quote: str, cited: Sequence[str]) -> Place | None:
+        """Look for `quote` in the cited spans, then in all others: exactly, then with white space, quotation
+        marks and escapes folded, then by likeness. None for an empty quote. The trace's texts are searched
+        whole, also where the reading cuts them.
+        """
+        pieces = [piece for piece in _ELLIPSIS.split(quote.strip().strip('"“”')) if len(piece) >= PIECE_LEAST]
+        pieces = pieces or ([quote.strip()] if quote.strip() else [])
+        if not pieces:
+            return None
+        wanted, blocks = set(cited), self.reading.blocks
+        found = self._find([n for n, block in enumerate(blocks) if block.span_id in wanted], pieces)
+        if found is not None:
+            return Place("verbatim", found)
+        found = self._find([n for n, block in enumerate(blocks) if block.span_id not in wanted], pieces)
+        return Place("not found", None) if found is None else Place("found elsewhere", found)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """A note for each span whose text talks to a judge: orders, ready scores, fences, made-up span headers."""
+        return addresses_judge(self.reading)
+
+    def _find(self, numbers: Sequence[int], pieces: Sequence[str]) -> str | None:
+        """The first block that holds all pieces; each way of looking is tried on every block before the next."""
+        exact = self._first(numbers, self._texts, pieces)
+        if exact is not None or not numbers:
+            return exact
+        folded = [_fold(piece) for piece in pieces]
+        same = self._first(numbers, self._folded, folded)
+        if same is not None or min(map(len, folded)) < FUZZY_LEAST:
+            return same
+        return self._likest(numbers, folded)
+
+    def _first(self, numbers: Sequence[int], texts: Sequence[str], pieces: Sequence[str]) -> str | None:
+        held = (number for number in numbers if all(piece in texts[number] for piece in pieces))
+        first = next(held, None)
+        return None if first is None else self.reading.blocks[first].span_id
+
+    def _likest(self, numbers: Sequence[int], pieces: Sequence[str]) -> str | None:
+        best, best_ratio = None, FUZZY_FROM
+        for number in numbers:
+            text = self._folded[number]
+            if len(text) < min(map(len, pieces)) * 0.8:  # a short text inside a long quote is no place for it
+                continue
+            ratio = min(fuzz.partial_ratio(piece, text, score_cutoff=best_ratio) for piece in pieces)
+            if ratio >= best_ratio and (best is None or ratio > best_ratio):
+                best, best_ratio = self.reading.blocks[number].span_id, ratio
+        return best
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        return tuple("\n".join([block.header, *(part.text for part in block.parts)]) for block in self.reading.blocks)
+
+    @cached_property
+    def _folded(self) -> tuple[str, ...]:
+        return tuple(_fold(text) for text in self._texts)
+
+
 def place_evidence(reading: Reading, quote: str, cited: Sequence[str]) -> Place | None:
-    """Look for `quote` in the cited spans, then in all others: exactly, then with white space, quotation marks
-    and escapes folded, then by likeness. None for an empty quote. The trace's texts are searched whole, also
-    where the reading cuts them.
-    """
-    pieces = [piece for piece in _ELLIPSIS.split(quote.strip().strip('"“”')) if len(piece) >= PIECE_LEAST]
-    pieces = pieces or ([quote.strip()] if quote.strip() else [])
-    if not pieces:
-        return None
-    wanted = set(cited)
-    here = [block for block in reading.blocks if block.span_id in wanted]
-    elsewhere = [block for block in reading.blocks if block.span_id not in wanted]
-    found = _find(here, pieces)
-    if found is not None:
-        return Place("verbatim", found)
-    found = _find(elsewhere, pieces)
-    return Place("not found", None) if found is None else Place("found elsewhere", found)
+    """`Finder.place` for a single quote; for several quotes of one trace keep a `Finder`."""
+    return Finder(reading).place(quote, cited)
 
 
 def addresses_judge(reading: Reading) -> tuple[str, ...]:
@@ -69,40 +119,6 @@ def addresses_judge(reading: Reading) -> tuple[str, ...]:
                 notes.append(f"addresses_judge: {block.ordinal} {part.label}: {shown!r}")
                 break
     return tuple(notes)
-
-
-def _find(blocks: Sequence[Block], pieces: Sequence[str]) -> str | None:
-    """The first block that holds all pieces; each way of looking is tried on every block before the next."""
-    if not blocks:
-        return None
-    texts = [_text(block) for block in blocks]
-    exact = _first(blocks, (all(piece in text for piece in pieces) for text in texts))
-    if exact is not None:
-        return exact
-    folded, folded_pieces = [_fold(text) for text in texts], [_fold(piece) for piece in pieces]
-    same = _first(blocks, (all(piece in text for piece in folded_pieces) for text in folded))
-    if same is not None or min(map(len, folded_pieces)) < FUZZY_LEAST:
-        return same
-    return _likest(blocks, folded, folded_pieces)
-
-
-def _likest(blocks: Sequence[Block], texts: Sequence[str], pieces: Sequence[str]) -> str | None:
-    best, best_ratio = None, FUZZY_FROM
-    for block, text in zip(blocks, texts, strict=True):
-        if len(text) < min(map(len, pieces)) * 0.8:  # a short text inside a long quote is no place for it
-            continue
-        ratio = min(fuzz.partial_ratio(piece, text, score_cutoff=best_ratio) for piece in pieces)
-        if ratio >= best_ratio and (best is None or ratio > best_ratio):
-            best, best_ratio = block.span_id, ratio
-    return best
-
-
-def _first(blocks: Sequence[Block], holds: Iterable[bool]) -> str | None:
-    return next((block.span_id for block, held in zip(blocks, holds, strict=True) if held), None)
-
-
-def _text(block: Block) -> str:
-    return "\n".join([block.header, *(part.text for part in block.parts)])
 
 
 def _fold(text: str) -> str:

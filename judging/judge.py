@@ -9,7 +9,7 @@ from typing import TypeVar
 import orjson
 
 from ingest.trace import Json
-from judging.evidence import addresses_judge, place_evidence
+from judging.evidence import Finder
 from judging.model import Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
 from judging.prompt import Order, Prompt, SpanToJudge, build_prompt, repair_request
 from judging.reading import Block, Reading
@@ -68,8 +68,9 @@ async def judge_trace(
     manners: Manners | None = None,
     limit: Limit | None = None,
     share_prefix: bool = False,
+    finder: Finder | None = None,
 ) -> Verdict | Failure:
-    """Ask one judge once about a trace (or about one `span` of it).
+    """Ask one judge once about a trace (or about one `span` of it). A `finder` of this reading can be shared.
 
     Every `ModelError` becomes a Failure; any other exception is a fault of ours, or a stop, and passes through.
     """
@@ -82,6 +83,7 @@ async def judge_trace(
         manners=manners or Manners(),
         limit=limit,
         share_prefix=share_prefix,
+        finder=finder or Finder(reading),
     )
     return await talk.outcome()
 
@@ -94,17 +96,26 @@ async def judge_spans(
     agent: AgentDescription | None = None,
     manners: Manners | None = None,
     limit: Limit | None = None,
+    finder: Finder | None = None,
 ) -> Verdict | Failure:
     """Ask the judge about each span that acts, one call a span, and put the outcomes together.
 
     Stops at the first span that gives no verdict: a trace with an unjudged span has no outcome of its own.
     """
-    known = manners or Manners()
+    known, finder = manners or Manners(), finder or Finder(reading)
     verdicts: dict[str, Verdict] = {}
     for block in spans_judged(reading):
         span = SpanToJudge(span_id=block.span_id, ordinal=block.ordinal)
         outcome = await judge_trace(
-            judge, reading, model, agent=agent, span=span, manners=known, limit=limit, share_prefix=True
+            judge,
+            reading,
+            model,
+            agent=agent,
+            span=span,
+            manners=known,
+            limit=limit,
+            share_prefix=True,
+            finder=finder,
         )
         if isinstance(outcome, Failure):
             return _failed_span(outcome, span, verdicts)
@@ -146,15 +157,18 @@ def combine_spans(verdicts: Mapping[str, Verdict]) -> Verdict:
     )
 
 
-def resolve_findings(parsed: Iterable[ParsedFinding], reading: Reading, rubric: Rubric) -> tuple[Finding, ...]:
+def resolve_findings(
+    parsed: Iterable[ParsedFinding], reading: Reading, rubric: Rubric, *, finder: Finder | None = None
+) -> tuple[Finding, ...]:
     """Findings with each citation resolved (or kept as unresolved) and each quote looked for in the trace."""
-    return tuple(_finding(finding, reading, rubric) for finding in parsed)
+    looks = finder or Finder(reading)
+    return tuple(_finding(finding, looks, rubric) for finding in parsed)
 
 
-def _finding(parsed: ParsedFinding, reading: Reading, rubric: Rubric) -> Finding:
-    citations = tuple(Citation(cite=cite, span_id=reading.resolve(cite)) for cite in parsed.citations)
+def _finding(parsed: ParsedFinding, finder: Finder, rubric: Rubric) -> Finding:
+    citations = tuple(Citation(cite=cite, span_id=finder.reading.resolve(cite)) for cite in parsed.citations)
     cited = [citation.span_id for citation in citations if citation.span_id is not None]
-    place = place_evidence(reading, parsed.evidence, cited)
+    place = finder.place(parsed.evidence, cited)
     return Finding(
         description=parsed.description,
         evidence=parsed.evidence,
@@ -179,6 +193,7 @@ class _Talk:
     manners: Manners
     limit: Limit | None
     share_prefix: bool
+    finder: Finder
     prompt: Prompt | None = None
     replies: list[ModelReply] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -273,10 +288,10 @@ class _Talk:
             score=parsed.score,
             criteria=parsed.criteria,
             rationale=parsed.rationale,
-            findings=resolve_findings(parsed.findings, self.reading, self.judge.rubric),
+            findings=resolve_findings(parsed.findings, self.reading, self.judge.rubric, finder=self.finder),
             call=self._call(),
             reason=ERRORS_ONLY if errors_only else parsed.not_applicable,
-            notes=(*parsed.notes, *addresses_judge(self.reading)),
+            notes=(*parsed.notes, *self.finder.notes),
         )
 
     def _failure(self, state: FailureState, reason: str) -> Failure:

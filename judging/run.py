@@ -21,6 +21,7 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 import orjson
 
 from ingest.trace import Json, Trace
+from judging.evidence import Finder
 from judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
 from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
 from judging.prompt import Order, build_prompt
@@ -300,7 +301,7 @@ class _Group:
     """Cells of one trace and one model: they share a prefix. The first one goes ahead, the others follow."""
 
     setup: ModelSetup
-    reading: Reading
+    finder: Finder
     agent: AgentDescription | None
     shares: bool
     waiting: list[Cell]
@@ -428,20 +429,25 @@ class Runner:
         setup = self.models[cells[0].model]
         try:
             trace = await self._in_store(self.store.trace, cells[0].trace_id)
-            reading = await self._in_store(self._read, trace, setup)
+            finder = await self._in_store(self._read, trace, setup)
         except Exception as error:
             for cell in cells:
                 await self._finish(cell, _unexpected(cell, error))
             return None
         agent = self._agent(trace)
-        return _Group(setup=setup, reading=reading, agent=agent, shares=len(cells) > 1, waiting=cells)
+        return _Group(setup=setup, finder=finder, agent=agent, shares=len(cells) > 1, waiting=cells)
 
     def _agent(self, trace: Trace) -> AgentDescription | None:
         if self.spec.agent == "auto":
             return agent_for(trace, self.agents)
         return None if self.spec.agent == "none" else self.agents[self.spec.agent]
 
-    def _read(self, trace: Trace, setup: ModelSetup) -> Reading:
+    def _read(self, trace: Trace, setup: ModelSetup) -> Finder:
+        finder = Finder(self._reading(trace, setup))
+        _ = finder.notes  # computed here, on the store's thread, once for all judgements of the trace
+        return finder
+
+    def _reading(self, trace: Trace, setup: ModelSetup) -> Reading:
         """The whole text where it fits the model beside the longest rubric, else one cut to fit."""
         reading = read(trace)
         if setup.context is None:
@@ -490,17 +496,24 @@ class Runner:
             )
         if self.spec.mode == "span":
             outcome = await judge_spans(
-                judge, group.reading, call, agent=group.agent, manners=setup.manners, limit=limit
+                judge,
+                group.finder.reading,
+                call,
+                agent=group.agent,
+                manners=setup.manners,
+                limit=limit,
+                finder=group.finder,
             )
         else:
             outcome = await judge_trace(
                 judge,
-                group.reading,
+                group.finder.reading,
                 call,
                 agent=group.agent,
                 manners=setup.manners,
                 limit=limit,
                 share_prefix=group.shares,
+                finder=group.finder,
             )
         if cached and isinstance(outcome, Verdict):
             outcome = replace(outcome, notes=(*outcome.notes, *dict.fromkeys(cached)))
@@ -690,7 +703,9 @@ class Runner:
                 requests.setdefault(cell.model, {})[f"{cell.key}-{key}"] = request
             raise ModelError("bad_request", "noted for the batch")
 
-        await judge_trace(self._batch_judge(cell), group.reading, note, agent=group.agent, manners=group.setup.manners)
+        await judge_trace(
+            self._batch_judge(cell), group.finder.reading, note, agent=group.agent, manners=group.setup.manners
+        )
 
     async def _handed_in(self, model: str, requests: Mapping[str, ModelRequest]) -> str:
         batch = self.models[model].batch
@@ -746,7 +761,12 @@ class Runner:
             raise errors.get(f"{cell.key}-{key}", missing)
 
         outcome = await judge_trace(
-            self._batch_judge(cell), group.reading, stored, agent=group.agent, manners=group.setup.manners
+            self._batch_judge(cell),
+            group.finder.reading,
+            stored,
+            agent=group.agent,
+            manners=group.setup.manners,
+            finder=group.finder,
         )
         await self._finish(cell, outcome)
 
