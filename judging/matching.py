@@ -6,7 +6,7 @@ Source of the rules: METRICS.md, "Matching human errors with judge findings"; th
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,9 +23,10 @@ AUTO = "auto"
 # What each sign is worth; a pair is proposed from THRESHOLD on.
 SAME_SPAN, NEIGHBOUR, DIMENSION, CATEGORY, EVIDENCE, TEXT = 0.40, 0.20, 0.10, 0.15, 0.20, 0.60
 THRESHOLD = 0.45
-SIMILAR_TEXT = 0.12  # cosine of TF-IDF: below it two descriptions share little but common words
+SIMILAR_TEXT = 0.08  # cosine of TF-IDF: below it two texts share little but common words
 QUOTE_ALIKE = 88.0  # rapidfuzz partial ratio
 _SHORTEST_QUOTE = 20
+_QUOTED = 600  # characters of a quote that are compared
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,17 +38,46 @@ class Candidate:
     dimensions: frozenset[Dimension]
 
 
+class TextLikeness:
+    """How alike two texts are, 0 to 1: cosine of TF-IDF of words and word pairs.
+
+    The idf is that of `corpus`: with the texts of one trace alone, the words that all of its errors share
+    would weigh nothing.
+    """
+
+    def __init__(self, corpus: Sequence[str]) -> None:
+        self._vectors = TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True)
+        try:
+            self._vectors.fit(corpus)
+        except ValueError:  # nothing but stop words
+            self._vectors = None
+
+    def __call__(self, ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float64]:
+        """Likeness of each of `ours` (rows) with each of `theirs` (columns)."""
+        if self._vectors is None:
+            return np.zeros((len(ours), len(theirs)))
+        cosines: NDArray[np.float64] = (self._vectors.transform(ours) @ self._vectors.transform(theirs).T).toarray()
+        return cosines
+
+
 def propose(
-    errors: Sequence[ErrorLabel], findings: Sequence[Candidate], *, parents: Mapping[str, str | None]
+    errors: Sequence[ErrorLabel],
+    findings: Sequence[Candidate],
+    *,
+    parents: Mapping[str, str | None],
+    likeness: TextLikeness | None = None,
 ) -> list[Match]:
     """One-to-one proposals between the errors of one person and the findings of one judge on one trace.
 
-    `parents` gives the parent of each span of the trace. A pair is a candidate when it shares a span (or
-    stands on a parent or child of it) and something of its content, or its dimension and similar text.
+    `parents` gives the parent of each span of the trace; `likeness` should know the texts of the whole
+    workspace. A pair is a candidate when it has text or evidence in common, and beside it a span (or a parent
+    or child of one), the dimension or the category.
     """
     if not errors or not findings:
         return []
-    similar = _similarity(errors, findings)
+    ours = [error_text(error) for error in errors]
+    theirs = [finding_text(candidate.finding) for candidate in findings]
+    similar = (likeness or TextLikeness([*ours, *theirs]))(ours, theirs)
     judged = [[_judge(e, f, similar[i, j], parents) for j, f in enumerate(findings)] for i, e in enumerate(errors)]
     weights = np.array([[pair[0] if pair[0] >= THRESHOLD else 0.0 for pair in row] for row in judged])
     rows, columns = linear_sum_assignment(weights, maximize=True)
@@ -57,7 +87,7 @@ def propose(
             finding_id=findings[j].finding_id,
             status="proposed",
             author=AUTO,
-            confidence=round(min(1.0, float(weights[i, j])), 3),
+            confidence=round(min(1.0, float(weights[i, j])), 2),
             reasons=judged[i][j][1],
             localized=is_localized(errors[i], findings[j].finding),
         )
@@ -83,9 +113,7 @@ def _judge(
     same_category = error.category is not None and error.category == finding.category
     alike = similarity >= SIMILAR_TEXT
     quoted = _quotes_alike(error.evidence, finding.evidence)
-    if not ((same_span or near) and (same_dimension or same_category or alike or quoted)) and not (
-        (same_dimension or same_category) and (alike or quoted)
-    ):
+    if not ((alike or quoted) and (same_span or near or same_dimension or same_category)):
         return 0.0, ()
     signs: list[tuple[bool, float, str]] = [
         (same_span, SAME_SPAN, "same span"),
@@ -93,7 +121,7 @@ def _judge(
         (same_dimension, DIMENSION, "same dimension"),
         (same_category, CATEGORY, "same category"),
         (quoted, EVIDENCE, "same evidence"),
-        (alike, TEXT * similarity, f"similar text {similarity:.2f}"),
+        (alike, TEXT * similarity, f"similar text {similarity:.1f}"),
     ]
     return sum(worth for holds, worth, _ in signs if holds), tuple(reason for holds, _, reason in signs if holds)
 
@@ -113,22 +141,11 @@ def _quotes_alike(evidence: Sequence[Evidence], quote: str) -> bool:
     )
 
 
-def _similarity(errors: Sequence[ErrorLabel], findings: Sequence[Candidate]) -> NDArray[np.float64]:
-    """Cosine of TF-IDF of words and word pairs, errors x findings; the idf is that of this trace's texts."""
-    ours = [_error_text(error) for error in errors]
-    theirs = [f"{candidate.finding.description} {candidate.finding.evidence[:600]}" for candidate in findings]
-    try:
-        vectors = TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True).fit_transform(
-            [*ours, *theirs]
-        )
-    except ValueError:  # nothing but stop words
-        return np.zeros((len(ours), len(theirs)))
-    cosines: NDArray[np.float64] = (vectors[: len(ours)] @ vectors[len(ours) :].T).toarray()
-    return cosines
+def error_text(error: ErrorLabel) -> str:
+    """What is compared of an error: its description and the beginning of each quote."""
+    return " ".join([error.description, *(piece.quote[:_QUOTED] for piece in error.evidence)])
 
 
-def _error_text(error: ErrorLabel) -> str:
-    return " ".join([error.description, *(piece.quote[:600] for piece in error.evidence)])
-
-
-DimensionsOf = Callable[[Finding, str], frozenset[Dimension]]
+def finding_text(finding: Finding) -> str:
+    """What is compared of a finding."""
+    return f"{finding.description} {finding.evidence[:_QUOTED]}"

@@ -14,7 +14,7 @@ from ingest.store import reading, schema, writing
 from judging.ledger import tables
 from judging.ledger.labels import error_labels, newest
 from judging.ledger.verdicts import findings_of, now
-from judging.matching import AUTO, Candidate, is_localized, propose
+from judging.matching import AUTO, Candidate, TextLikeness, error_text, is_localized, propose
 from judging.records import (
     DIMENSIONS,
     Dimension,
@@ -28,6 +28,7 @@ from judging.taxonomy import dimensions_of
 
 _match, _finding, _cell = tables.match, tables.finding, tables.cell
 Progress = Callable[[int, int], None]
+_CORPUS = 20_000  # findings whose words are counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,9 +55,10 @@ def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progr
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with reading(engine) as connection:
         by_trace = _complete_errors(connection)
+        likeness = _likeness(connection, by_trace)
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with writing(engine) as connection:
-            totals.update(_propose_trace(connection, trace_id, errors, judge))
+            totals.update(_propose_trace(connection, trace_id, errors, judge, likeness))
         if progress is not None:
             progress(number + 1, len(by_trace))
     return dict(totals)
@@ -176,8 +178,22 @@ def _complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
     return by_trace
 
 
+def _likeness(connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]]) -> TextLikeness:
+    """Text likeness with the words of every error and of the newest findings of the workspace."""
+    errors = [error_text(error) for labels in by_trace.values() for error in labels]
+    newest_first = select(_finding.c.description, _finding.c.evidence).order_by(_finding.c.finding_key.desc())
+    findings = [
+        f"{description} {evidence}" for description, evidence in connection.execute(newest_first.limit(_CORPUS)).all()
+    ]
+    return TextLikeness([*errors, *findings])
+
+
 def _propose_trace(
-    connection: Connection, trace_id: str, errors: Sequence[ErrorLabel], judge: str | None
+    connection: Connection,
+    trace_id: str,
+    errors: Sequence[ErrorLabel],
+    judge: str | None,
+    likeness: TextLikeness,
 ) -> Counter[str]:
     cells = connection.execute(
         select(_cell.c.cell_key, _cell.c.judge, tables.judge_version.c.model)
@@ -197,7 +213,7 @@ def _propose_trace(
         ]
         for annotator in dict.fromkeys(error.annotator for error in errors):
             own = [error for error in errors if error.annotator == annotator]
-            proposals += propose(own, candidates, parents=parents)
+            proposals += propose(own, candidates, parents=parents, likeness=likeness)
     finding_keys = [key for found in by_cell.values() for key, _ in found]
     return _store(connection, proposals, finding_keys) + Counter(traces=1)
 
