@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, Row, Table, and_, func, insert, selec
 from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import reading, schema, writing
-from judging.ledger import tables
+from judging.ledger import queue, tables
 from judging.ledger.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
 from judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
 
@@ -71,6 +71,7 @@ def apply_ops(
             for op in new:
                 revision += 1
                 writer.apply(op, forms[op.op_id], revision)
+            queue.touch(connection, annotator=annotator, trace_id=trace_id, occasion=occasion, now=writer.now)
     return Applied(revision, tuple(op.op_id for op in ops))
 
 
@@ -174,7 +175,15 @@ class _Writer:
 
     def _put_review(self, form: ReviewPut, op: Op) -> None:
         revealed = self.review is not None and self.review.revealed
-        self._append(_review, form.model_dump() | {"revealed": revealed, "item_key": None}, op)
+        item_key = queue.follow_review(
+            self.connection,
+            annotator=self.item.annotator,
+            trace_id=self.item.trace_id,
+            occasion=self.item.occasion,
+            status=form.status,
+            now=self.now,
+        )
+        self._append(_review, form.model_dump() | {"revealed": revealed, "item_key": item_key}, op)
         self.review = _current_review(self.connection, self.item)
 
     def _reveal(self, op: Op) -> None:

@@ -1,0 +1,127 @@
+"""Who labels what next: order, overlap, hidden repeats, and which traces to take at all. Pure functions.
+
+Every choice follows from a seed, so that a queue can be made again and a person meets the same order on every
+machine. The draws are hashes, not a random generator: they do not depend on the order in which people come.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import blake2b
+from itertools import combinations
+from math import floor
+
+GAP = 5  # traces that lie between a trace and its hidden repeat, while there are new ones
+
+
+def draw(seed: int, *names: str) -> int:
+    """A number that looks random, the same for the same seed and names."""
+    text = "\x1f".join((str(seed), *names))
+    return int.from_bytes(blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+
+
+def order(traces: Iterable[str], *, seed: int, person: str) -> list[str]:
+    """The order in which this person meets the traces; each person has their own."""
+    return sorted(traces, key=lambda trace_id: (draw(seed, "order", person, trace_id), trace_id))
+
+
+def wanted(traces: Sequence[str], *, k: int, share: float, seed: int) -> dict[str, int]:
+    """How many people each trace wants: `share` of them (rounded, half up) want `k`, the others one.
+
+    Raises `ValueError` for a `k` below 1 or a share outside 0..1.
+    """
+    if k < 1:
+        raise ValueError(f"k is {k}: an item wants at least one person")
+    if not 0 <= share <= 1:
+        raise ValueError(f"the share of overlap is {share}: it lies between 0 and 1")
+    shuffled = sorted(traces, key=lambda trace_id: (draw(seed, "overlap", trace_id), trace_id))
+    shared = set(shuffled[: round_half_up(share * len(shuffled))])
+    return {trace_id: k if trace_id in shared else 1 for trace_id in traces}
+
+
+def next_repeat(
+    done: Sequence[str],
+    repeated: Iterable[str],
+    *,
+    share: float,
+    seed: int,
+    person: str,
+    unfit: Iterable[str] = (),
+    is_end: bool = False,
+) -> str | None:
+    """The trace that this person is shown a second time now, if one is due.
+
+    `done` are the traces the person has finished, in that order; `repeated` those shown again so far; `unfit`
+    those whose repeat would mean nothing (the judges' errors have been seen). A repeat lies at least `GAP`
+    traces after the first time, except at the end, when no new trace is left: then only the very last one is
+    spared where there is another.
+    """
+    repeated, unfit = set(repeated), set(unfit)
+    due = round_half_up(share * len(done)) if is_end else floor(share * len(done))
+    if len(repeated) >= due:
+        return None
+    far = done[: max(0, len(done) - GAP)]
+    near = done[:-1] if len(done) > 1 else done
+    for reach in (far, near) if is_end else (far,):
+        fit = [trace_id for trace_id in reach if trace_id not in repeated and trace_id not in unfit]
+        if fit:
+            return min(fit, key=lambda trace_id: (draw(seed, "repeat", person, trace_id), trace_id))
+    return None
+
+
+def round_half_up(value: float) -> int:
+    """Half up, and 0.3 * 10 is 3 though the product is a little less."""
+    return floor(value + 0.5 + 1e-9)
+
+
+def random_sample(traces: Sequence[str], count: int, *, seed: int) -> list[str]:
+    """`count` of the traces (all, if there are no more), in the order given."""
+    chosen = set(sorted(traces, key=lambda trace_id: (draw(seed, "sample", trace_id), trace_id))[: max(0, count)])
+    return [trace_id for trace_id in traces if trace_id in chosen]
+
+
+def stratified_sample(strata: Mapping[str, str], count: int, *, seed: int) -> list[str]:
+    """`count` of the traces so that each stratum has its share; `strata` maps a trace to its stratum.
+
+    Shares by largest remainder. Where `count` allows, no stratum is left empty.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for trace_id, stratum in strata.items():
+        groups[stratum].append(trace_id)
+    shares = _shares({name: len(group) for name, group in groups.items()}, min(max(0, count), len(strata)))
+    chosen = {one for name, group in groups.items() for one in random_sample(group, shares[name], seed=seed)}
+    return [trace_id for trace_id in strata if trace_id in chosen]
+
+
+def most_disputed(spreads: Mapping[str, float], count: int, *, seed: int) -> list[str]:
+    """The `count` traces with the largest spread (see `spread`), largest first; the seed breaks ties."""
+    by_spread = sorted(spreads, key=lambda trace_id: (-spreads[trace_id], draw(seed, "disputed", trace_id), trace_id))
+    return by_spread[: max(0, count)]
+
+
+def spread(scores: Iterable[Sequence[float]]) -> float | None:
+    """How far judges are apart on a trace: the mean distance of two scores of the same dimension, 0..3.
+
+    One sequence of scores a dimension (all judges, all runs). None where no dimension was scored twice.
+    """
+    distances = [abs(a - b) for given in scores for a, b in combinations(given, 2)]
+    return sum(distances) / len(distances) if distances else None
+
+
+def _shares(sizes: Mapping[str, int], count: int) -> dict[str, int]:
+    """Parts of `count` in proportion to the sizes, never more than a stratum has."""
+    total = sum(sizes.values())
+    if total == 0:
+        return dict.fromkeys(sizes, 0)
+    exact = {name: size * count / total for name, size in sizes.items()}
+    parts = {name: floor(value) for name, value in exact.items()}
+    by_remainder = sorted(sizes, key=lambda name: (parts[name] - exact[name], name))
+    for name in by_remainder[: count - sum(parts.values())]:
+        parts[name] += 1
+    if count >= len(sizes):
+        for name in sorted(sizes):
+            if parts[name] == 0:
+                parts[max(parts, key=lambda other: (parts[other], other))] -= 1
+                parts[name] = 1
+    return parts
