@@ -7,6 +7,7 @@ import random
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ingest.parse import parse_documents
@@ -186,3 +187,12 @@ def test_a_trace_over_several_files_is_one_when_asked(name: str, tmp_path: Path)
     again = next(trace for trace in merged if trace.trace_id == whole.trace_id)
     assert [s.span_id for s in again.spans] == [s.span_id for s in whole.spans]
     assert again.messages == whole.messages
+
+
+def test_the_hubs_parquet_form_gives_the_same_traces_as_the_json_files(tmp_path: Path) -> None:
+    paths = [path for path in samples() if path.parent.name == "trail"][:3]
+    rows = [{"trace": path.read_text(encoding="utf-8"), "labels": "{}"} for path in paths]
+    pd.DataFrame(rows).to_parquet(tmp_path / "gaia.parquet")
+    from_hub = traces_of(tmp_path)
+    assert [trace.spans for trace in from_hub] == [trace.spans for path in paths for trace in traces_of(path)]
+    assert [trace.source.place for trace in from_hub] == ["row 0", "row 1", "row 2"]
