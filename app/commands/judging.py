@@ -13,7 +13,7 @@ from app.commands.output import counted, opened, print_json, progress_bar, progr
 from app.commands.traces import full_id
 from ingest.store import load, reading, trace_ids
 from judging.ledger import Workspace
-from judging.ledger.runs import last_run_of, plan_run, want_failed_again, watch
+from judging.ledger.runs import last_run_of, plan_run, renew_limits, want_failed_again, watch
 from judging.records import DIMENSIONS, Dimension
 from judging.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
 from judging.run import Progress, RunSpec, Summary, check_spec
@@ -118,8 +118,10 @@ def _by_model(
     key = _resumed(workspace, spec, traces, failed_only=options["failed_only"])
     if key is None:
         key = plan_run(workspace.engine, spec, traces, rubrics=known, agents=agents)
-    elif not as_json:
-        say(f"going on with run {key}: what it has judged stays")
+    else:
+        renew_limits(workspace.engine, key, spec)
+        if not as_json:
+            say(f"going on with run {key}: what it has judged stays")
     line = progress_line("judging", " cells")
 
     def show(progress: Progress) -> None:

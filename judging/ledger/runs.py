@@ -7,6 +7,7 @@ import os
 import socket
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -117,6 +118,19 @@ def last_run_of(engine: Engine, spec: RunSpec) -> int | None:
         if _kind(RunSpec.from_json(content)) == wanted:
             return int(key)
     return None
+
+
+def renew_limits(engine: Engine, run_key: int, spec: RunSpec) -> None:
+    """Give a run that goes on the limits of today's `spec` (budget, pace, address ...); what it judges stays."""
+    kept = run_spec(engine, run_key)
+    renewed = replace(spec, judges=kept.judges, models=kept.models, repeats=kept.repeats, mode=kept.mode,
+                      order=kept.order, agent=kept.agent, parameters=kept.parameters)  # fmt: skip
+    with writing(engine) as connection:
+        connection.execute(
+            update(_run)
+            .where(_run.c.run_key == run_key)
+            .values(spec=orjson.dumps(renewed.to_json()).decode(), budget_usd=renewed.budget_usd)
+        )
 
 
 def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAILED_STATES) -> int:

@@ -504,3 +504,59 @@ def test_a_worker_takes_waiting_runs_and_pauses_one_that_cannot_be_worked_on(
     assert (bad.watch()["status"], next_run(good.engine)) == ("paused", None)
     assert "a budget needs prices" in str(bad.watch()["message"])
     assert work.worker_loop(good.engine, home=tmp_path, once=True) == 0
+
+
+def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_path: Path) -> None:
+    from judging.judge import Manners
+    from judging.reading import read
+    from judging.run import ModelSetup, Runner
+    from tests.judging.grid import AGENTS, RUBRICS
+    from tests.judging.traces import SPAN_IDS, small_trace
+
+    long = small_trace(trace_id=f"{1:032x}", tool_output="word " * 20_000)
+    grid, model = planned(tmp_path, [long], judges=("LC",)), Counting()
+    context = 40_000  # letters, counted by len; the whole text has 100,000
+    setups = {"m": ModelSetup(call=model, context=context, count=len, manners=Manners())}
+    store = SqlRunStore(grid.engine, grid.run_key)
+    summary = asyncio.run(Runner(grid.spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS).run())
+    assert summary.states == {"scored": 1}
+    sent = str(model.requests[0].prompt)
+    assert len(read(long).text) > 100_000
+    assert len(sent) < context
+    assert "characters left out" in sent
+    assert all(span_id in sent for span_id in SPAN_IDS)
+
+
+def test_what_cannot_be_cut_to_fit_is_too_long_and_not_sent(tmp_path: Path) -> None:
+    from judging.run import ModelSetup, Runner
+    from tests.judging.grid import AGENTS, RUBRICS
+
+    grid, model = planned(tmp_path, 1, judges=("LC",)), Counting()
+    setups = {"m": ModelSetup(call=model, context=1_000, count=len)}
+    store = SqlRunStore(grid.engine, grid.run_key)
+    summary = asyncio.run(Runner(grid.spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS).run())
+    assert (summary.states, model.requests) == ({"too_long": 1}, [])
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"), [("auto", True), ("none", False), ("open-deep-research", True), ("are-react", False)]
+)
+def test_the_agent_description_is_chosen_by_the_trace_or_by_name(tmp_path: Path, agent: str, told: bool) -> None:
+    from tests.judging.traces import small_trace
+
+    grid, model = planned(tmp_path, [small_trace(agent="search_agent")], judges=("trail",), agent=agent), Counting()
+    grid.run(model)
+    assert ("A manager and a search agent".lower() in str(model.requests[0].prompt).lower()) is told
+    assert grid.rows("select agent_text = '' from judge_version") == [(int(agent == "none"),)]
+
+
+def test_a_run_that_goes_on_takes_the_limits_of_today(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    from judging.ledger.runs import renew_limits
+
+    grid = planned(tmp_path, budget_usd=0.0)
+    assert grid.run(Counting(script=priced)).status == "paused"
+    renew_limits(grid.engine, grid.run_key, replace(grid.spec, budget_usd=1.0, judges=("PQ",), rpm=6000))
+    assert (grid.spec.budget_usd, grid.spec.rpm, grid.spec.judges) == (1.0, 6000, ("LC", "EE"))
+    assert grid.run(Counting(script=priced)).states == {"scored": 6}
