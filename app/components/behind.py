@@ -8,6 +8,8 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app.components.sheet import sheet
+
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 COMPARE = "views/compare.py"
 
@@ -32,16 +34,8 @@ def listing(rows: pd.DataFrame, *, key: str) -> dict[str, Any] | None:
     shown = rows.head(MOST_ROWS).reset_index(drop=True)
     more = "" if len(rows) <= MOST_ROWS else f", the first {MOST_ROWS:,} shown"
     st.caption(f"{len(rows):,} behind this{more}. Choose a row to open it.")
-    event = st.dataframe(
-        shown,
-        hide_index=True,
-        height=min(38 + 35 * len(shown), 320),
-        key=key,
-        on_select="rerun",
-        selection_mode="single-row",
-    )
-    chosen = event.selection.rows
-    return None if not chosen else {str(name): value for name, value in shown.iloc[chosen[0]].items()}
+    chosen = sheet(shown, most=8, key=key, is_chosen=True)
+    return None if chosen is None else {str(name): value for name, value in shown.iloc[chosen].items()}
 
 
 def open_in_compare(parameters: Mapping[str, str], *, key: str) -> None:

@@ -118,8 +118,12 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
         marker_size=44,
     )
     order = [str(value) for value in dict.fromkeys(confusion["human"])]
-    figure.update_xaxes(title="judge score", categoryorder="array", categoryarray=order, range=[-0.6, size - 0.4])
-    figure.update_yaxes(title="human score", categoryorder="array", categoryarray=order[::-1], range=[-0.6, size - 0.4])
+    figure.update_xaxes(
+        title="judge score", type="category", categoryorder="array", categoryarray=order, range=[-0.6, size - 0.4]
+    )
+    figure.update_yaxes(
+        title="human score", type="category", categoryorder="array", categoryarray=order[::-1], range=[-0.6, size - 0.4]
+    )
     return _finished(figure, height=HEAD + 52 * size, title=title, legend=False)
 
 
@@ -523,7 +527,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
             x=mine["judge"], y=mine["count"], name=outcome, marker={"color": colors.get(outcome, "#4D4D4D")},
             hovertemplate=outcome + ": %{y} traces<extra>%{x}</extra>",
         )  # fmt: skip
-    figure.update_layout(barmode="stack")
+    figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)))
     figure.update_xaxes(categoryorder="array", categoryarray=order)
     figure.update_yaxes(title="judgements", rangemode="tozero")
     return _finished(figure, height=320)

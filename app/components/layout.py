@@ -7,7 +7,7 @@ import streamlit as st
 _STYLE = """
 <style>
 [data-testid="stMainBlockContainer"]:has(.st-key-researcher) { padding: 4.2rem 2rem 3rem; max-width: 1880px; }
-[data-testid="stMainBlockContainer"] h2 { font-size: 1.55rem; padding: 0; }
+[data-testid="stMainBlockContainer"] h2 { font-size: 1.55rem; padding: 0 0 0.6rem; }
 [data-testid="stMainBlockContainer"] h3 { font-size: 1.06rem; padding: 0 0 0.4rem; }
 [data-testid="stMainBlockContainer"] [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 </style>

@@ -17,7 +17,6 @@ from app.components.figures import (
     definition,
     greyed,
     plain,
-    title_of,
     wide_table,
     with_labels,
 )
@@ -31,6 +30,7 @@ from app.components.judges import (
     has_rows,
     split_labels,
 )
+from app.components.sheet import sheet
 from app.loading import Choice
 from app.session import link_params
 from judging.agreement import errors, rationale, reliability, scores
@@ -201,7 +201,7 @@ def table_card(found: Inputs) -> None:
     )
     with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
         if opened.open:
-            st.dataframe(long, hide_index=True, height=400)
+            sheet(long)
 
 
 def _column_help() -> dict[str, ColumnConfig]:
@@ -315,15 +315,10 @@ def findings_card(found: Inputs) -> None:
     if table.empty:
         st.caption("No judge of this choice has a finding.")
         return
-    config = {
-        "finding_precision": st.column_config.NumberColumn("finding precision", format="%.3f"),
-        "invalid_citation_rate": st.column_config.NumberColumn("invalid citations, share", format="%.3f"),
-        "unmatched_per_trace": st.column_config.NumberColumn("unmatched a trace", format="%.2f"),
-    }
     hidden = [column for column in table.columns if column.endswith(("_low", "_high"))]
     single = ["split"] if table["split"].nunique() < 2 else []
-    st.dataframe(table.drop(columns=[*hidden, *single]), hide_index=True, column_config=config)
-    st.caption("Empty: undefined, because no finding was reviewed or none cites a span. Intervals are in Reports.")
+    sheet(table.drop(columns=[*hidden, *single]))
+    st.caption("n/a: undefined, because no finding was reviewed or none cites a span. Intervals are in Reports.")
 
 
 # scores ---------------------------------------------------------------------------------------------------------
@@ -440,13 +435,8 @@ def consistency_table(table: pd.DataFrame) -> None:
         "system", "judge", "runs", "n", "failed", "not_applicable", "alpha_interval", "alpha_low", "alpha_high",
         "p_below_667", "p_below_800", "mean_sd", "mean_sd_ci95", "identical", "unscored", "reason",
     ]  # fmt: skip
-    config = {
-        name: st.column_config.NumberColumn(name.replace("_", " "), format="%.3f")
-        for name in columns
-        if table[name].dtype == "float64"
-    }
-    st.dataframe(table[columns], hide_index=True, column_config=config)
-    st.caption("Empty: undefined; the reason stands at the end of the row.")
+    sheet(table[columns])
+    st.caption("n/a: undefined; the reason stands at the end of the row.")
 
 
 @st.fragment(key="card-runs")
@@ -503,6 +493,16 @@ def rationale_card(found: Inputs) -> None:
     st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}.")
 
 
+RATER_FIGURES = {
+    "exact": "Exact accuracy",
+    "off_by_one": "Off-by-one accuracy",
+    "bucketed": "Bucketed accuracy",
+    "quadratic_kappa": "Quadratic weighted kappa",
+    "ac1": "Gwet's AC1",
+    "ac2": "Gwet's AC2, quadratic",
+    "alpha": "Krippendorff's alpha",
+}
+
 # raters ---------------------------------------------------------------------------------------------------------
 
 
@@ -519,7 +519,7 @@ def raters_view(choice: Choice, found: Inputs) -> None:
 
 @st.fragment(key="card-raters")
 def raters_card(choice: Choice) -> None:
-    from judging.agreement.raters import PAIR_METRICS, pairwise_table
+    from judging.agreement.raters import pairwise_table
 
     layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
     ratings = loading.as_raters(loading.frames(choice).ratings)
@@ -527,8 +527,8 @@ def raters_card(choice: Choice) -> None:
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
-            "Figure", list(PAIR_METRICS), index=list(PAIR_METRICS).index("ac2"), key="raters_metric", width=240,
-            format_func=lambda name: title_of("pair_alpha" if name == "alpha" else name),
+            "Figure", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
+            format_func=lambda name: RATER_FIGURES[name],
         )  # fmt: skip
     mine = ratings[ratings["judge"] == dimension]
     pairs = pairwise_table(mine.drop(columns="split"))
@@ -564,25 +564,10 @@ def ceiling_card(found: Inputs) -> None:
     if table.empty:
         st.caption("No trace was scored by two people, so there is no ceiling yet. A queue with overlap makes one.")
         return
-    shown = [
-        "judge",
-        "raters",
-        "n",
-        "exact",
-        "off_by_one",
-        "bucketed",
-        "quadratic_kappa",
-        "ac1",
-        "ac2",
-        "alpha",
-        "reason",
-    ]
-    config = {
-        name: st.column_config.NumberColumn(title_of("pair_alpha" if name == "alpha" else name), format="%.3f")
-        for name in shown
-        if table[name].dtype == "float64"
-    }
-    st.dataframe(table[shown], hide_index=True, column_config=config)
+    shown = ["judge", "raters", "n", *RATER_FIGURES, "reason"]
+    titles = {name: st.column_config.NumberColumn(RATER_FIGURES[name], format="%.3f") for name in RATER_FIGURES}
+    sheet(table[shown].rename(columns={"judge": "dimension"}), columns=titles)
+    st.caption("n/a: undefined; the reason stands at the end of the row.")
 
 
 # two judges -----------------------------------------------------------------------------------------------------
@@ -637,11 +622,7 @@ def versus_card(choice: Choice, systems: list[str]) -> None:
         layout.title(
             "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
         )
-        st.dataframe(
-            compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught"),
-            hide_index=True,
-            column_config={p: st.column_config.NumberColumn(p.replace("_", " "), format="%.4f") for p in P_VALUES},
-        )
+        sheet(compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught"), digits=4)
     flips = compare.error_flips(*sides)
     with st.container(border=True):
         layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"left: {left}; right: {right}"))
@@ -649,7 +630,6 @@ def versus_card(choice: Choice, systems: list[str]) -> None:
 
 
 SUITES = "They share no dimension: each counts as one judge, and an error as caught when any of its dimensions did."
-P_VALUES = ("statistic", "p_corrected", "p_exact", "p_holm")
 
 
 def two_sides(pairs: pd.DataFrame, left: str, right: str) -> tuple[list[pd.DataFrame], bool]:
@@ -681,14 +661,7 @@ def team_view(choice: Choice, found: Inputs) -> None:
             "Who labelled how much",
             "Active minutes leave out pauses of over a minute; imported reviews have none.",
         )
-        st.dataframe(
-            table,
-            hide_index=True,
-            column_config={
-                "minutes_a_trace": st.column_config.NumberColumn("active minutes a trace", format="%.1f"),
-                "errors_a_trace": st.column_config.NumberColumn("errors a trace", format="%.2f"),
-            },
-        )
+        sheet(table, digits=1)
         counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
         st.plotly_chart(
             charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", config=CONFIG, alt="Throughput"
@@ -697,7 +670,7 @@ def team_view(choice: Choice, found: Inputs) -> None:
     if len(skipped):
         with st.container(border=True):
             layout.title("Why traces were skipped", "")
-            st.dataframe(skipped, hide_index=True)
+            sheet(skipped)
 
 
 # shared ---------------------------------------------------------------------------------------------------------

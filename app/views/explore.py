@@ -11,6 +11,7 @@ import streamlit as st
 from app import exploring, loading
 from app.components import charts, layout
 from app.components.figures import counted
+from app.components.sheet import sheet
 from app.session import link_params, workspace
 from ingest.store import reading
 from judging.records import DIMENSIONS, ErrorLabel
@@ -218,8 +219,7 @@ def similar(errors: list[ErrorLabel]) -> None:
     if table.empty:
         st.caption("No other error has words in common with this one.")
         return
-    config = {"likeness": st.column_config.NumberColumn("likeness", format="%.3f")}
-    st.dataframe(table, hide_index=True, height=280, column_config=config)
+    sheet(table, most=7)
 
 
 def _split(value: str) -> set[str]:

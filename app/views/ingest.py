@@ -10,6 +10,7 @@ import streamlit as st
 from app import loading
 from app.components import charts, layout
 from app.components.figures import counted
+from app.components.sheet import sheet
 from app.preflight import Preflight, inspect, storable
 from app.session import workspace
 from ingest.batch import Report, store
@@ -119,7 +120,7 @@ def details(found: Preflight) -> None:
             layout.title(
                 f"{len(found.rejected):,} rejected", "Each with where it stands and what helps; the rest goes on."
             )
-            st.dataframe(rejected_table(found.rejected), hide_index=True)
+            sheet(rejected_table(found.rejected), most=8)
     if found.traces.empty:
         return
     with st.container(border=True):
@@ -140,7 +141,7 @@ def details(found: Preflight) -> None:
         with st.container(border=True):
             layout.title("Warnings by kind")
             counts = pd.DataFrame(found.warnings.most_common(), columns=["warning", "count"])
-            st.dataframe(counts, hide_index=True)
+            sheet(counts, most=8)
             with st.expander(f"The first {min(SHOWN, len(found.warning_texts))} in full", key="warnings-full"):
                 st.code("\n".join(found.warning_texts[:SHOWN]), language=None, wrap_lines=True, height=240)
     sizes(found.traces)
@@ -166,10 +167,8 @@ def sizes(traces: pd.DataFrame) -> None:
         st.caption(f"{before:,} characters become {after:,}{less}{of}. The largest {len(largest)} are shown.")
     with right, st.container(border=True):
         layout.title("Spans a trace")
-        st.plotly_chart(
-            charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces"), key="chart-spans", config=CONFIG,
-            alt="Spans a trace",
-        )  # fmt: skip
+        drawn = charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces")
+        st.plotly_chart(drawn, key="chart-spans", config=CONFIG, alt="Spans a trace")
 
 
 def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:

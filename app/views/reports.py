@@ -14,6 +14,7 @@ from app.api.exports import export_token
 from app.components import filters, layout
 from app.components.figures import counted, plain
 from app.components.judges import every_figure
+from app.components.sheet import sheet
 from app.components.snapshot import snapshot
 from app.loading import Choice
 from app.session import user, workspace
@@ -121,7 +122,7 @@ def rows_behind(choice: Choice) -> None:
     if frame.empty:
         st.info("No row fits the current filter.")
         return
-    st.dataframe(frame.head(PREVIEWED), hide_index=True, height=280)
+    sheet(frame.head(PREVIEWED), most=7, digits=4)
     export_buttons(len(frame), dataset.name, lambda form: datasets.dataset_bytes(dataset, choice, form))
     st.caption("The same by a stable address, for scripts (the token lasts twelve hours):")
     st.code(address(dataset.name), language=None, wrap_lines=True)

@@ -9,6 +9,7 @@ from sqlalchemy import Engine, func, select
 from app import loading
 from app.components import charts, layout
 from app.components.figures import counted, plain
+from app.components.sheet import sheet
 from app.session import user, workspace
 from ingest.store import reading, trace_ids
 from judging.ledger import tables
@@ -90,16 +91,8 @@ def listed() -> pd.DataFrame:
 def choose(runs: pd.DataFrame) -> int:
     with st.container(border=True):
         layout.title(counted(len(runs), "run"), "Newest first.")
-        st.dataframe(
-            runs,
-            hide_index=True,
-            height=min(38 + 35 * len(runs), 250),
-            column_config={
-                "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="Empty: no price is known"),
-                "not_applicable": st.column_config.NumberColumn("not applicable"),
-                "at": st.column_config.DatetimeColumn("started, UTC", format="YYYY-MM-DD HH:mm", timezone="UTC"),
-            },
-        )
+        price = st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: no price is known")
+        sheet(runs, most=6, columns={"cost_usd": price})
     names = {f"{row.run} · {row.name}": int(row.run) for row in runs.itertuples()}  # type: ignore[arg-type]
     chosen = st.selectbox("Run", list(names), key="run", width=520, bind="query-params")
     return names[str(chosen)]
@@ -208,10 +201,7 @@ def failures(cells: pd.DataFrame) -> None:
     if failed.empty:
         st.caption("None failed.")
         return
-    st.dataframe(
-        failed[["judge", "trace_id", "repeat", "state", "reason", "attempts"]], hide_index=True,
-        height=min(38 + 35 * len(failed), 260),
-    )  # fmt: skip
+    sheet(failed[["judge", "trace_id", "repeat", "state", "reason", "attempts"]], most=8)
 
 
 def start() -> None:
