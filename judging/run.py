@@ -33,7 +33,7 @@ T = TypeVar("T")
 Mode = Literal["trace", "span", "jury"]
 RunStatus = Literal["queued", "running", "paused", "cancelled", "done"]
 
-ANSWER_TOKENS = 4_000  # kept for an answer where max_tokens is not set: for context, pace and budget
+ANSWER_TOKENS = 4_000  # kept for an answer where max_tokens is not set: for context, pace and (at least) budget
 LEASE_S = 60.0
 HEARTBEAT_S = 2.0
 LONGEST_WAIT_S = 600.0  # a provider that asks for more stops the run
@@ -336,7 +336,7 @@ class Runner:
         self._stop: tuple[RunStatus, str] | None = None
         self._fault: BaseException | None = None
         self._failures: list[tuple[Cell, str, str]] = []
-        self._errors_in_a_row = self._judged = self._calls_in_flight = 0
+        self._errors_in_a_row = self._judged = self._calls_in_flight = self._longest_answer = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="run-store")
 
     def stop(self, message: str = "stopped") -> None:
@@ -533,6 +533,7 @@ class Runner:
             reply = await self._called(group, cell, request, tokens)
             cost = reply.cost_usd if reply.cost_usd is not None else self._highest_cost(group, tokens)
             self._budget.spent_usd += cost
+            self._longest_answer = max(self._longest_answer, reply.completion_tokens or 0)
             await asyncio.shield(self._in_store(self.store.keep_reply, cell, key, reply))
         return reply
 
@@ -651,7 +652,8 @@ class Runner:
 
     def _highest_cost(self, group: _Group, tokens: int) -> float:
         prices = group.setup.prices
-        return 0.0 if prices is None else self._prompt_cost(group, tokens) + self._answer_tokens() * prices.completion
+        answer = max(self._answer_tokens(), self._longest_answer)
+        return 0.0 if prices is None else self._prompt_cost(group, tokens) + answer * prices.completion
 
     # batches ----------------------------------------------------------------------------------------------------
 
