@@ -60,15 +60,23 @@ def serve(home: Path | None, host: str, port: int) -> None:
 @HOME
 @click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
 @click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that read files.")
+@click.option("--merge", is_flag=True, help="Join the spans of one trace over several files.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
 @JSON
 def ingest(
-    paths: tuple[str, ...], home: Path | None, format_: str | None, workers: int, redact: bool, as_json: bool
+    paths: tuple[str, ...],
+    home: Path | None,
+    format_: str | None,
+    workers: int,
+    merge: bool,
+    redact: bool,
+    as_json: bool,
 ) -> None:
     """Read traces from files, folders, globs, archives or - (standard input)."""
     from app.commands import traces
 
-    sys.exit(traces.ingest(paths, home, format=format_, workers=workers, redact=redact, as_json=as_json))
+    options = {"format": format_, "workers": workers, "merge": merge, "redact": redact}
+    sys.exit(traces.ingest(paths, home, as_json=as_json, **options))
 
 
 @main.command("traces")

@@ -45,17 +45,20 @@ def ingest(
     *,
     format: str | None = None,
     redact: bool = False,
+    merge: bool = False,
     workers: int = 1,
     progress: Progress | None = None,
 ) -> Report:
     """Read every path into the store; with `redact`, secrets are masked before anything is kept.
 
-    Traces that are there already count as duplicates; nothing of them is written again. With more than one
-    of `workers`, files are read and compressed in other processes and written in this one.
+    Traces that are there already count as duplicates; nothing of them is written again. `merge` joins the
+    spans of one trace over several files of a path (all of which are then held in memory). With more than one
+    of `workers`, files are read and compressed in other processes and written in this one; not with `merge`.
     """
-    if workers > 1:
+    if workers > 1 and not merge:
         return _write(engine, _from_workers(list(paths), format, redact, workers), progress)
-    return store(engine, (item for path in paths for item in _read(path, format)), redact=redact, progress=progress)
+    items = (item for path in paths for item in _read(path, format, merge))
+    return store(engine, items, redact=redact, progress=progress)
 
 
 def store(
@@ -149,9 +152,9 @@ def _read_unit(names: Sequence[str], format: str | None, redact: bool) -> list[_
     return list(_ready(read_files(names, format=format), redact))
 
 
-def _read(path: Path | str, format: str | None) -> Iterator[Trace | Rejected]:
+def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace | Rejected]:
     try:
-        yield from read_traces(path, format=format)
+        yield from read_traces(path, format=format, merge=merge)
     except IngestError as error:
         yield rejected(str(path), error)
 

@@ -237,7 +237,8 @@ class _Reader:
             repeats.append(Repeat(position, first))
             return None
         message = self.trace.messages[position]
-        label = message.role or "message"
+        dropped = message.role is None and message.content is None and not message.tool_calls
+        label = "a message that the tracer dropped" if dropped else message.role or "message"
         if message.name:
             label = f"{label} {message.name}"
         is_plan = self._is_plan(span, message, position, is_output)

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import click
-from sqlalchemy import Engine, select
+from sqlalchemy import Connection, Engine, select
 
 from app.commands.output import counted, name_rejected, opened, print_json, progress_bar, say
 from ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
@@ -35,6 +35,7 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
         new = put_labels(connection, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author=COMMAND)
     with reading(workspace.engine) as connection:
         present = set(connection.scalars(select(schema.trace.c.trace_id)))
+        labels.warnings += _dead_locations(connection, labels, present)
     waiting = {review.trace_id for review in labels.reviews} - present
     name_rejected(labels.rejected)
     if as_json:
@@ -60,6 +61,24 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
         if waiting:
             say(f"{counted(len(waiting), 'trace')} not in the workspace yet: their labels wait and count once it is")
     return 1 if labels.rejected else 0
+
+
+def _dead_locations(connection: Connection, labels: Labels, present: set[str]) -> list[str]:
+    """A warning for each label on a span that its trace, which is here, does not have."""
+    span, trace = schema.span, schema.trace
+    wanted = {label.trace_id for label in labels.errors} & present
+    warnings = []
+    for trace_id in sorted(wanted):
+        query = select(span.c.span_id).join(trace, trace.c.trace_key == span.c.trace_key)
+        there = set(connection.scalars(query.where(trace.c.trace_id == trace_id)))
+        warnings += [
+            f"{trace_id}: dead_location: label {label.label_id} names span {span_id}, which is not in this trace"
+            for label in labels.errors
+            if label.trace_id == trace_id
+            for span_id in label.span_ids
+            if span_id not in there
+        ]
+    return warnings
 
 
 def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequence[str]) -> int:

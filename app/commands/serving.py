@@ -57,7 +57,7 @@ def demo(home: Path | None, *, port: int, open_app: bool) -> None:
     with resources.as_file(resources.files("data")) as data:
         say("reading the sample traces")
         samples = [str(folder) for folder in sorted((data / "samples").iterdir()) if folder.name != PREDICTIONS]
-        traces.ingest(samples, home, format=None, workers=1, redact=False, as_json=False)
+        traces.ingest(samples, home, as_json=False)
         say("loading the labels of two people")
         opinions.import_labels(
             [data / "labels" / "ada.json", data / "labels" / "ben.json"], home, form="tracejury", as_json=False

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from sqlalchemy import Connection, select
@@ -15,10 +16,8 @@ from ingest.store import load, reading, schema
 from ingest.trace import Trace
 
 
-def ingest(
-    paths: Sequence[str], home: Path | None, *, format: str | None, workers: int, redact: bool, as_json: bool
-) -> int:
-    """Exit code 0, or 1 when something was rejected."""
+def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options: Any) -> int:
+    """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
     from ingest.batch import Report
     from ingest.batch import ingest as run
 
@@ -29,7 +28,7 @@ def ingest(
             bar.update(report.traces + report.duplicates - bar.n)
             bar.set_postfix(spans=report.spans, rejected=len(report.rejected), refresh=False)
 
-        report = run(workspace.engine, paths, format=format, workers=workers, redact=redact, progress=progress)
+        report = run(workspace.engine, paths, progress=progress, **options)
     name_rejected(report.rejected)
     if as_json:
         print_json(

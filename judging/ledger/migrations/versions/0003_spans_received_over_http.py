@@ -14,9 +14,7 @@ def upgrade() -> None:
         "inbox",
         sa.Column("inbox_key", sa.Integer(), nullable=False),
         sa.Column("trace_id", sa.Text(), nullable=False),
-        sa.Column(
-            "body", sa.LargeBinary(), nullable=False, comment="one OTLP/JSON request of this trace alone, zstd"
-        ),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="one OTLP/JSON request of this trace alone, zstd"),
         sa.Column("has_root", sa.Integer(), nullable=False, comment="1: holds an ended span without a parent"),
         sa.Column("received_at", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("inbox_key", name=op.f("pk_inbox")),
