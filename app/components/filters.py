@@ -7,9 +7,8 @@ from typing import NamedTuple
 
 import streamlit as st
 
-from app.loading import Choice
+from app.loading import Choice, Counting
 from judging.agreement.frames import Missing
-from judging.ledger.frames import Counting
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
 ALL = "all traces"

@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+from functools import cache
+from typing import TYPE_CHECKING
+
 import streamlit as st
 
+if TYPE_CHECKING:
+    from streamlit.components.v2.types import ComponentRenderer
+
 _STYLE = """
-<style>
 [data-testid="stMainBlockContainer"]:has(.st-key-researcher) { padding: 4.2rem 2rem 3rem; max-width: 1880px; }
 [data-testid="stMainBlockContainer"] h2 { font-size: 1.55rem; padding: 0 0 0.6rem; }
 [data-testid="stMainBlockContainer"] h3 { font-size: 1.06rem; padding: 0 0 0.4rem; }
 [data-testid="stMainBlockContainer"] [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
-</style>
 """
 
 
 def heading(text: str, about: str = "") -> None:
     """The page's title; also sets the page's margins."""
     with st.container(key="researcher"):
-        st.html(_STYLE)
+        _look()(key="look")
         st.header(text, anchor=False, help=about or None)
+
+
+@cache
+def _look() -> ComponentRenderer:
+    """A style sheet as a component: st.html and markdown stay closed to all of the app's code."""
+    component: ComponentRenderer = st.components.v2.component("tracejury.look", css=_STYLE, isolate_styles=False)
+    return component
 
 
 def title(text: str, about: str = "") -> None:

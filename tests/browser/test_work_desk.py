@@ -599,5 +599,21 @@ def test_33_000_spans_are_usable_soon(open_desk: OpenDesk) -> None:
     desk.keys("/")
     desk.page.keyboard.type("step 10999")
     desk.keys("Enter")
-    assert desk.current() == "S32998"
-    expect(desk.page.locator('[data-block="32998"]')).to_contain_text("I read page 10999 now.", timeout=20_000)
+    assert desk.current() == "S32999"
+    expect(desk.page.locator('[data-block="32999"]')).to_contain_text("I read page 10999 now.", timeout=20_000)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_finding_of_axe(browser: Browser, server: str, space: Workspace, scheme: Any) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+    store(space, desk_trace(f"axe-{scheme}"))
+    desk = Desk(context.new_page(), server, space, f"axe-{scheme}")
+    assert desk.page.get_attribute(".tj-desk", "data-scheme") == scheme
+    desk.keys("j", "j", "j", "]", "a", "1", "7", "h", "a", "w", "2")
+    desk.saved()
+    for step in ("the desk", "the cheat sheet"):
+        found = axe.Axe().run(desk.page, context=".tj-desk").response["violations"]
+        assert [(step, each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
+        desk.keys("?")
+    context.close()

@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from ingest.trace import Json
-from judging.ledger.comparison import Comparison, Pair
+from judging.comparison import Comparison, Pair
 from judging.reading import Block, Part, Reading
 from judging.records import ErrorLabel, Finding
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { Outbox } from "../../../app/components/annotator/js/outbox.mjs";
+import { Outbox, unsentTraces } from "../../../app/components/annotator/js/outbox.mjs";
 
 class Storage {
   constructor(items = new Map()) {
@@ -251,4 +251,15 @@ test("200 operations through a bad line: none missing, none twice", async () => 
   }
   assert.equal(outbox.conflict, null);
   assert.deepEqual(ledger.applied, Array.from({ length: 200 }, (_, i) => "op" + i));
+});
+
+test("traces with unsent work are known by name, whatever their name holds", () => {
+  const storage = new Storage();
+  const away = async () => {
+    throw new Error("offline");
+  };
+  for (const name of ["b:1/x", "a"]) new Outbox({ storage, prefix: `tj:op:me:${name}:`, send: away, later: () => () => {} }).add(op("an-operation"));
+  storage.setItem("tj:op:you:c:1-1-op", "{}");
+  storage.setItem("tj:keys:me", "{}");
+  assert.deepEqual(unsentTraces(storage, "me"), ["a", "b:1/x"]);
 });

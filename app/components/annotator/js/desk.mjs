@@ -4,7 +4,7 @@ import { askConflict, askSkip, showGuideline, showKeys, showRefused } from "./di
 import { ErrorCards } from "./errors.mjs";
 import { isTyping, keyTable, pressedKey } from "./keys.mjs";
 import { applyAll, applyOperation, completeState, History, inverseOf, missingFields } from "./labels.mjs";
-import { Outbox } from "./outbox.mjs";
+import { Outbox, unsentTraces } from "./outbox.mjs";
 import { copyText, el, replaceIn, say, showText } from "./page.mjs";
 import { Reader } from "./reader.mjs";
 import { Scores } from "./scores.mjs";
@@ -89,10 +89,18 @@ class Desk {
     const wanted = this.spans.seqOf.get(this.data.span);
     this.select(wanted ?? this.resumeSeq(), { isFirst: wanted === undefined });
     this.focusPane("text");
+    if (this.outbox.conflict) this.meetConflict();
     this.outbox.flush();
+    this.tellOfOtherTraces();
     this.root.dataset.opened = Math.round(performance.now() - began); // milliseconds from here to a usable desk
     this.root.dataset.ready = this.traceId;
     if (document_.partial) this.loadRest();
+  }
+
+  /** Work on other traces that a dead tab left unsent: it is sent when they are opened, so their names are told. */
+  tellOfOtherTraces() {
+    const waiting = unsentTraces(window.localStorage, this.user).filter((name) => name !== this.traceId && !tjOutboxes.get(this.user + " " + name)?.pending);
+    if (waiting.length) say(this, `Unsent changes wait for ${waiting.length === 1 ? "trace" : "traces"} ${waiting.join(", ")}: open to send them`, true);
   }
 
   /** A long trace opens with its outline; plans, warnings and the first texts come when it has been read. */

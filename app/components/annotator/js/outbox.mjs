@@ -204,6 +204,17 @@ export class Outbox {
   }
 }
 
+/** Traces of `user` with operations that no page has brought to the store yet. */
+export function unsentTraces(storage, user) {
+  const prefix = `tj:op:${user}:`;
+  const names = new Set();
+  for (let i = 0; i < storage.length; i++) {
+    const key = storage.key(i);
+    if (key && key.startsWith(prefix)) names.add(key.slice(prefix.length, key.lastIndexOf(":")));
+  }
+  return [...names].sort();
+}
+
 function defaultLater(action, wait) {
   const timer = setTimeout(action, wait);
   return () => clearTimeout(timer);
