@@ -14,8 +14,9 @@ from app.components.comparison.payload import pairs_payload, texts_payload
 from app.grants import Grant, check, mint
 from app.session import workspace
 from ingest.store import reading, writing
+from judging.comparison import Comparison, Pair
 from judging.ledger import Workspace
-from judging.ledger.comparison import Comparison, Pair, compare_trace
+from judging.ledger.comparison import compare_trace
 from judging.ledger.matches import decide, review_finding
 from judging.records import FindingVerdict, MatchStatus
 

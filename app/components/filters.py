@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import streamlit as st
 
-from app.loading import Choice, Counting
+from app.loading import Choice
 from judging.agreement.frames import Missing
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
@@ -16,7 +16,7 @@ BEST = "gold or most reviews"
 KEYS = ("human", "judges", "matches", "split", "missing", "phase")
 """The names of the filters in the address, the same on every page."""
 
-MATCHES: dict[str, Counting] = {"proposed": "proposed", "confirmed": "confirmed"}
+MATCHES: dict[str, Literal["proposed", "confirmed"]] = {"proposed": "proposed", "confirmed": "confirmed"}
 MISSING: dict[str, Missing] = {"left out": "drop", "misses": "disagree"}
 BLIND = {"blind": True, "revealed too": False}
 

@@ -16,7 +16,8 @@ from app.components.comparison.payload import pairs_payload
 from app.components.figures import counted, plain
 from app.session import link_params, user, workspace
 from ingest.store import load, reading
-from judging.ledger.comparison import Comparison, JudgedCell, compare_trace, undecided
+from judging.comparison import Comparison, JudgedCell
+from judging.ledger.comparison import compare_trace, undecided
 from judging.ledger.frames import default_human
 from judging.reading import Reading, read
 from judging.records import DIMENSIONS, Failure, Verdict

@@ -8,12 +8,13 @@ from typing import NamedTuple
 import pandas as pd
 import streamlit as st
 
-from app import exploring, loading
+from app import loading
 from app.components import charts, layout
 from app.components.figures import counted
 from app.components.sheet import sheet
 from app.session import link_params, workspace
 from ingest.store import reading
+from judging.ledger import exploring
 from judging.records import DIMENSIONS, ErrorLabel
 
 PAGE = 1_000  # rows of the list in the browser at once
