@@ -20,6 +20,7 @@ from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, csv_text, p
 from judging.ledger import tables
 from judging.ledger.frames import Frames, Selection
 from judging.ledger.frames import revision as ledger_revision
+from judging.outcomes import OUTCOME_TABLES
 
 MISSING_RULES = {
     "drop": "failed judgements are left out and counted beside the figure",
@@ -58,7 +59,7 @@ def write_report(
     if unknown:
         raise ValueError(f"no such format: {', '.join(unknown)}; there are {', '.join(WRITERS)}")
     out.mkdir(parents=True, exist_ok=True)
-    by_name = {table.name: table for table in TABLES}
+    by_name = {table.name: table for table in (*TABLES, *OUTCOME_TABLES)}
     written = []
     for name, frame in made.items():
         for form in formats:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from judging.agreement.tables import METRICS, TABLES
 from judging.checks import CHECKS
+from judging.outcomes import OUTCOME_TABLES
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 
@@ -30,7 +31,10 @@ def metrics() -> str:
 
 
 def tables() -> str:
-    return table(("file", "what it holds", "paper"), [(f"`{t.name}`", t.title, t.paper or "") for t in TABLES])
+    return table(
+        ("file", "what it holds", "paper"),
+        [(f"`{t.name}`", t.title, t.paper or "") for t in (*TABLES, *OUTCOME_TABLES)],
+    )
 
 
 def checks() -> str:

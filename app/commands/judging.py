@@ -173,7 +173,8 @@ def _dry_run(
         trace = load(connection, traces[0], with_logs=False)
     found = estimate(spec, sizes, known, setups)
     agent = agent_for(trace, agents) if spec.agent == "auto" else agents.get(spec.agent)
-    prompt = build_prompt(read(trace).text, known[spec.judges[0]], order=spec.order, agent=agent)
+    form = first.manners.forms[0]
+    prompt = build_prompt(read(trace).text, known[spec.judges[0]], form=form, order=spec.order, agent=agent)
     if as_json:
         print_json(
             {

@@ -15,6 +15,7 @@ from ingest.trace import Json
 from judging.agreement.tables import COLUMNS, Inputs
 from judging.export import inputs_of, manifest_of, report_tables, settings_of, write_report
 from judging.ledger.frames import Selection, load_frames, read_splits
+from judging.outcomes import outcome_tables
 
 
 def report(
@@ -30,8 +31,11 @@ def report(
     """Exit code 0; wrong names and malformed files end the command with code 2."""
     settings = {key: options[key] for key in ("missing", "draws", "seed")}
     try:
+        outcomes = {} if from_csv else _outcomes(home)
         inputs, manifest = _from_csv(from_csv, settings) if from_csv else _from_ledger(home, options, settings)
-        made = report_tables(inputs, names)
+        asked = [name for name in names if name not in outcomes]
+        made = report_tables(inputs, asked) if asked or not names else {}
+        made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
         written = write_report(out, made, formats=_listed(formats), manifest=manifest)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
@@ -58,6 +62,11 @@ def _from_ledger(
         if frames.human is None:
             say("no submitted review is in this workspace: the tables of agreement are empty")
         return inputs, manifest_of(connection, frames, selection, inputs)
+
+
+def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:
+    with reading(opened(home).engine) as connection:
+        return outcome_tables(connection)
 
 
 def _from_csv(folder: Path, settings: dict[str, Any]) -> tuple[Inputs, dict[str, Json]]:
