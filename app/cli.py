@@ -79,6 +79,16 @@ def ingest(
     sys.exit(traces.ingest(paths, home, as_json=as_json, **options))
 
 
+@main.command()
+@click.argument("name", type=click.Choice(["trail"]))
+@HOME
+def fetch(name: str, home: Path | None) -> None:
+    """Load a public data set with your own token (HF_TOKEN): its traces and its labels."""
+    from app.commands import fetching
+
+    sys.exit(fetching.fetch(name, home))
+
+
 @main.command("traces")
 @HOME
 @JSON
