@@ -68,7 +68,7 @@ def desk(ids: list[str]) -> None:
             base=st.get_option("server.baseUrlPath"),
         ),
         key=KEY,
-        on_span=follow_span,
+        on_span=lambda: follow_span(trace_id),
         on_act=lambda: follow_act(ids),
     )
 
@@ -86,11 +86,11 @@ def progress(ids: list[str]) -> dict[str, Json]:
     return {"done": len(done & set(ids)), "total": len(ids)}
 
 
-def follow_span() -> None:
+def follow_span(trace_id: str) -> None:
     """The address follows the span in hand, so that a reload opens it again."""
     span = st.session_state[KEY].get("span")
     if span:
-        st.query_params["span"] = span
+        st.query_params.update({"trace": trace_id, "span": span})
 
 
 def follow_act(ids: list[str]) -> None:
