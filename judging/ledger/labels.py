@@ -13,6 +13,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import reading, schema, writing
 from judging.ledger import queue, tables
+from judging.ledger.guidelines import acknowledged
 from judging.ledger.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
 from judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
 
@@ -54,6 +55,7 @@ def apply_ops(
 ) -> Applied | Stale:
     """Apply a batch: all of it or nothing. An operation that was applied before changes nothing.
 
+    `guideline_version` stands at every row; by default the newest that this person has acknowledged.
     `Stale` when operations that are not of this batch came after `base_revision`. Raises `OpError` for an
     operation that cannot be applied (unknown trace or span, a foreign label, malformed payload).
     """
@@ -67,7 +69,7 @@ def apply_ops(
         if new and _others_since(connection, item, base_revision, forms):
             return Stale(revision, _state(connection, item, revision))
         if new:
-            writer = _Writer(connection, item, guideline_version)
+            writer = _Writer(connection, item, guideline_version or _version_read(connection, annotator))
             for op in new:
                 revision += 1
                 writer.apply(op, forms[op.op_id], revision)
@@ -342,6 +344,11 @@ def _of(table: Table, item: Item) -> ColumnElement[bool]:
     return and_(
         table.c.annotator == item.annotator, table.c.trace_id == item.trace_id, table.c.occasion == item.occasion
     )
+
+
+def _version_read(connection: Connection, annotator: str) -> str | None:
+    version = acknowledged(connection, annotator)
+    return None if version is None else str(version)
 
 
 def _known_ops(connection: Connection, op_ids: Iterable[str]) -> dict[str, Any]:

@@ -1,0 +1,560 @@
+"""Adjudication: decisions on what people disagree about, and the gold that follows from them, version by version.
+
+Decisions are rows that are only ever appended. The state of a trace is their fold; gold is written when a
+trace is closed, all of it in one transaction, so that no figure is made from a half-decided trace.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+import orjson
+from sqlalchemy import Connection, Row, func, insert, select
+
+from ingest.store import schema
+from ingest.trace import Json
+from judging.disputes import Dispute, ErrorGroup, Opinion, dispute, scores_of, worst_first
+from judging.ledger import tables
+from judging.ledger.audit import record
+from judging.ledger.labels import ensure_annotator, error_labels, put_labels, reviews, score_labels
+from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
+
+GOLD = "gold"
+ADJUDICATED = "adjudicated"
+AGREED = "all raters agree"
+Action = Literal["keep", "merge", "edit", "reject"]
+Status = Literal["open", "closed", "changed"]
+_table = tables.adjudication
+
+
+class AdjudicationError(ValueError):
+    """A decision that is not taken; the message says why and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GoldError:
+    """An error of the gold to be: the people's labels it comes from and what it says."""
+
+    label_id: str
+    sources: frozenset[str]
+    label: ErrorLabel
+    action: Action
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ruling:
+    """What has been decided on a trace. `version` is that of the gold written last, 0 before the first.
+
+    `scores` maps a dimension to its final score, None for not applicable. `is_open`: something was decided
+    since the gold was written.
+    """
+
+    trace_id: str
+    version: int = 0
+    closed_at: int | None = None
+    errors: Mapping[str, GoldError] = field(default_factory=dict)
+    rejected: Mapping[str, str] = field(default_factory=dict)
+    scores: Mapping[str, float | None] = field(default_factory=dict)
+    is_open: bool = False
+
+    def fate(self, label_id: str) -> Literal["gold", "rejected", "undecided"]:
+        """What became of a person's label."""
+        if any(label_id in one.sources for one in self.errors.values()):
+            return "gold"
+        return "rejected" if label_id in self.rejected else "undecided"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A trace on the adjudicator's desk. `open_points` says in words what is still to be decided."""
+
+    dispute: Dispute
+    ruling: Ruling
+    status: Status
+    open_points: tuple[str, ...]
+
+
+# ---- what is to be decided -------------------------------------------------------------------------------------
+
+
+def cases(connection: Connection, *, seed: str, everything: bool = False) -> list[Case]:
+    """The traces where people differ and that are not settled, worst first; with `everything` the settled too.
+
+    Two people or more must have submitted. A settled trace comes back when a rater changes what they said.
+    """
+    opinions = _opinions(connection)
+    parents, order = _spans(connection, opinions)
+    all_rulings = rulings(connection)
+    said_at = _said_at(connection)
+    found = {
+        trace_id: dispute(trace_id, given, parents=parents[trace_id], order=order[trace_id], seed=seed)
+        for trace_id, given in opinions.items()
+        if len(given) > 1
+    }
+    made = []
+    for one in worst_first(found.values()):
+        ruling = all_rulings.get(one.trace_id, Ruling(trace_id=one.trace_id))
+        made.append(_case(one, ruling, said_at.get(one.trace_id, 0)))
+    return made if everything else [one for one in made if one.status != "closed"]
+
+
+def case(connection: Connection, trace_id: str, *, seed: str) -> Case | None:
+    """One trace, disputed or not; None where fewer than two people have submitted."""
+    opinions = _opinions(connection, trace_id)
+    if len(opinions.get(trace_id, {})) < 2:
+        return None
+    parents, order = _spans(connection, opinions)
+    one = dispute(trace_id, opinions[trace_id], parents=parents[trace_id], order=order[trace_id], seed=seed)
+    ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
+    return _case(one, ruling, _said_at(connection, trace_id).get(trace_id, 0))
+
+
+def undisputed(connection: Connection, *, seed: str) -> list[Case]:
+    """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
+    opinions = _opinions(connection)
+    parents, order = _spans(connection, opinions)
+    known, said_at = rulings(connection), _said_at(connection)
+    found = [
+        _case(one, known.get(trace_id, Ruling(trace_id=trace_id)), said_at.get(trace_id, 0))
+        for trace_id, given in opinions.items()
+        if len(given) > 1
+        and not (
+            one := dispute(trace_id, given, parents=parents[trace_id], order=order[trace_id], seed=seed)
+        ).is_disputed
+    ]
+    return [one for one in found if one.status != "closed"]
+
+
+def rulings(connection: Connection, trace_id: str | None = None) -> dict[str, Ruling]:
+    """What has been decided, by trace: the fold of all rows."""
+    query = select(_table).order_by(_table.c.row_key)
+    rows = connection.execute(query if trace_id is None else query.where(_table.c.trace_id == trace_id))
+    found: dict[str, Ruling] = {}
+    for row in rows:
+        found[row.trace_id] = _after(found.get(row.trace_id, Ruling(trace_id=row.trace_id)), row)
+    return found
+
+
+# ---- decisions -------------------------------------------------------------------------------------------------
+
+
+def keep(connection: Connection, label_id: str, *, by: str, reason: str = "") -> str:
+    """A person's error goes into the gold as it is; gives the gold's label id."""
+    (source,) = _sources(connection, [label_id])
+    return _decide_error(connection, "keep", [source], source, by=by, reason=reason)
+
+
+def merge(
+    connection: Connection, label_ids: Sequence[str], *, by: str, main: str | None = None, reason: str = ""
+) -> str:
+    """Several errors are one. Words and impact are those of `main` (default: the first), spans, dimensions and
+    evidence those of all.
+    """
+    sources = _sources(connection, label_ids)
+    if len(sources) < 2:
+        raise AdjudicationError("merging needs two labels or more: keep a single one")
+    first = next((one for one in sources if one.label_id == main), sources[0])
+    rest = [one for one in sources if one is not first]
+    merged = replace(
+        first,
+        span_ids=_once(span for one in (first, *rest) for span in one.span_ids),
+        dimensions=tuple(sorted({d for one in sources for d in one.dimensions}, key=DIMENSIONS.index)),
+        evidence=_once(piece for one in (first, *rest) for piece in one.evidence),
+        category=first.category or next((one.category for one in rest if one.category), None),
+        description=first.description or next((one.description for one in rest if one.description), ""),
+    )
+    return _decide_error(connection, "merge", sources, merged, by=by, reason=reason)
+
+
+def edit(
+    connection: Connection,
+    label_ids: Sequence[str],
+    *,
+    by: str,
+    reason: str,
+    span_ids: Sequence[str] | None = None,
+    dimensions: Sequence[Dimension] | None = None,
+    impact: Impact | None = None,
+    category: str | None = None,
+    description: str | None = None,
+) -> str:
+    """One or several labels, put right; what is not given stays as the first has it. The reason is required."""
+    _must_reason(reason, "an edit")
+    sources = _sources(connection, label_ids)
+    first = sources[0]
+    changed = replace(
+        first,
+        span_ids=first.span_ids if span_ids is None else _once(span_ids),
+        dimensions=first.dimensions if dimensions is None else tuple(sorted(set(dimensions), key=DIMENSIONS.index)),
+        impact=first.impact if impact is None else impact,
+        category=first.category if category is None else category or None,
+        description=first.description if description is None else description,
+    )
+    _must_be_complete(connection, changed)
+    return _decide_error(connection, "edit", sources, changed, by=by, reason=reason)
+
+
+def reject(connection: Connection, label_ids: Sequence[str], *, by: str, reason: str) -> None:
+    """These labels are no errors. The reason is required."""
+    _must_reason(reason, "a rejection")
+    sources = _sources(connection, label_ids)
+    _append(
+        connection, sources[0].trace_id, "error", "reject", {"labels": [one.label_id for one in sources]}, by, reason
+    )
+
+
+def set_score(
+    connection: Connection, trace_id: str, dimension: str, value: float | None, *, by: str, reason: str = ""
+) -> None:
+    """The final score of a dimension, None for not applicable. Where raters differ the reason is required."""
+    if dimension not in DIMENSIONS:
+        raise AdjudicationError(f"{dimension!r} is no dimension: use one of {', '.join(DIMENSIONS)}")
+    if value is not None and value not in SCORES:
+        raise AdjudicationError(f"{value!r} is no score: use 0, 1, 2, 3 or not applicable")
+    given = {opinion.scores[dimension] for opinion in _opinions(connection, trace_id).get(trace_id, {}).values()
+             if dimension in opinion.scores}  # fmt: skip
+    if given != {value}:
+        _must_reason(reason, f"a score of {dimension} that not all raters gave")
+    payload = {"dimension": dimension, "value": value, "not_applicable": value is None}
+    _append(connection, trace_id, "score", "score", payload, by, reason)
+
+
+def settle_agreed(connection: Connection, trace_id: str, *, by: str, seed: str) -> int:
+    """Decide what needs no deciding: errors that all raters saw, scores that all gave alike. How many it were."""
+    found = case(connection, trace_id, seed=seed)
+    if found is None:
+        raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
+    settled = 0
+    for group in found.dispute.groups:
+        if not group.missing and _fates(found.ruling, group) == {"undecided"}:
+            merge(connection, group.label_ids, by=by, reason=AGREED)
+            settled += 1
+    for dimension, given in found.dispute.scores.items():
+        values = set(given.values())
+        if dimension not in found.ruling.scores and len(values) == 1 and len(given) == len(found.dispute.raters):
+            set_score(connection, trace_id, dimension, values.pop(), by=by, reason=AGREED)
+            settled += 1
+    return settled
+
+
+def close(connection: Connection, trace_id: str, *, by: str, seed: str, note: str = "") -> int:
+    """Write the gold of a trace and return its version. Raises `AdjudicationError` while something is undecided."""
+    found = case(connection, trace_id, seed=seed)
+    if found is None:
+        raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
+    if found.open_points:
+        raise AdjudicationError(f"still to be decided: {'; '.join(found.open_points)}")
+    version = found.ruling.version + 1
+    _append(connection, trace_id, "done", "close", {"version": version}, by, note)
+    _write_gold(connection, found.ruling, version, by)
+    record(connection, who=by, what="gold written", subject=trace_id, detail={"version": version})
+    return version
+
+
+def accept_undisputed(connection: Connection, *, by: str, seed: str) -> list[str]:
+    """Write the gold of every trace on which nobody differs in anything; gives their ids.
+
+    Traces with small differences (a point, a low error that one did not see) are left for a person.
+    """
+    accepted = []
+    for one in undisputed(connection, seed=seed):
+        trace_id = one.dispute.trace_id
+        if _is_unanimous(one.dispute):
+            settle_agreed(connection, trace_id, by=by, seed=seed)
+            close(connection, trace_id, by=by, seed=seed, note=AGREED)
+            accepted.append(trace_id)
+    return accepted
+
+
+def gold_name(connection: Connection) -> str:
+    """The annotator under whose name the gold stands; made where there is none."""
+    kind, name = tables.annotator.c.kind, tables.annotator.c.annotator
+    known = connection.scalar(select(name).where(kind == ADJUDICATED).order_by(name).limit(1))
+    if known is not None:
+        return str(known)
+    taken = connection.scalar(select(name).where(name == GOLD))
+    made = GOLD if taken is None else f"{GOLD} ({ADJUDICATED})"
+    ensure_annotator(connection, made, kind=ADJUDICATED)
+    return made
+
+
+# ---- the fold --------------------------------------------------------------------------------------------------
+
+
+def _after(ruling: Ruling, row: Row[Any]) -> Ruling:
+    payload = orjson.loads(row.payload)
+    match row.subject:
+        case "done":
+            return replace(ruling, version=row.version, closed_at=row.created_at, is_open=False)
+        case "score":
+            value = None if payload["not_applicable"] else payload["value"]
+            return replace(ruling, scores={**ruling.scores, payload["dimension"]: value}, is_open=True)
+    taken = frozenset(payload["labels"])
+    errors = {key: replace(one, sources=one.sources - taken) for key, one in ruling.errors.items()}
+    errors = {key: one for key, one in errors.items() if one.sources}
+    rejected = {key: reason for key, reason in ruling.rejected.items() if key not in taken}
+    if row.action == "reject":
+        rejected |= dict.fromkeys(sorted(taken), row.reason)
+    else:
+        label = _label_from(payload["error"], row.trace_id)
+        errors[label.label_id] = GoldError(
+            label_id=label.label_id, sources=taken, label=label, action=row.action, reason=row.reason
+        )
+    return replace(ruling, errors=errors, rejected=rejected, is_open=True)
+
+
+def _case(one: Dispute, ruling: Ruling, said_at: int) -> Case:
+    points = [
+        f"{len(group.labels)} {'label' if len(group.labels) == 1 else 'labels'} of one error ({_title(group)})"
+        for group in one.groups
+        if "undecided" in _fates(ruling, group)
+    ]
+    points += [f"the score of {dimension}" for dimension in one.scores if dimension not in ruling.scores]
+    if ruling.closed_at is None or ruling.is_open:
+        status: Status = "open"
+    else:
+        status = "changed" if said_at > ruling.closed_at or points else "closed"
+    return Case(dispute=one, ruling=ruling, status=status, open_points=tuple(points))
+
+
+def _fates(ruling: Ruling, group: ErrorGroup) -> set[str]:
+    return {ruling.fate(label_id) for label_id in group.label_ids}
+
+
+def _title(group: ErrorGroup) -> str:
+    label = group.labels[0][1]
+    return f"{'+'.join(label.dimensions)} {group.impact}"
+
+
+def _is_unanimous(one: Dispute) -> bool:
+    everywhere = all(len(given) == len(one.raters) and len(set(given.values())) == 1 for given in one.scores.values())
+    return everywhere and all(not group.missing for group in one.groups)
+
+
+# ---- reading what people said ----------------------------------------------------------------------------------
+
+
+def _opinions(connection: Connection, trace_id: str | None = None) -> dict[str, dict[str, Opinion]]:
+    """What people submitted blind, by trace (those in the workspace) and person; the gold itself is none of them."""
+    nobody = set(connection.scalars(select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)))
+    present = set(connection.scalars(select(schema.trace.c.trace_id)))
+    of = [[] if trace_id is None else [table.c.trace_id == trace_id] for table in _TABLES]
+    done = [(r.trace_id, r.annotator) for r in reviews(connection, *of[0]) if r.status == "submitted"]
+    errors: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
+    first = (tables.error_label.c.occasion == 0, tables.error_label.c.phase == "blind")
+    for label in error_labels(connection, *first, *of[1]):
+        if label.is_complete:
+            errors[label.trace_id, label.annotator].append(label)
+    scores: dict[tuple[str, str], list[ScoreLabel]] = defaultdict(list)
+    first_scores = (tables.score_label.c.occasion == 0, tables.score_label.c.phase == "blind")
+    for score in score_labels(connection, *first_scores, *of[2]):
+        scores[score.trace_id, score.annotator].append(score)
+    found: dict[str, dict[str, Opinion]] = defaultdict(dict)
+    for key in sorted(done):
+        if key[0] in present and key[1] not in nobody:
+            found[key[0]][key[1]] = Opinion(errors=errors[key], scores=scores_of(scores[key]))
+    return dict(found)
+
+
+_TABLES = (tables.review, tables.error_label, tables.score_label)
+
+
+def _said_at(connection: Connection, trace_id: str | None = None) -> dict[str, int]:
+    """When people (not the gold) last changed something blind on a trace."""
+    nobody = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)
+    latest: dict[str, int] = {}
+    for table in _TABLES[1:]:
+        query = select(table.c.trace_id, func.max(table.c.created_at)).where(
+            table.c.annotator.not_in(nobody), table.c.occasion == 0, table.c.phase == "blind"
+        )
+        if trace_id is not None:
+            query = query.where(table.c.trace_id == trace_id)
+        for key, at in connection.execute(query.group_by(table.c.trace_id)).all():
+            latest[key] = max(latest.get(key, 0), at)
+    return latest
+
+
+def _spans(
+    connection: Connection, trace_ids: Mapping[str, object]
+) -> tuple[dict[str, dict[str, str | None]], dict[str, dict[str, int]]]:
+    """Parents and reading order of the spans of these traces."""
+    parents: dict[str, dict[str, str | None]] = {trace_id: {} for trace_id in trace_ids}
+    order: dict[str, dict[str, int]] = {trace_id: {} for trace_id in trace_ids}
+    rows = connection.execute(
+        select(schema.trace.c.trace_id, schema.span.c.span_id, schema.span.c.parent_span_id, schema.span.c.seq)
+        .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
+        .where(schema.trace.c.trace_id.in_(list(trace_ids)))
+    )
+    for trace_id, span_id, parent, seq in rows:
+        parents[trace_id][span_id] = parent
+        order[trace_id][span_id] = seq
+    return parents, order
+
+
+def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabel]:
+    """The people's labels of these ids, in that order. Raises `AdjudicationError` for others."""
+    table = tables.error_label
+    wanted = list(dict.fromkeys(label_ids))
+    if not wanted:
+        raise AdjudicationError("no label was chosen")
+    found = {
+        label.label_id: label for label in error_labels(connection, table.c.label_id.in_(wanted), table.c.occasion == 0)
+    }
+    gone = [label_id for label_id in wanted if label_id not in found]
+    if gone:
+        raise AdjudicationError(f"label {gone[0]} is not there any more: reload the page")
+    sources = [found[label_id] for label_id in wanted]
+    if len({label.trace_id for label in sources}) > 1:
+        raise AdjudicationError("the labels are of different traces")
+    return sources
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def _decide_error(
+    connection: Connection, action: Action, sources: Sequence[ErrorLabel], label: ErrorLabel, *, by: str, reason: str
+) -> str:
+    trace_id, taken = sources[0].trace_id, {one.label_id for one in sources}
+    gold_id = _gold_id(rulings(connection, trace_id).get(trace_id), taken)
+    body = _body_of(replace(label, label_id=gold_id))
+    _append(connection, trace_id, "error", action, {"labels": sorted(taken), "error": body}, by, reason)
+    return gold_id
+
+
+def _gold_id(ruling: Ruling | None, taken: set[str]) -> str:
+    """An error of the gold keeps its id while it is decided anew, so that matches with it stay."""
+    for key, one in ({} if ruling is None else ruling.errors).items():
+        if one.sources <= taken:
+            return key
+    return f"gold-{uuid.uuid4().hex}"
+
+
+def _append(
+    connection: Connection,
+    trace_id: str,
+    subject: str,
+    action: str,
+    payload: Mapping[str, Any],
+    by: str,
+    reason: str,
+) -> None:
+    done = select(func.coalesce(func.max(_table.c.version), 0)).where(
+        _table.c.trace_id == trace_id, _table.c.subject == "done"
+    )
+    connection.execute(
+        insert(_table).values(
+            trace_id=trace_id,
+            version=int(connection.scalar(done) or 0) + 1,
+            author=by,
+            subject=subject,
+            action=action,
+            payload=orjson.dumps(dict(payload)).decode(),
+            reason=reason.strip(),
+            created_at=time.time_ns() // 1000,
+        )
+    )
+    record(connection, who=by, what=f"adjudication: {action}", subject=trace_id, detail={"reason": reason.strip()})
+
+
+def _write_gold(connection: Connection, ruling: Ruling, version: int, by: str) -> None:
+    gold = gold_name(connection)
+    known_errors = {
+        label.label_id: label
+        for label in error_labels(
+            connection, tables.error_label.c.annotator == gold, tables.error_label.c.trace_id == ruling.trace_id
+        )
+    }
+    errors = [
+        replace(
+            one.label,
+            annotator=gold,
+            phase="blind",
+            attributes={"gold_version": version, "sources": list[Json](sorted(one.sources)), "action": one.action},
+        )
+        for one in ruling.errors.values()
+    ]
+    changed = [label for label in errors if not _says_the_same(known_errors.get(label.label_id), label)]
+    scores = [
+        ScoreLabel(
+            trace_id=ruling.trace_id, annotator=gold, dimension=dimension, value=value, not_applicable=value is None
+        )
+        for dimension, value in ruling.scores.items()
+    ]
+    review = Review(
+        trace_id=ruling.trace_id,
+        annotator=gold,
+        status="submitted",
+        no_error=not errors,
+        reason=f"gold version {version}",
+    )
+    put_labels(connection, errors=changed, scores=scores, reviews=[review], author=by)
+    for label_id in known_errors.keys() - {label.label_id for label in errors}:
+        _delete(connection, label_id, by)
+
+
+def _says_the_same(known: ErrorLabel | None, label: ErrorLabel) -> bool:
+    """Whether nothing but the gold's version would change."""
+    if known is None:
+        return False
+    before = {**known.attributes, "gold_version": label.attributes["gold_version"]}
+    return replace(known, attributes=before) == label
+
+
+def _delete(connection: Connection, label_id: str, by: str) -> None:
+    table = tables.error_label
+    row = connection.execute(
+        select(table).where(table.c.label_id == label_id).order_by(table.c.row_key.desc()).limit(1)
+    ).one()
+    values = {key: value for key, value in row._mapping.items() if key != "row_key"}
+    values |= {"deleted": True, "author": by, "op_id": None, "created_at": time.time_ns() // 1000}
+    connection.execute(insert(table).values(values))
+
+
+def _must_reason(reason: str, what: str) -> None:
+    if not reason.strip():
+        raise AdjudicationError(f"{what} needs a reason: others will read it")
+
+
+def _must_be_complete(connection: Connection, label: ErrorLabel) -> None:
+    known = set(
+        connection.scalars(
+            select(schema.span.c.span_id)
+            .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
+            .where(schema.trace.c.trace_id == label.trace_id)
+        )
+    )
+    unknown = [span_id for span_id in label.span_ids if span_id not in known]
+    if unknown:
+        raise AdjudicationError(f"span {unknown[0]!r} is not in trace {label.trace_id}")
+    if not label.is_complete:
+        raise AdjudicationError("an error needs a span, a dimension and an impact")
+
+
+def _body_of(label: ErrorLabel) -> dict[str, Any]:
+    names = ("label_id", "span_ids", "dimensions", "impact", "category", "description", "evidence")
+    return {name: getattr(label, name) for name in names}
+
+
+def _label_from(body: Mapping[str, Any], trace_id: str) -> ErrorLabel:
+    return ErrorLabel(
+        label_id=body["label_id"],
+        trace_id=trace_id,
+        annotator=GOLD,
+        span_ids=tuple(body["span_ids"]),
+        dimensions=tuple(body["dimensions"]),
+        impact=body["impact"],
+        category=body["category"],
+        description=body["description"],
+        evidence=tuple(Evidence(**piece) for piece in body["evidence"]),
+    )
+
+
+def _once(values: Any) -> tuple[Any, ...]:
+    return tuple(dict.fromkeys(values))

@@ -1,0 +1,338 @@
+"""Adjudication: who differs where, worst first and unnamed; decisions kept, gold written whole and in versions."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sqlalchemy import select
+
+from ingest.store import reading, writing
+from judging.agreement.reliability import alpha
+from judging.disputes import Opinion, anonymous, dispute, groups
+from judging.ledger import Workspace, tables
+from judging.ledger import adjudication as desk
+from judging.ledger.adjudication import AdjudicationError, Case
+from judging.ledger.frames import Selection, default_human, load_frames
+from judging.ledger.labels import error_labels, reviews, score_labels
+from judging.records import DIMENSIONS, ErrorLabel, Evidence
+from tests.build import error_label, span_id
+from tests.judging.team import many_traces, op, send, submit, trace_id
+
+SEED = "a secret"
+PARENTS: dict[str, str | None] = {span_id(n): span_id(1) if n > 1 else None for n in range(1, 9)}
+
+
+def label(number: int, *spans: int, who: str = "ada", **more: Any) -> ErrorLabel:
+    bare: dict[str, Any] = {"description": "", "evidence": (), "annotator": who}
+    return error_label(number, spans=spans, **(bare | more))
+
+
+def paired(one: list[ErrorLabel], other: list[ErrorLabel]) -> list[tuple[str, ...]]:
+    found = groups({"R1": one, "R2": other}, parents=PARENTS)
+    return sorted(group.label_ids for group in found)
+
+
+class TestSameError:
+    def test_the_same_span_and_dimension_is_the_same_error_without_a_word(self) -> None:
+        assert paired([label(1, 4)], [label(2, 4, 5)]) == [("label-1", "label-2")]
+
+    def test_another_dimension_on_the_same_span_is_another_error(self) -> None:
+        assert paired([label(1, 4)], [label(2, 4, dimensions=("LC",))]) == [("label-1",), ("label-2",)]
+
+    def test_another_dimension_is_the_same_error_where_both_quote_the_same(self) -> None:
+        piece = Evidence(quote="kept", span_id=span_id(4), field="output", start=10, end=40)
+        other = Evidence(quote="kept too", span_id=span_id(4), field="output", start=30, end=60)
+        apart = Evidence(quote="else", span_id=span_id(4), field="output", start=40, end=60)
+        mine = label(1, 4, evidence=(piece,))
+        assert paired([mine], [label(2, 4, dimensions=("LC",), evidence=(other,))]) == [("label-1", "label-2")]
+        assert len(paired([mine], [label(2, 4, dimensions=("LC",), evidence=(apart,))])) == 2
+
+    def test_the_parent_span_counts_and_a_far_span_does_not(self) -> None:
+        assert paired([label(1, 4)], [label(2, 1)]) == [("label-1", "label-2")]
+        assert len(paired([label(1, 4)], [label(2, 6)])) == 2
+
+    def test_pairs_are_one_to_one_and_the_surest_wins(self) -> None:
+        words = "The timetable tool is called with a day that it does not know."
+        mine = [label(1, 4), label(2, 4, description=words)]
+        assert paired(mine, [label(3, 4, description=words)]) == [("label-1",), ("label-2", "label-3")]
+
+    def test_three_raters_make_one_group_with_at_most_one_error_of_each(self) -> None:
+        found = groups({"R1": [label(1, 4)], "R2": [label(2, 4)], "R3": [label(3, 4), label(4, 4)]}, parents=PARENTS)
+        assert sorted(len(group.labels) for group in found) == [1, 3]
+        (alone,) = [group for group in found if len(group.labels) == 1]
+        assert alone.missing == ("R1", "R2")
+
+
+class TestDisputes:
+    def test_scores_two_apart_differ_and_one_apart_do_not(self) -> None:
+        given = {"a": Opinion(errors=[], scores={"LC": 3, "TC": 1, "PQ": None}),
+                 "b": Opinion(errors=[], scores={"LC": 1, "TC": 2, "PQ": 0})}  # fmt: skip
+        found = dispute("t", given, parents={}, seed=SEED)
+        assert dict(found.gaps) == {"LC": 2}
+        assert found.weight == 2
+
+    @pytest.mark.parametrize(("impact", "weight"), [("low", 0), ("medium", 2), ("high", 3)])
+    def test_an_error_that_one_did_not_see_differs_from_medium_on(self, impact: str, weight: int) -> None:
+        given = {"a": Opinion(errors=[label(1, 4, impact=impact)], scores={}), "b": Opinion(errors=[], scores={})}
+        found = dispute("t", given, parents=PARENTS, seed=SEED)
+        assert found.weight == weight
+        assert found.is_disputed == (weight > 0)
+
+    def test_names_are_hidden_in_an_order_of_each_trace_that_only_the_seed_knows(self) -> None:
+        people = ["ada", "ben", "cyd"]
+        named = [anonymous(people, trace_id=f"t{n}", seed=SEED) for n in range(60)]
+        orders = {tuple(names[person] for person in people) for names in named}
+        assert len(orders) == 6
+        assert anonymous(people, trace_id="t1", seed=SEED) == anonymous(people[::-1], trace_id="t1", seed=SEED)
+        assert any(
+            anonymous(people, trace_id=f"t{n}", seed=SEED) != anonymous(people, trace_id=f"t{n}", seed="other")
+            for n in range(10)
+        )
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Workspace:
+    """Ada and Ben: trace 0 worst (all scores 3 apart), 1 a missed high error, 2 alike, 3 only by Ada."""
+    opened = many_traces(tmp_path / "home", 4)
+    error = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "high", "description": "Wrong tool."}
+    submit(opened, "ada", trace_id(0), scores=dict.fromkeys(DIMENSIONS, 3), errors=[error | {"label_id": "ada-0"}])
+    submit(opened, "ben", trace_id(0), scores=dict.fromkeys(DIMENSIONS, 0))
+    submit(opened, "ada", trace_id(1), scores={"LC": 2}, errors=[error | {"label_id": "ada-1"}])
+    submit(opened, "ben", trace_id(1), scores={"LC": 2})
+    submit(opened, "ada", trace_id(2), scores={"LC": 2}, errors=[error | {"label_id": "ada-2", "description": ""}])
+    wider = error | {"label_id": "ben-2", "span_ids": [span_id(1), span_id(2)]}
+    submit(opened, "ben", trace_id(2), scores={"LC": 2}, errors=[wider])
+    submit(opened, "ada", trace_id(3), scores={"LC": 0})
+    return opened
+
+
+def open_cases(space: Workspace, **more: Any) -> list[Case]:
+    with reading(space.engine) as connection:
+        return desk.cases(connection, seed=SEED, **more)
+
+
+def ids(cases: list[Case]) -> list[str]:
+    return [one.dispute.trace_id for one in cases]
+
+
+def gold(space: Workspace) -> tuple[dict[str, ErrorLabel], dict[tuple[str, str], float | None], list[str]]:
+    with reading(space.engine) as connection:
+        name = default_human(connection)
+        errors = error_labels(connection, tables.error_label.c.annotator == name)
+        scores = score_labels(connection, tables.score_label.c.annotator == name)
+        done = [r.trace_id for r in reviews(connection) if r.annotator == name and r.status == "submitted"]
+    assert name == "gold"
+    return (
+        {one.label_id: one for one in errors},
+        {(s.trace_id, s.dimension): None if s.not_applicable else s.value for s in scores},
+        done,
+    )
+
+
+def decide(space: Workspace, action: str, *args: Any, **more: Any) -> Any:
+    with writing(space.engine) as connection:
+        return getattr(desk, action)(connection, *args, by="judy", **more)
+
+
+def settle_trace_1(space: Workspace) -> str:
+    kept: str = decide(space, "keep", "ada-1")
+    decide(space, "set_score", trace_id(1), "LC", 2)
+    decide(space, "close", trace_id(1), seed=SEED)
+    return kept
+
+
+class TestTheDesk:
+    def test_only_what_two_people_differ_on_is_there_worst_first(self, space: Workspace) -> None:
+        cases = open_cases(space)
+        assert ids(cases) == [trace_id(0), trace_id(1)]
+        assert cases[0].dispute.weight == 7 * 3 + 3
+        assert cases[1].dispute.weight == 3
+
+    def test_no_name_of_a_rater_stands_in_what_identifies_them(self, space: Workspace) -> None:
+        for one in open_cases(space):
+            assert set(one.dispute.raters) == {"R1", "R2"}
+            assert all(rater in {"R1", "R2"} for group in one.dispute.groups for rater, _ in group.labels)
+
+    def test_drafts_are_not_compared(self, space: Workspace) -> None:
+        send(space, "ben", trace_id(1), op("review.put", status="open"))
+        assert ids(open_cases(space)) == [trace_id(0)]
+
+    def test_a_kept_error_becomes_gold_when_the_trace_is_closed_and_not_before(self, space: Workspace) -> None:
+        kept = decide(space, "keep", "ada-1")
+        with reading(space.engine) as connection:
+            assert default_human(connection) == "ada"
+        with pytest.raises(AdjudicationError, match="the score of LC"):
+            decide(space, "close", trace_id(1), seed=SEED)
+        decide(space, "set_score", trace_id(1), "LC", 2)
+        assert decide(space, "close", trace_id(1), seed=SEED) == 1
+        errors, scores, done = gold(space)
+        assert set(errors) == {kept}
+        assert (errors[kept].span_ids, errors[kept].impact, errors[kept].description) == (
+            (span_id(2),),
+            "high",
+            "Wrong tool.",
+        )
+        assert errors[kept].attributes == {"gold_version": 1, "sources": ["ada-1"], "action": "keep"}
+        assert scores == {(trace_id(1), "LC"): 2}
+        assert done == [trace_id(1)]
+        assert ids(open_cases(space)) == [trace_id(0)]
+        assert ids(open_cases(space, everything=True)) == [trace_id(0), trace_id(1)]
+
+    def test_the_peoples_own_labels_stay_as_they_were(self, space: Workspace) -> None:
+        def own() -> list[ErrorLabel]:
+            with reading(space.engine) as connection:
+                return error_labels(connection, tables.error_label.c.annotator.in_(("ada", "ben")))
+
+        before = own()
+        settle_trace_1(space)
+        assert own() == before
+
+    def test_merging_joins_spans_dimensions_and_words(self, space: Workspace) -> None:
+        merged = decide(space, "merge", ["ada-2", "ben-2"])
+        decide(space, "set_score", trace_id(2), "LC", 2)
+        decide(space, "close", trace_id(2), seed=SEED)
+        errors, _, _ = gold(space)
+        assert errors[merged].span_ids == (span_id(2), span_id(1))
+        assert errors[merged].description == "Wrong tool."  # the first had no words
+
+    def test_an_edit_is_checked_and_needs_a_reason(self, space: Workspace) -> None:
+        with pytest.raises(AdjudicationError, match="needs a reason"):
+            decide(space, "edit", ["ada-1"], reason=" ", impact="low")
+        with pytest.raises(AdjudicationError, match="not in trace"):
+            decide(space, "edit", ["ada-1"], reason="r", span_ids=["nowhere"])
+        with pytest.raises(AdjudicationError, match="needs a span"):
+            decide(space, "edit", ["ada-1"], reason="r", dimensions=[])
+        edited = decide(space, "edit", ["ada-1"], reason="No harm came of it.", impact="low", dimensions=["TS", "LC"])
+        decide(space, "set_score", trace_id(1), "LC", 2)
+        decide(space, "close", trace_id(1), seed=SEED)
+        errors, _, _ = gold(space)
+        assert (errors[edited].impact, errors[edited].dimensions) == ("low", ("LC", "TS"))
+        assert errors[edited].description == "Wrong tool."
+
+    def test_a_rejection_needs_a_reason_and_leaves_a_gold_without_errors(self, space: Workspace) -> None:
+        with pytest.raises(AdjudicationError, match="needs a reason"):
+            decide(space, "reject", ["ada-1"], reason="")
+        decide(space, "reject", ["ada-1"], reason="The tool was right.")
+        decide(space, "set_score", trace_id(1), "LC", 2)
+        decide(space, "close", trace_id(1), seed=SEED)
+        errors, _, done = gold(space)
+        assert errors == {}
+        assert done == [trace_id(1)]
+        with reading(space.engine) as connection:
+            (review,) = [r for r in reviews(connection) if r.annotator == "gold"]
+        assert review.no_error
+
+    def test_a_score_where_raters_differ_needs_a_reason_and_must_be_one(self, space: Workspace) -> None:
+        with pytest.raises(AdjudicationError, match="needs a reason"):
+            decide(space, "set_score", trace_id(0), "LC", 3)
+        with pytest.raises(AdjudicationError, match="no score"):
+            decide(space, "set_score", trace_id(0), "LC", 5, reason="r")
+        with pytest.raises(AdjudicationError, match="no dimension"):
+            decide(space, "set_score", trace_id(0), "XX", 1, reason="r")
+        decide(space, "set_score", trace_id(0), "LC", None, reason="Nothing to check.")
+        with reading(space.engine) as connection:
+            assert desk.rulings(connection)[trace_id(0)].scores == {"LC": None}
+
+    def test_foreign_and_gone_labels_are_refused(self, space: Workspace) -> None:
+        for labels, message in ((["ada-1", "ada-2"], "different traces"), (["none"], "not there"), ([], "no label")):
+            with pytest.raises(AdjudicationError, match=message):
+                decide(space, "reject", labels, reason="r")
+        with pytest.raises(AdjudicationError, match="fewer than two"):
+            decide(space, "close", trace_id(3), seed=SEED)
+
+
+class TestVersions:
+    def test_deciding_again_makes_a_second_version_and_keeps_the_id_of_the_error(self, space: Workspace) -> None:
+        first = settle_trace_1(space)
+        again = decide(space, "edit", ["ada-1"], reason="Less grave.", impact="medium")
+        assert again == first
+        errors, _, _ = gold(space)
+        assert errors[first].impact == "high"  # until the trace is closed again
+        assert [one.status for one in open_cases(space)] == ["open", "open"]
+        assert decide(space, "close", trace_id(1), seed=SEED) == 2
+        errors, _, _ = gold(space)
+        assert errors[first].impact == "medium"
+        assert errors[first].attributes["gold_version"] == 2
+        with reading(space.engine) as connection:
+            rows = [(row.version, row.action) for row in connection.execute(select(tables.adjudication))]
+        assert rows == [(1, "keep"), (1, "score"), (1, "close"), (2, "edit"), (2, "close")]
+
+    def test_a_later_rejection_takes_the_error_out_of_the_gold(self, space: Workspace) -> None:
+        settle_trace_1(space)
+        decide(space, "reject", ["ada-1"], reason="On second thought.")
+        decide(space, "close", trace_id(1), seed=SEED)
+        assert gold(space)[0] == {}
+
+    def test_rejecting_one_of_two_merged_labels_leaves_the_error_of_the_other(self, space: Workspace) -> None:
+        merged = decide(space, "merge", ["ada-2", "ben-2"])
+        decide(space, "reject", ["ben-2"], reason="Another matter.")
+        with reading(space.engine) as connection:
+            ruling = desk.rulings(connection)[trace_id(2)]
+        assert ruling.errors[merged].sources == {"ada-2"}
+        assert (ruling.fate("ada-2"), ruling.fate("ben-2")) == ("gold", "rejected")
+
+    def test_a_settled_trace_comes_back_when_a_rater_changes_their_mind(self, space: Workspace) -> None:
+        settle_trace_1(space)
+        send(space, "ben", trace_id(1), op("score.put", dimension="LC", value=0))
+        assert {one.dispute.trace_id: one.status for one in open_cases(space)}[trace_id(1)] == "changed"
+
+    def test_the_audit_log_names_the_adjudicator(self, space: Workspace) -> None:
+        settle_trace_1(space)
+        with reading(space.engine) as connection:
+            rows = [(row.who, row.what) for row in connection.execute(select(tables.audit))]
+        assert ("judy", "adjudication: keep") in rows
+        assert ("judy", "gold written") in rows
+
+
+class TestAgreed:
+    def test_what_all_say_is_settled_at_once(self, space: Workspace) -> None:
+        assert decide(space, "settle_agreed", trace_id(2), seed=SEED) == 2  # one error, one score
+        assert decide(space, "settle_agreed", trace_id(2), seed=SEED) == 0
+        assert decide(space, "settle_agreed", trace_id(0), seed=SEED) == 0
+
+    def test_unanimous_traces_become_gold_in_one_go_and_others_wait(self, space: Workspace) -> None:
+        assert decide(space, "accept_undisputed", seed=SEED) == [trace_id(2)]
+        assert decide(space, "accept_undisputed", seed=SEED) == []
+        errors, scores, done = gold(space)
+        assert len(errors) == 1
+        assert done == [trace_id(2)]
+        assert scores == {(trace_id(2), "LC"): 2}
+
+    def test_a_name_that_is_taken_by_an_import_is_not_used_for_the_gold(self, space: Workspace) -> None:
+        submit(space, "x", trace_id(3))
+        with writing(space.engine) as connection:
+            from judging.ledger.labels import ensure_annotator
+
+            ensure_annotator(connection, "gold")
+            assert desk.gold_name(connection) == "gold (adjudicated)"
+            assert desk.gold_name(connection) == "gold (adjudicated)"
+
+    def test_the_gold_is_no_rater_of_the_next_round(self, space: Workspace) -> None:
+        settle_trace_1(space)
+        with reading(space.engine) as connection:
+            found = desk.case(connection, trace_id(1), seed=SEED)
+        assert found is not None
+        assert found.dispute.raters == ("R1", "R2")
+
+
+def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queue(tmp_path: Path) -> None:
+    count = 10
+    space = many_traces(tmp_path / "home", count)
+    for number in range(count):
+        high = {"span_ids": [span_id(2)], "dimensions": ["LC"], "impact": "high"}
+        one, other = (3, 0) if number % 2 else (0, 3)
+        submit(space, "ada", trace_id(number), scores=dict.fromkeys(DIMENSIONS, one), errors=[high])
+        elsewhere = high | {"dimensions": ["PQ"]}
+        submit(space, "ben", trace_id(number), scores=dict.fromkeys(DIMENSIONS, other), errors=[elsewhere])
+    cases = open_cases(space)
+    assert len(cases) == count
+    assert {one.dispute.weight for one in cases} == {7 * 3 + 3 + 3}
+    with reading(space.engine) as connection:
+        ratings = load_frames(connection, Selection(human="ada")).ratings
+    wide = ratings[ratings["judge"] == "LC"].pivot(index="unit", columns="rater", values="value")
+    found = alpha(wide.to_numpy(dtype=np.float64).T)
+    # interval alpha of ten opposite pairs: D_o = 9; values 10 x 0 and 10 x 3: D_e = 2*10*10*9 / (20*19) = 4.74
+    assert found.value == pytest.approx(1 - 9 / (1800 / 380))
+    assert found.value is not None
+    assert found.value < 0

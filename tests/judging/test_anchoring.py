@@ -1,0 +1,181 @@
+"""Blind by construction, and what the reveal changed; practice with the right answers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ingest.store import reading, writing
+from judging.ledger import Workspace
+from judging.ledger.anchoring import added_errors, anchoring, changed_scores, may_see_judges, visible_labels
+from judging.ledger.imports import import_outcomes
+from judging.ledger.practice import calibration, feedback, gold_of, practised
+from judging.ledger.queue import PRACTICE, REPEAT, next_item
+from judging.records import Call, Verdict
+from tests.build import finding, span_id
+from tests.judging.team import T0, many_traces, op, queue_of, send, submit, trace_id
+
+ONE = trace_id(0)
+ERROR: dict[str, Any] = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "high"}
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Workspace:
+    opened = many_traces(tmp_path / "home", 3)
+    verdict = Verdict(
+        judge="TC", trace_id=ONE, state="scored", score=0, criteria="", rationale="SECRET", call=Call(model="m"),
+        findings=(finding("SECRET finding", 2, dimension="TC"),),
+    )  # fmt: skip
+    import_outcomes(opened.engine, [verdict], model="m", author="root")
+    submit(opened, "ben", ONE, scores={"TC": 1}, errors=[ERROR | {"label_id": "ben", "description": "SECRET label"}])
+    return opened
+
+
+def sees(space: Workspace, who: str = "ada", role: Any = "annotator", **more: Any) -> bool:
+    with reading(space.engine) as connection:
+        allowed = may_see_judges(connection, annotator=who, role=role, trace_id=ONE)
+        shown = visible_labels(connection, annotator=who, role=role, trace_id=ONE, **more)
+    assert allowed == shown.may_see_others == ("SECRET" in repr((shown.other_errors, shown.findings)))
+    return allowed
+
+
+class TestBlind:
+    def test_before_submitting_nothing_of_others_is_visible_and_after_it_all_is(self, space: Workspace) -> None:
+        assert not sees(space)
+        send(space, "ada", ONE, op("score.put", dimension="TC", value=2))
+        assert not sees(space)
+        submit(space, "ada", ONE, scores={})
+        assert sees(space)
+        send(space, "ada", ONE, op("review.put", status="open"))
+        assert not sees(space)
+
+    def test_skipping_shows_nothing(self, space: Workspace) -> None:
+        send(space, "ada", ONE, op("review.put", status="skipped", reason="too long"))
+        assert not sees(space)
+
+    def test_ones_own_labels_are_always_visible(self, space: Workspace) -> None:
+        send(space, "ada", ONE, op("error.put", **ERROR, label_id="mine"))
+        with reading(space.engine) as connection:
+            shown = visible_labels(connection, annotator="ada", role="annotator", trace_id=ONE)
+        assert [label.label_id for label in shown.own_errors] == ["mine"]
+        assert [shown.other_errors, shown.findings, shown.other_scores] == [(), (), ()]
+
+    def test_drafts_of_others_stay_theirs(self, space: Workspace) -> None:
+        submit(space, "ada", ONE)
+        send(space, "ben", ONE, op("review.put", status="open"))
+        with reading(space.engine) as connection:
+            shown = visible_labels(connection, annotator="ada", role="annotator", trace_id=ONE)
+        assert shown.may_see_others
+        assert shown.other_errors == ()
+
+    @pytest.mark.parametrize("role", ["adjudicator", "researcher", "admin"])
+    def test_other_roles_see_unless_they_are_at_work_on_the_trace(self, space: Workspace, role: str) -> None:
+        assert sees(space, "root", role)
+        queue = queue_of(space, 1)
+        assert next_item(space.engine, queue, "root", now=T0) is not None
+        assert not sees(space, "root", role)
+
+    def test_an_open_hidden_repeat_closes_the_eyes_again(self, space: Workspace) -> None:
+        queue = queue_of(space, 1, repeat_share=1)
+        submit(space, "ada", ONE)
+        assert sees(space)
+        place = next_item(space.engine, queue, "ada", now=T0)
+        assert place is not None
+        assert place.occasion == REPEAT
+        assert not sees(space)
+        submit(space, "ada", ONE, occasion=REPEAT)
+        assert sees(space)
+
+    def test_a_queue_that_is_not_blind_shows_at_once_and_a_blind_one_beside_it_does_not(self, space: Workspace) -> None:
+        assert next_item(space.engine, queue_of(space, 1, blind=False), "ada", now=T0) is not None
+        assert sees(space)
+        assert next_item(space.engine, queue_of(space, 1), "ada", now=T0) is not None
+        assert not sees(space)
+
+
+class TestAnchoring:
+    def test_what_the_reveal_changed_is_counted_by_person(self, space: Workspace) -> None:
+        # TC: blind 3, then 1; the judge says 0, so nearer. LC: 2 then 3, no judge. PQ: the same again: no change.
+        submit(space, "ada", ONE, scores={"TC": 3, "LC": 2, "PQ": 1})
+        submit(space, "ada", trace_id(1), scores={"TC": 3})
+        send(space, "ada", ONE, op("reveal"))
+        for dimension, value in (("TC", 1), ("LC", 3), ("PQ", 1)):
+            send(space, "ada", ONE, op("score.put", dimension=dimension, value=value))
+        send(space, "ada", ONE, op("error.put", **ERROR, label_id="copied"))
+        send(space, "ada", ONE, op("error.put", **(ERROR | {"dimensions": ["LC"]}), label_id="own"))
+        submit(space, "cyd", ONE, scores={"TC": 2})
+        with reading(space.engine) as connection:
+            report, scores, errors = anchoring(connection), changed_scores(connection), added_errors(connection)
+        assert report.to_dict("records") == [
+            {
+                "annotator": "ada", "submitted": 2, "revealed": 1, "errors_added": 2, "errors_from_judge": 1,
+                "scores_changed": 2, "scores_nearer": 1, "mean_change": -0.5,
+            }
+        ]  # fmt: skip
+        assert scores.set_index("dimension")["nearer"].to_dict() == {"LC": None, "TC": True}
+        assert errors.set_index("label_id")["from_judge"].to_dict() == {"copied": True, "own": False}
+
+    def test_without_a_reveal_the_report_is_empty_with_its_columns(self, space: Workspace) -> None:
+        with reading(space.engine) as connection:
+            assert list(anchoring(connection).columns)[:3] == ["annotator", "submitted", "revealed"]
+            assert anchoring(connection).empty
+
+    def test_a_reveal_that_changed_nothing_is_a_row_of_zeros(self, space: Workspace) -> None:
+        send(space, "ben", ONE, op("reveal"))
+        with reading(space.engine) as connection:
+            (row,) = anchoring(connection).to_dict("records")
+        assert (row["revealed"], row["errors_added"], row["scores_changed"]) == (1, 0, 0)
+        assert row["mean_change"] != row["mean_change"]  # NaN: there is no change to take the mean of
+
+
+class TestPractice:
+    def test_feedback_comes_after_submitting_and_compares_with_the_author_of_the_queue(self, space: Workspace) -> None:
+        queue_of(space, 1, practice=True, author="ben")
+        with reading(space.engine) as connection:
+            assert gold_of(connection, ONE) == "ben"
+            assert feedback(connection, "ada", ONE) is None
+        other = {"span_ids": [span_id(1)], "dimensions": ["PQ"], "impact": "low", "label_id": "extra"}
+        submit(
+            space,
+            "ada",
+            ONE,
+            scores={"TC": 3, "LC": 1},
+            errors=[ERROR | {"label_id": "mine"}, other],
+            occasion=PRACTICE,
+        )
+        with reading(space.engine) as connection:
+            found = feedback(connection, "ada", ONE)
+            table = calibration(practised(connection, "ada"))
+        assert found is not None
+        assert [(own.label_id, right.label_id) for own, right in found.caught] == [("mine", "ben")]
+        assert [label.label_id for label in found.extra] == ["extra"]
+        assert found.missed == ()
+        assert (found.own_scores, found.gold_scores) == ({"TC": 3, "LC": 1}, {"TC": 1})
+        assert table.to_dict("records") == [{"dimension": "TC", "n": 1, "own": 3.0, "gold": 1.0, "exact": 0.0}]
+
+    def test_the_adjudicated_gold_goes_before_the_author(self, space: Workspace) -> None:
+        from judging.ledger import adjudication
+
+        submit(space, "cyd", ONE, scores={"TC": 1})
+        with writing(space.engine) as connection:
+            adjudication.reject(connection, ["ben"], by="judy", reason="No error.")
+            adjudication.set_score(connection, ONE, "TC", 1, by="judy")
+            adjudication.close(connection, ONE, by="judy", seed="s")
+        queue_of(space, 1, practice=True, author="ben")
+        submit(space, "ada", ONE, scores={"TC": 1}, errors=[ERROR], occasion=PRACTICE)
+        with reading(space.engine) as connection:
+            assert gold_of(connection, ONE) == "gold"
+            found = feedback(connection, "ada", ONE)
+        assert found is not None
+        assert len(found.extra) == 1
+
+    def test_practice_stays_out_of_every_figure(self, space: Workspace) -> None:
+        from judging.ledger.frames import Selection, load_frames
+
+        queue_of(space, 1, practice=True, author="ben")
+        submit(space, "ada", ONE, scores={"TC": 3}, occasion=PRACTICE)
+        with reading(space.engine) as connection:
+            frames = load_frames(connection, Selection())
+        people = frames.ratings[frames.ratings["system"] == "people"]
+        assert set(people["rater"]) == {"ben"}
+        assert frames.repeats.empty
