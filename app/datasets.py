@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
@@ -56,7 +57,7 @@ def labels(choice: Choice) -> pd.DataFrame:
         "label_id", "trace_id", "annotator", "span_ids", "dimensions", "impact", "category", "description", "evidence",
         "phase", "attributes",
     ]  # fmt: skip
-    return pd.DataFrame(kept, columns=columns)
+    return pd.DataFrame(kept, columns=columns, dtype=object)
 
 
 def score_rows(choice: Choice) -> pd.DataFrame:
@@ -66,7 +67,7 @@ def score_rows(choice: Choice) -> pd.DataFrame:
         found = score_labels(connection, *_of_human(choice, table.c.annotator), table.c.occasion == 0)
     kept = _in_split([asdict(score) for score in found], choice)
     columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
-    return pd.DataFrame(kept, columns=columns)
+    return pd.DataFrame(kept, columns=columns, dtype=object)
 
 
 def findings(choice: Choice) -> pd.DataFrame:
@@ -120,8 +121,7 @@ def dataset_bytes(dataset: Dataset, choice: Choice, form: str) -> bytes:
             return _plain(frame).to_latex(index=False, escape=True, caption=dataset.title).encode()
         case _:
             rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-            body = {"table": dataset.name, "title": dataset.title, "rows": rows}
-            return orjson.dumps(body, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str) + b"\n"
+            return _json({"table": dataset.name, "title": dataset.title, "rows": rows})
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
@@ -220,18 +220,28 @@ def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
         "finding_id", "dimension", "impact", "category", "check", "description", "evidence", "evidence_place", "cites",
         "span_ids",
     ]  # fmt: skip
-    return pd.DataFrame(rows, columns=columns)
+    return pd.DataFrame(rows, columns=columns, dtype=object).astype({"finding_id": "int64"})
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:
-    """Lists and objects as JSON text, so that every format can hold them."""
-    return frame.assign(
-        **{
-            str(name): [
-                orjson.dumps(value, default=str).decode() if isinstance(value, (list, tuple, dict)) else value
-                for value in frame[name]
-            ]
-            for name in frame.columns
-            if frame[name].dtype == object
-        }
-    )
+    """Lists and objects as JSON text and lone surrogates escaped, so that every format can hold them."""
+    plain = frame.copy()
+    for name in frame.columns:
+        if frame[name].dtype == object:
+            plain[name] = [_held(value) for value in frame[name]]
+    return plain
+
+
+def _json(document: object) -> bytes:
+    try:
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str) + b"\n"
+    except orjson.JSONEncodeError:  # a lone surrogate: escaped, every reader takes it
+        return (json.dumps(document, indent=2, default=str) + "\n").encode("ascii")
+
+
+def _held(value: object) -> object:
+    if isinstance(value, (list, tuple, dict)):
+        return json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value

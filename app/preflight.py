@@ -42,7 +42,8 @@ class Preflight:
 
 def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
     """Read everything and store nothing."""
-    known = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).tuples().all())
+    stored = connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest))
+    known = {row.trace_id: row.digest for row in stored}
     found = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
     rows: list[tuple[object, ...]] = []
     seen: set[str] = set()

@@ -52,7 +52,7 @@ def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str
         wide = frame.pivot_table(index=list(keys), columns="metric", values="shown", aggfunc="first")
         return wide.reindex(index=index, columns=list(metrics))
 
-    return spread(text).fillna("–").reset_index(), spread(few).eq(True).reset_index(drop=True)
+    return spread(text).astype(object).fillna("–").reset_index(), spread(few).eq(True).reset_index(drop=True)
 
 
 def greyed(table: pd.DataFrame, few: pd.DataFrame) -> Any:

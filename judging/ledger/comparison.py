@@ -25,15 +25,12 @@ def compare_trace(connection: Connection, *, trace_id: str, human: str, system: 
     findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED])
     errors = _errors(connection, trace_id, human)
     pairs = _pairs(errors, cells, findings, decisions(connection, trace_id=trace_id), _verdicts(connection, findings))
-    place = dict(
-        connection.execute(
-            select(schema.span.c.span_id, schema.span.c.seq)
-            .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
-            .where(schema.trace.c.trace_id == trace_id)
-        )
-        .tuples()
-        .all()
+    spans = connection.execute(
+        select(schema.span.c.span_id, schema.span.c.seq)
+        .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
+        .where(schema.trace.c.trace_id == trace_id)
     )
+    place = {row.span_id: row.seq for row in spans}
     scores = score_labels(
         connection,
         tables.score_label.c.annotator == human,

@@ -1,0 +1,67 @@
+"""Fixtures for the tests of pages: a workspace with samples, an empty one, and a page opened in either."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import streamlit as st
+from streamlit.testing.v1 import AppTest
+
+from app.config import config
+from judging.ledger import Workspace, open_workspace
+from tests.app.workspaces import filled
+
+MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
+OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session")
+def sample_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The filled workspace; only ever copied."""
+    home = tmp_path_factory.mktemp("samples") / "home"
+    filled(home).engine.dispose()
+    return home
+
+
+@pytest.fixture
+def clean_caches() -> Iterator[None]:
+    """The app opens its workspace once a process: each test must open its own."""
+
+    def clear() -> None:
+        config.cache_clear()
+        st.cache_resource.clear()
+        st.cache_data.clear()
+
+    clear()
+    yield
+    clear()
+
+
+@pytest.fixture
+def full(sample_home: Path, tmp_path: Path, clean_caches: None) -> Workspace:
+    shutil.copytree(sample_home, tmp_path / "home")
+    return open_workspace(tmp_path / "home")
+
+
+@pytest.fixture
+def empty(tmp_path: Path, clean_caches: None) -> Workspace:
+    return open_workspace(tmp_path / "home")
+
+
+@pytest.fixture
+def open_page() -> OpenPage:
+    """Open a page by its file's name, with query parameters; fails on any exception shown."""
+
+    def opened(name: str, **query: str) -> AppTest:
+        at = AppTest.from_file(str(MAIN), default_timeout=90)
+        at.switch_page(f"views/{name}.py")
+        for key, value in query.items():
+            at.query_params[key] = value
+        at.run()
+        assert [problem.value for problem in at.exception] == []
+        return at
+
+    return opened

@@ -1,0 +1,99 @@
+"""The Agreement page as a person sees it."""
+
+from __future__ import annotations
+
+from ingest.batch import ingest
+from ingest.store import writing
+from judging.ledger import Workspace
+from judging.ledger.labels import ensure_annotator
+from tests.app.conftest import OpenPage
+from tests.app.workspaces import DATA, REPEATED
+
+
+def texts(elements: object) -> list[str]:
+    return [element.value for element in elements]  # type: ignore[attr-defined]
+
+
+def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement")
+    assert "No trace is here yet" in at.info[0].value
+    assert "tracejury ingest" in at.info[0].value
+
+
+def test_without_a_review_the_page_asks_for_one(empty: Workspace, open_page: OpenPage) -> None:
+    ingest(empty.engine, [DATA / "samples" / "trail"])
+    with writing(empty.engine) as connection:
+        ensure_annotator(connection, "ada")
+    assert "No person has submitted a review" in open_page("agreement").info[0].value
+
+
+def test_the_overview_names_the_human_the_errors_and_what_failed(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement")
+    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
+    # ada: 23 errors on 6 traces; each imported judge failed on one trace
+    assert "Human: ada · 23 errors on 6 traces" in summary
+    assert "2 failed judgements" in summary
+    assert texts(at.subheader) == ["Judges at a glance", "Coverage by impact", "Every judge"]
+    assert len(at.get("plotly_chart")) == 2
+
+
+def test_the_table_shows_n_and_says_why_a_figure_is_undefined(full: Workspace, open_page: OpenPage) -> None:
+    table = open_page("agreement").dataframe[0].value
+    gf = table[(table["system"] == "checks") & (table["judge"] == "GF")].iloc[0]
+    assert gf["caught.precision"] == "n/a: no positive predicted"
+    assert gf["caught.recall"].startswith("0.000 [0.000, ")
+    assert gf["caught.recall"].endswith("n 4")
+
+
+def test_a_person_chosen_in_the_address_is_the_human(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", human="ben")
+    assert any("Human: ben" in text for text in texts(at.caption))
+
+
+def test_confirmed_only_counts_no_proposal(full: Workspace, open_page: OpenPage) -> None:
+    table = open_page("agreement", matches="confirmed").dataframe[0].value
+    careful = table[table["system"] == "careful-judge"].iloc[0]
+    assert careful["caught.recall"].startswith("0.000 ")
+
+
+def test_every_view_draws(full: Workspace, open_page: OpenPage) -> None:
+    seen = {
+        view: texts(open_page("agreement", view=view).subheader)
+        for view in ("Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
+    }
+    assert "Every human error under every judge" in seen["Errors"]
+    assert "Human scores against judge scores" in seen["Scores"]
+    assert "Distribution of alpha" in seen["Consistency"]
+    assert "Human ceiling" in seen["Raters"]
+    assert "McNemar on caught errors" in seen["A against B"]
+    assert "Who labelled how much" in seen["Team"]
+
+
+def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_page: OpenPage) -> None:
+    table = open_page("agreement", view="Consistency").dataframe[0].value
+    assert list(table["system"]) == [REPEATED]
+    # 6 traces by 3 runs, one of them failed
+    assert (table["runs"].iloc[0], table["n"].iloc[0], table["failed"].iloc[0]) == (3, 6, 1)
+
+
+def test_without_repeats_consistency_says_how_to_get_them(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", view="Consistency", judges="checks")
+    assert "--runs 5" in at.info[0].value
+
+
+def test_a_split_that_is_not_there_is_no_crash(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", split="nowhere")
+    assert any("Human: ada" in text for text in texts(at.caption))  # the address is cleaned by Streamlit
+
+
+def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage) -> None:
+    from sqlalchemy import update
+
+    from judging.ledger import tables
+
+    evil = "![x](http://example.invalid/x.png)"
+    with writing(full.engine) as connection:
+        for table in (tables.annotator, tables.error_label, tables.score_label, tables.review):
+            connection.execute(update(table).where(table.c.annotator == "ada").values(annotator=evil))
+    at = open_page("agreement", human=evil)
+    assert not any(evil in text for text in texts(at.caption))

@@ -1,0 +1,250 @@
+"""Each chart's data: what is drawn is what the frame says."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from app.components import charts
+
+
+def traces(figure: object, name: str) -> object:
+    return next(trace for trace in figure.data if trace.name == name)  # type: ignore[attr-defined]
+
+
+def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -> None:
+    figures = pd.DataFrame(
+        [("LC", 0.5, 0.4, 0.7, 20, None), ("EE", 0.9, 0.5, 1.0, 4, None), ("PA", None, None, None, 0, "no positives")],
+        columns=["label", "value", "low", "high", "n", "reason"],
+    ).astype({"value": "float64", "low": "float64", "high": "float64"})
+    figure = charts.forest(figures, metric="Recall")
+    judge = traces(figure, "judge, 95 % interval")
+    assert list(judge.x) == [0.5]
+    np.testing.assert_allclose(judge.error_x.array, [0.2])
+    np.testing.assert_allclose(judge.error_x.arrayminus, [0.1])
+    few = traces(figure, "n < 10: too few")
+    assert list(few.y) == ["EE  (n 4)"]
+    assert few.opacity < 1
+    assert [a.text for a in figure.layout.annotations] == ["n/a: no positives"]
+    # read from the top: LC, EE, PA
+    assert list(figure.layout.yaxis.categoryarray) == ["PA  (n 0)", "EE  (n 4)", "LC  (n 20)"]
+
+
+def test_forest_draws_the_human_ceiling_of_each_row() -> None:
+    figures = pd.DataFrame(
+        {
+            "label": ["LC", "EE"], "value": [0.5, 0.6], "low": [0.4, 0.5], "high": [0.6, 0.7], "n": [20, 20],
+            "reason": [None, None], "ceiling": [0.9, np.nan], "ceiling_low": [0.8, np.nan],
+            "ceiling_high": [1.0, np.nan],
+        }
+    )  # fmt: skip
+    figure = charts.forest(figures, metric="AC2")
+    assert list(traces(figure, "human ceiling").x) == [0.9]
+    assert [v for v in traces(figure, "its 95 % interval").x if v is not None] == [0.8, 1.0]
+
+
+def coverage() -> pd.DataFrame:
+    rows = [
+        ("LC", impact, kind, hits, n)
+        for impact, n in (("low", 4), ("medium", 20), ("high", 10), ("all", 34))
+        for kind, hits in (("caught", n // 2), ("localized", n // 4))
+    ]
+    frame = pd.DataFrame(rows, columns=["label", "impact", "kind", "hits", "n"])
+    share = frame["hits"] / frame["n"]
+    return frame.assign(coverage=share, coverage_low=share / 2, coverage_high=share + 0.1)
+
+
+def test_impact_bars_hold_the_shares_in_order_of_impact_and_pale_below_ten() -> None:
+    figure = charts.impact_bars(coverage())
+    caught, localized = figure.data
+    assert (caught.name, localized.name) == ("caught", "localized")
+    np.testing.assert_allclose(caught.y, [0.5, 0.5, 0.5, 0.5])
+    np.testing.assert_allclose(localized.y, [0.25, 0.25, 0.2, 8 / 34])
+    assert [label.split("<br>")[1] for label in caught.x] == ["n 4", "n 20", "n 10", "n 34"]
+    assert list(caught.marker.opacity) == [charts.FAINT, 1, 1, 1]
+
+
+def confusion(counts: list[list[int]]) -> pd.DataFrame:
+    rows = [(h, m, counts[h][m], sum(counts[h])) for h in range(4) for m in range(4)]
+    frame = pd.DataFrame(rows, columns=["human", "model", "count", "of"])
+    return frame.assign(share=frame["count"] / frame["of"].where(frame["of"] > 0))
+
+
+COUNTS = [[3, 1, 0, 0], [0, 2, 2, 0], [0, 0, 0, 0], [0, 0, 1, 4]]
+
+
+def test_score_grid_marks_each_cell_and_can_be_clicked() -> None:
+    (grid,) = charts.score_grid(confusion(COUNTS)).data
+    assert grid.marker.symbol == "square"
+    cells = {(row[0], row[1]): row[2] for row in grid.customdata}
+    assert len(cells) == 16
+    assert (cells[0, 0], cells[1, 2], cells[3, 3]) == (3, 2, 4)
+    assert list(grid.text)[:2] == ["3", "1"]
+
+
+def test_buckets_join_one_and_two() -> None:
+    table = charts.bucket_confusion(confusion(COUNTS)).set_index(["human", "model"])
+    # rows 1 and 2 together: 0, 2+2+0+0, 0; row 0: 3, 1+0, 0
+    assert table.loc[("1–2", "1–2"), "count"] == 4
+    assert table.loc[("0", "1–2"), "count"] == 1
+    assert table.loc[("3", "3"), "share"] == 4 / 5
+    assert int(table["count"].sum()) == 13
+
+
+def test_dimension_grid_leaves_out_cells_without_errors() -> None:
+    grid = pd.DataFrame(
+        [("LC", "LC", 12, 6, 3, 0.5), ("LC", "EE", 12, 1, 0, 1 / 12), ("EE", "EE", 0, 0, 0, np.nan)],
+        columns=["dimension", "judge", "errors", "caught", "localized", "share"],
+    )
+    (marks,) = charts.dimension_grid(grid).data
+    assert list(marks.text) == ["6/12", "1/12"]
+    assert [tuple(row[:2]) for row in marks.customdata] == [("LC", "LC"), ("LC", "EE")]
+
+
+def test_coverage_strip_puts_the_best_known_error_first() -> None:
+    pairs = pd.DataFrame(
+        [
+            ("t", "e1", "A", "low", 0),
+            ("t", "e1", "B", "low", 1),
+            ("t", "e2", "A", "high", 2),
+            ("t", "e2", "B", "high", 2),
+        ],
+        columns=["trace_id", "error_id", "label", "impact", "level"],
+    )
+    figure = charts.coverage_strip(pairs)
+    assert [trace.name for trace in figure.data] == ["missed (1)", "caught (1)", "localized (2)"]
+    assert list(figure.data[2].x) == [0, 0]  # e2: 4 points, e1: 1
+    assert list(figure.data[0].x) == [1]
+    assert list(figure.data[0].customdata[0]) == ["t", "e1", "A", "low"]
+
+
+def test_precision_recall_leaves_out_the_undefined_and_joins_both_kinds() -> None:
+    rates = pd.DataFrame(
+        [("A", "caught", 0.8, 0.6, 20), ("A", "localized", 0.7, 0.4, 20), ("B", "caught", np.nan, 0.0, 20)],
+        columns=["label", "kind", "precision", "recall", "n"],
+    )
+    figure = charts.precision_recall(rates)
+    caught = traces(figure, "caught")
+    assert (list(caught.x), list(caught.y)) == ([0.6], [0.8])
+    arrow = next(a for a in figure.layout.annotations if a.showarrow)
+    assert (arrow.ax, arrow.ay, arrow.x, arrow.y) == (0.6, 0.8, 0.4, 0.7)
+
+
+def test_an_equal_f1_curve_holds_its_f1() -> None:
+    figure = charts.precision_recall(
+        pd.DataFrame(columns=["label", "kind", "precision", "recall", "n"], dtype="float64")
+    )
+    curve = figure.data[1]  # F1 = 0.4
+    recall, precision = np.array(curve.x[1:]), np.array(curve.y[1:])
+    np.testing.assert_allclose(2 * precision * recall / (precision + recall), 0.4, atol=1e-6)
+
+
+def test_bias_lines_are_the_mean_and_two_deviations() -> None:
+    pairs = pd.DataFrame(
+        {"trace_id": ["a", "b", "c", "d"], "judge": "LC", "human": [0.0, 1, 2, 3], "model": [1.0, 1, 3, 3]}
+    )
+    figure = charts.bias_plot(pairs)
+    # differences 1 0 1 0: mean .5, sample deviation .5774, so .5 - 1.1316 and .5 + 1.1316
+    levels = sorted(round(shape.y0, 3) for shape in figure.layout.shapes)
+    assert levels == [-0.632, 0.5, 1.632]
+    np.testing.assert_allclose(np.array(figure.data[0].y), [1, 0, 1, 0], atol=0.081)
+
+
+def test_run_strip_sorts_by_spread_and_draws_no_failed_run() -> None:
+    ratings = pd.DataFrame(
+        [("t1", "run 0", 2), ("t1", "run 1", 2), ("t2", "run 0", 0), ("t2", "run 1", 3), ("t3", "run 0", None)],
+        columns=["unit", "rater", "value"],
+    ).astype({"value": "float64"})
+    figure = charts.run_strip(ratings)
+    marks = {(x, y, trace.name) for trace in figure.data for x, y in zip(trace.x, trace.y, strict=True)}
+    assert (0, "run 1", "score 3") in marks  # t2 spreads most
+    assert len(marks) == 4
+
+
+def test_item_strip_needs_two_ratings() -> None:
+    ratings = pd.DataFrame(
+        [("t1", "ada", 2.0), ("t1", "ben", 0.0), ("t2", "ada", 1.0)], columns=["unit", "rater", "value"]
+    )
+    units = {row[0] for trace in charts.item_strip(ratings).data for row in trace.customdata}
+    assert units == {"t1"}
+
+
+def test_rater_grid_draws_each_pair_on_both_sides_and_says_undefined() -> None:
+    pairs = pd.DataFrame(
+        [("ada", "ben", 12, 0.5), ("ada", "judge", 3, np.nan), ("ben", "judge", 0, np.nan)],
+        columns=["rater_a", "rater_b", "n", "ac2"],
+    )
+    (grid,) = charts.rater_grid(pairs, metric="ac2", title="AC2").data
+    assert list(grid.text) == ["0.50<br>n 12", "n/a<br>n 3", "0.50<br>n 12", "n/a<br>n 3"]
+
+
+def test_alpha_histogram_shows_krippendorffs_limits_and_drops_undefined_draws() -> None:
+    figure = charts.alpha_histogram({"LC": np.array([0.5, np.nan, 0.7])})
+    assert list(figure.data[0].x) == [0.5, 0.7]
+    assert [shape.x0 for shape in figure.layout.shapes] == [0.667, 0.8]
+
+
+def test_prevalence_bars_stack_the_shares_of_each_side() -> None:
+    rows = [("LC", side, score, 1, 4, 0.25) for side in ("human", "model") for score in range(4)]
+    frame = pd.DataFrame(rows, columns=["label", "side", "score", "count", "n", "share"])
+    figure = charts.prevalence_bars(frame)
+    assert [trace.name for trace in figure.data] == ["0", "1", "2", "3"]
+    assert list(figure.data[0].y) == ["LC · human", "LC · judge"]
+    assert sum(trace.x[0] for trace in figure.data) == 1
+
+
+def test_paired_dots_mark_differences_that_leave_out_zero() -> None:
+    frame = pd.DataFrame(
+        [("LC recall", 0.2, 0.6, -0.4, -0.6, -0.2, 30, True), ("EE recall", 0.5, 0.6, -0.1, -0.3, 0.1, 30, False)],
+        columns=["label", "left", "right", "difference", "low", "high", "n", "significant"],
+    )
+    figure = charts.paired_dots(frame, left="A", right="B")
+    assert [trace.line.color for trace in figure.data[:2]] == [charts.VERMILLION, charts.GREY]
+    assert list(traces(figure, "B").x) == [0.6, 0.6]
+
+
+def test_lanes_cross_out_a_citation_of_no_span() -> None:
+    marks = pd.DataFrame(
+        [("e1|7", "human", 3, "caught", "LC high", True), ("|9", "judge", 0, "extra", "LC cites zz", False)],
+        columns=["key", "lane", "seq", "state", "label", "is_valid"],
+    )
+    figure = charts.lanes(marks, spans=10)
+    assert list(traces(figure, "caught").x) == [4]  # spans are counted from S1
+    assert list(traces(figure, "extra").marker.symbol) == ["x"]
+    assert traces(figure, "caught").customdata[0][0] == "e1|7"
+
+
+def test_position_histogram_names_how_many_of_each_side() -> None:
+    positions = pd.DataFrame({"position": [0.0, 0.5, 1.0], "side": ["human", "human", "judge"]})
+    assert [trace.name for trace in charts.position_histogram(positions).data] == ["human (2)", "judge (1)"]
+
+
+def test_score_bars_keep_scores_failures_and_not_applicable_apart() -> None:
+    cells = pd.DataFrame(
+        [("LC", "0", 2), ("LC", "3", 1), ("LC", "n/a", 4), ("LC", "unparsable", 1)],
+        columns=["judge", "outcome", "count"],
+    )
+    figure = charts.score_bars(cells)
+    assert [(trace.name, list(trace.y)) for trace in figure.data] == [
+        ("0", [2]), ("3", [1]), ("n/a", [4]), ("unparsable", [1]),
+    ]  # fmt: skip
+
+
+def test_every_colour_of_a_series_is_told_apart_by_name_not_by_colour_alone() -> None:
+    assert len(set(charts.SERIES)) == len(charts.SERIES)
+    assert len(set(charts.SCORE_COLORS)) == 4
+
+
+def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
+    values = pd.DataFrame({"label": ["LC", "LC", "EE"], "value": [1.0, 2.0, np.nan]})
+    assert [list(box.y) for box in charts.boxes(values, y_title="s").data] == [[1.0, 2.0]]
+    cosines = pd.DataFrame({"label": ["LC", "LC"], "cosine": [0.5, 0.7]})
+    assert list(charts.consistency_violins(cosines).data[0].y) == [0.5, 0.7]
+    counts = pd.DataFrame({"label": ["a", "b"], "count": [3, 1]})
+    assert list(charts.counted_bars(counts, x_title="n").data[0].x) == [3, 1]
+    sizes = pd.DataFrame({"label": ["t"], "before": [100], "after": [20]})
+    assert [list(bar.x) for bar in charts.size_bars(sizes).data] == [[100], [20]]
+    assert list(charts.histogram([1, 2], x_title="x", y_title="y").data[0].x) == [1, 2]
+    assert list(charts.spread_histogram(np.array([0.1, np.nan])).data[0].x) == [0.1]
+    pairs = pd.DataFrame([("LC", "TC", 2)], columns=["a", "b", "count"])
+    assert list(charts.pair_grid(pairs, order=["LC", "TC"]).data[0].text) == ["2"]

@@ -1,0 +1,77 @@
+"""The Compare page as a person sees it, apart from its island (tests/browser has that)."""
+
+from __future__ import annotations
+
+import orjson
+from streamlit.testing.v1 import AppTest
+
+from ingest.store import reading
+from judging.ledger import Workspace
+from judging.ledger.comparison import undecided
+from tests.app.conftest import OpenPage
+
+
+def island(at: AppTest) -> dict[str, object]:
+    """The data of the comparison's island."""
+    for element in at.get("bidi_component"):
+        proto = element.proto  # type: ignore[attr-defined]
+        if "comparison" in proto.component_name:
+            found: dict[str, object] = orjson.loads(proto.json)
+            return found
+    raise AssertionError("the island is not on the page")
+
+
+def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
+    assert "No trace is here yet" in open_page("compare").info[0].value
+
+
+def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_page: OpenPage) -> None:
+    with reading(full.engine) as connection:
+        trace_id = list(undecided(connection, human="ben", system="hasty-judge"))[-1]
+    at = open_page("compare", trace=trace_id, human="ben", judge="hasty-judge")
+    data = island(at)
+    assert (data["trace_id"], data["human"], data["judge"]) == (trace_id, "ben", "hasty-judge")
+
+
+def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("compare", judge="careful-judge")
+    data = island(at)
+    errors = [pair["error"]["id"] for pair in data["pairs"] if pair["error"] is not None]  # type: ignore[attr-defined]
+    said = next(c.value for c in at.caption if "human error" in c.value)
+    assert said.startswith(f"{len(set(errors))} human error")
+
+
+def test_scores_stand_side_by_side_and_a_failure_is_no_score(full: Workspace, open_page: OpenPage) -> None:
+    ids = [str(row) for row in open_page("compare").selectbox(key="compare_trace").options]
+    first = ids[0].split(" ")[0]
+    at = open_page("compare", trace=first, judge="checks", human="ada")
+    table = at.dataframe[0].value
+    assert list(table["dimension"]) == ["LC", "EE", "PQ", "PA", "GF", "TS", "TC"]
+    assert set(table["judge says"]) <= {"scored", "not applicable"}
+
+
+def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page: OpenPage) -> None:
+    from sqlalchemy import delete
+
+    from ingest.store import writing
+    from judging.ledger import tables
+
+    with writing(full.engine) as connection:
+        for table in (tables.citation, tables.match, tables.finding_review, tables.finding):
+            connection.execute(delete(table))
+        version = connection.exec_driver_sql(
+            "SELECT judge_version FROM judge_version WHERE model = 'hasty-judge'"
+        ).scalar()
+        first = connection.exec_driver_sql("SELECT trace_id FROM trace ORDER BY trace_key").scalar()
+        connection.execute(
+            delete(tables.cell).where(tables.cell.c.judge_version == version, tables.cell.c.trace_id == first)
+        )
+    at = open_page("compare", trace=str(first), judge="hasty-judge")
+    assert any("no answer on this trace" in caption.value for caption in at.caption)
+
+
+def test_an_unknown_trace_in_the_address_falls_back_to_the_first(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("compare", trace="nothing")
+    assert island(at)["trace_id"] == at.selectbox(key="compare_trace").value

@@ -1,0 +1,180 @@
+"""The routes of Compare: texts with both evidences, decisions that are stored or refused by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from app.api.compare import compare_routes, compare_token
+from app.grants import Grant, mint
+from ingest.store import reading
+from judging.comparison import Comparison, Pair
+from judging.ledger import Workspace
+from judging.ledger.comparison import compare_trace, undecided
+from judging.ledger.frames import Selection, load_frames
+from judging.ledger.matches import finding_reviews
+
+SYSTEM = "careful-judge"
+
+
+def comparison_with(space: Workspace, state: str) -> tuple[Comparison, Pair]:
+    """A trace of ada's under the careful judge that has a pair of this state."""
+    with reading(space.engine) as connection:
+        for trace_id in undecided(connection, human="ada", system=SYSTEM):
+            found = compare_trace(connection, trace_id=trace_id, human="ada", system=SYSTEM)
+            for pair in found.pairs:
+                if pair.state == state:
+                    return found, pair
+    raise AssertionError(f"the samples hold no {state} pair")
+
+
+@pytest.fixture
+def client(full: Workspace) -> TestClient:
+    return TestClient(Starlette(routes=list(compare_routes(lambda: full))))
+
+
+def body(space: Workspace, trace_id: str, **decision: Any) -> dict[str, Any]:
+    token = compare_token(space, "ruth", trace_id)
+    return {"token": token, "trace_id": trace_id, "human": "ada", "judge": SYSTEM, **decision}
+
+
+def test_a_confirmed_pair_names_who_confirmed_it(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    answer = client.post("/api/compare/decide", json=sent).json()
+    after = next(p for p in answer["pairs"] if p["key"] == pair.key)
+    assert (after["status"], after["author"], after["decided"]) == ("confirmed", "ruth", True)
+
+
+def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    client.post("/api/compare/decide", json=sent)
+    with reading(full.engine) as connection:
+        pairs = load_frames(connection, Selection(human="ada", systems=(SYSTEM,), matches="confirmed")).error_pairs
+    assert list(pairs.loc[pairs["caught"].eq(True), "error_id"]) == [pair.error.label_id]
+
+
+def test_a_rejected_pair_leaves_a_missed_error_and_an_extra_finding(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected")
+    pairs = client.post("/api/compare/decide", json=sent).json()["pairs"]
+    states = {p["key"]: (p["state"], p["rejected"]) for p in pairs}
+    assert states[f"{pair.error.label_id}|"] == ("missed", 1)
+    assert states[f"|{pair.finding_key}"] == ("extra", 1)
+
+
+def test_two_that_stood_alone_can_be_matched_by_a_person(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    reject = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected")
+    client.post("/api/compare/decide", json=reject)
+    again = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    pairs = client.post("/api/compare/decide", json=again).json()["pairs"]
+    assert next(p for p in pairs if p["key"] == pair.key)["status"] == "confirmed"
+
+
+def extra_after_rejection(space: Workspace, client: TestClient) -> tuple[str, int]:
+    found, pair = comparison_with(space, "localized")
+    assert pair.error is not None
+    assert pair.finding_key is not None
+    sent = body(space, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected")
+    client.post("/api/compare/decide", json=sent)
+    return found.trace_id, pair.finding_key
+
+
+def test_an_extra_finding_gets_a_verdict_and_loses_it_again(full: Workspace, client: TestClient) -> None:
+    trace_id, key = extra_after_rejection(full, client)
+    client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, verdict="false alarm"))
+    with reading(full.engine) as connection:
+        assert finding_reviews(connection)[key] == "false alarm"
+    client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, verdict=None))
+    with reading(full.engine) as connection:
+        assert key not in finding_reviews(connection)
+
+
+def test_a_matched_finding_takes_no_verdict(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    sent = body(full, found.trace_id, finding_key=pair.finding_key, verdict="false alarm")
+    answer = client.post("/api/compare/decide", json=sent)
+    assert answer.status_code == 409
+    assert "matched" in answer.json()["error"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "words"),
+    [
+        ({"finding_key": 999_999}, 422, "none of this judge's"),
+        ({"label_id": "nobody"}, 422, "none of this person's"),
+        ({"status": "maybe"}, 422, "no decision"),
+        ({"status": "proposed"}, 422, "no decision"),
+        ({"finding_key": None}, 422, "none of this judge's"),
+    ],
+)
+def test_what_cannot_be_decided_is_refused_and_nothing_stored(
+    full: Workspace, client: TestClient, change: dict[str, Any], status: int, words: str
+) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    answer = client.post("/api/compare/decide", json=sent | change)
+    assert answer.status_code == status
+    assert words in answer.json()["error"]
+    with reading(full.engine) as connection:
+        again = compare_trace(connection, trace_id=found.trace_id, human="ada", system=SYSTEM)
+    assert again.pairs == found.pairs
+
+
+def test_a_finding_of_another_trace_cannot_be_decided_here(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    with reading(full.engine) as connection:
+        others = [t for t in undecided(connection, human="ada", system=SYSTEM) if t != found.trace_id]
+    sent = body(full, others[0], finding_key=pair.finding_key, verdict="false alarm")
+    assert client.post("/api/compare/decide", json=sent).status_code == 422
+
+
+@pytest.mark.parametrize("token", ["", "forged", None])
+def test_without_a_genuine_token_nothing_is_answered(full: Workspace, client: TestClient, token: str | None) -> None:
+    found, pair = comparison_with(full, "localized")
+    sent = body(full, found.trace_id, finding_key=pair.finding_key, verdict="duplicate") | {"token": token}
+    assert client.post("/api/compare/decide", json=sent).status_code == 401
+    answer = client.get(f"/api/compare/texts/{found.trace_id}", params={"token": token or ""})
+    assert answer.status_code == 401
+
+
+def test_an_annotators_token_opens_no_comparison(full: Workspace, client: TestClient) -> None:
+    """The Work page's token is for the trace itself: it must not show what judges said."""
+    found, _ = comparison_with(full, "localized")
+    token = mint(full.secret(), Grant("ada", found.trace_id))
+    answer = client.get(f"/api/compare/texts/{found.trace_id}", params={"token": token})
+    assert answer.status_code == 403
+
+
+def test_texts_hold_the_stored_text_whole_and_mark_both_evidences(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    asked = {
+        "token": compare_token(full, "ruth", found.trace_id),
+        "label": pair.error.label_id,
+        "finding": pair.finding_key,
+    }
+    spans = client.get(f"/api/compare/texts/{found.trace_id}", params=asked).json()["spans"]
+    assert any(span["human"] and span["judge"] for span in spans)
+    sides = {piece[1] for span in spans for part in span["parts"] for piece in part["segments"] if len(piece) == 2}
+    assert sides & {"human", "both"}
+    for part in (part for span in spans for part in span["parts"]):
+        shown = "".join(piece[0] for piece in part["segments"] if len(piece) == 2)
+        left_out = sum(piece[0] for piece in part["segments"] if len(piece) == 1)
+        assert len(shown) + left_out == part["length"]
+
+
+def test_a_body_that_is_no_json_is_refused(client: TestClient) -> None:
+    assert client.post("/api/compare/decide", content=b"{").status_code == 422
+    assert client.post("/api/compare/decide", content=b"[]").status_code == 422
+    assert client.post("/api/compare/decide", content=b" " * 2_000_000).status_code == 413

@@ -1,0 +1,152 @@
+"""What leaves the workspace: the rows of the filter, safe for spreadsheets, with their provenance, by token only."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from typing import Any
+
+import orjson
+import pandas as pd
+import pytest
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
+
+from app import datasets, loading
+from app.api.exports import export_routes, export_token
+from app.components.judges import every_figure
+from app.components.snapshot import snapshot
+from app.grants import Grant, mint
+from app.loading import Choice
+from judging.ledger import Workspace
+
+
+@pytest.fixture
+def client(full: Workspace) -> TestClient:
+    return TestClient(Starlette(routes=list(export_routes(lambda: full))))
+
+
+def get(space: Workspace, client: TestClient, name: str, **asked: Any) -> Any:
+    return client.get(f"/api/export/{name}", params={"token": export_token(space, "ruth"), **asked})
+
+
+@pytest.mark.parametrize("name", list(datasets.BY_NAME))
+@pytest.mark.parametrize("form", datasets.FORMATS)
+def test_every_data_set_leaves_in_every_format(full: Workspace, client: TestClient, name: str, form: str) -> None:
+    answer = get(full, client, name, format=form)
+    assert answer.status_code == 200, answer.text
+    assert f'filename="{name}.{form}"' in answer.headers["content-disposition"]
+    rows = len(datasets.BY_NAME[name].frame(Choice()))
+    assert rows > 0
+    match form:
+        case "csv":
+            assert len(pd.read_csv(io.BytesIO(answer.content))) == rows
+        case "json":
+            assert len(orjson.loads(answer.content)["rows"]) == rows
+        case "parquet":
+            assert len(pd.read_parquet(io.BytesIO(answer.content))) == rows
+
+
+def test_the_export_holds_the_rows_of_its_filter_and_no_others(full: Workspace, client: TestClient) -> None:
+    everything = pd.read_csv(io.BytesIO(get(full, client, "pairs").content))
+    asked = get(full, client, "pairs", human="ben", judges="hasty-judge", matches="confirmed")
+    some = pd.read_csv(io.BytesIO(asked.content))
+    assert set(some["system"]) == {"hasty-judge"}
+    assert not some["caught"].any()  # nobody has confirmed anything
+    assert set(everything["system"]) == {"checks", "careful-judge", "hasty-judge", "steady-model"}
+    ids = set(loading.frames(Choice(human="ben")).error_pairs["error_id"])
+    assert set(some["error_id"]) <= ids
+
+
+def test_several_judges_can_be_asked_for(full: Workspace, client: TestClient) -> None:
+    url = f"/api/export/pairs?token={export_token(full, 'ruth')}&judges=checks&judges=hasty-judge"
+    frame = pd.read_csv(io.BytesIO(client.get(url).content))
+    assert set(frame["system"]) == {"checks", "hasty-judge"}
+
+
+def test_labels_of_one_person(full: Workspace, client: TestClient) -> None:
+    frame = pd.read_csv(io.BytesIO(get(full, client, "labels", human="ada").content))
+    assert set(frame["annotator"]) == {"ada"}
+    assert len(frame) == 26  # 23, and 3 on a trace that is not here yet: they wait
+    assert orjson.loads(frame["span_ids"].iloc[0])
+
+
+def test_a_table_of_the_report_is_the_one_the_command_writes(full: Workspace, client: TestClient) -> None:
+    answer = get(full, client, "stats", table="table_03_caught")
+    inputs = loading.inputs(Choice())
+    table = next(t for t in datasets.available(inputs) if t.name == "table_03_caught")
+    assert answer.content == datasets.table_bytes(table, inputs, "csv")
+
+
+def test_a_cell_that_begins_like_a_formula_is_quoted(full: Workspace) -> None:
+    frame = pd.DataFrame({"text": ["=1+1", "+x", "-x", "@x", "\tx", "plain"], "number": [-1.5, 2, 3, 4, 5, 6]})
+    back = pd.read_csv(io.BytesIO(datasets.csv_bytes(frame)))
+    assert list(back["text"]) == ["'=1+1", "'+x", "'-x", "'@x", "'\tx", "plain"]
+    assert list(back["number"]) == [-1.5, 2, 3, 4, 5, 6]
+
+
+def test_a_lone_surrogate_does_not_stop_an_export() -> None:
+    frame = pd.DataFrame({"text": ["a\ud800b"], "cites": [["\ud800"]]}, dtype=object)
+    assert datasets.csv_bytes(frame).count(b"\\ud800") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "asked", "status", "words"),
+    [
+        ("nothing", {}, 404, "labels, scores, pairs"),
+        ("pairs", {"format": "xls"}, 422, "csv, json, parquet"),
+        ("pairs", {"matches": "all"}, 422, "proposed, confirmed"),
+        ("pairs", {"split": "nowhere"}, 422, "choose a split"),
+        ("stats", {"table": "nothing"}, 404, "table_03_caught"),
+    ],
+)
+def test_a_wrong_question_is_answered_with_what_there_is(
+    full: Workspace, client: TestClient, name: str, asked: dict[str, str], status: int, words: str
+) -> None:
+    answer = get(full, client, name, **asked)
+    assert answer.status_code == status
+    assert words in answer.json()["remedy"]
+
+
+def test_without_the_exports_token_nothing_leaves(full: Workspace, client: TestClient) -> None:
+    assert client.get("/api/export/pairs").status_code == 401
+    assert client.get("/api/export/pairs", params={"token": "forged"}).status_code == 401
+    for_a_trace = mint(full.secret(), Grant("ada", "some-trace"))
+    assert client.get("/api/export/labels", params={"token": for_a_trace}).status_code == 403
+
+
+def test_the_manifest_names_filters_seed_draws_hashes_and_rules(full: Workspace, client: TestClient) -> None:
+    manifest = get(full, client, "manifest", judges="checks", missing="misses").json()
+    assert manifest["selection"]["systems"] == ["checks"]
+    assert manifest["missing"] == "disagree"
+    assert manifest["bootstrap_draws"] == 2000
+    assert {"seed", "data_hash", "judge_versions", "libraries", "made_with", "human", "filters"} <= set(manifest)
+
+
+def test_the_whole_report_holds_tables_rows_and_manifest(full: Workspace, client: TestClient) -> None:
+    archive = zipfile.ZipFile(io.BytesIO(get(full, client, "report").content))
+    names = set(archive.namelist())
+    assert {"manifest.json", "tables/table_03_caught.csv", "tables/human_ceiling.csv", "data/pairs.csv"} <= names
+    listed = {entry["file"]: entry["rows"] for entry in orjson.loads(archive.read("manifest.json"))["files"]}
+    assert listed.keys() == names - {"manifest.json"}
+    for file in ("data/pairs.csv", "tables/table_03_caught.csv"):
+        assert len(pd.read_csv(io.BytesIO(archive.read(file)))) == listed[file]
+
+
+def test_the_snapshot_needs_no_network_and_escapes_names(full: Workspace) -> None:
+    inputs = loading.inputs(Choice())
+    tables = [t for t in datasets.available(inputs) if t.name in {"table_03_caught", "findings"}]
+    page = snapshot(inputs, tables, about="<script>alert(1)</script>", manifest={"note": "</pre><img src=x>"}).decode()
+    assert "<script>alert(1)" not in page
+    assert "<img src=x>" not in page
+    assert "careful-judge" in page
+    assert 'src="http' not in page
+    assert page.count("plotly-graph-div") >= 3
+
+
+def test_every_figure_is_there_once_with_its_n_and_reason(full: Workspace) -> None:
+    long = every_figure(loading.inputs(Choice()))
+    assert not long.duplicated(["system", "judge", "split", "metric"]).any()
+    undefined = long[long["value"].isna()]
+    assert undefined["reason"].notna().all()
+    assert {"caught.recall", "localized.f1", "scores.ac2", "runs.alpha_interval"} <= set(long["metric"])

@@ -1,0 +1,103 @@
+"""Filters, figures and names: what they say is what is computed, and nothing from outside becomes markup."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from app import loading
+from app.components.figures import cell_text, definition, figure_text, plain, wide_table, with_labels
+from app.loading import Choice, SplitError
+from judging.agreement.tables import METRICS
+from judging.ledger import Workspace
+
+SPLIT = b'{"dev": ["a", "b"], "test": ["c"], "how": "by hand"}'
+
+
+def test_a_split_file_is_kept_and_its_parts_can_be_chosen(empty: Workspace) -> None:
+    assert loading.keep_split(SPLIT, "my split.json") == "my_split"
+    assert loading.split_names() == ["my_split", "my_split:dev", "my_split:test"]
+    assert loading.splits_of("my_split:test") == {"c": "test"}
+    assert loading.splits_of("my_split") == {"a": "dev", "b": "dev", "c": "test"}
+
+
+@pytest.mark.parametrize("name", ["../../etc/passwd.json", "/etc/passwd.json", "...json", "a/b.json"])
+def test_a_split_file_stays_in_its_folder_whatever_it_is_called(empty: Workspace, name: str) -> None:
+    stem = loading.keep_split(SPLIT, name)
+    assert [file.name for file in loading.split_folder().iterdir()] == [f"{stem}.json"]
+
+
+@pytest.mark.parametrize("name", ["nowhere", "../secret", "../../x:dev", ""])
+def test_a_split_that_is_not_there_is_named(empty: Workspace, name: str) -> None:
+    with pytest.raises(SplitError, match="There is no split file"):
+        loading.splits_of(name)
+
+
+def test_a_broken_split_file_is_refused_with_its_name(empty: Workspace) -> None:
+    with pytest.raises(ValueError, match=r"s\.json: not JSON"):
+        loading.keep_split(b"{", "s.json")
+    assert loading.split_names() == []
+
+
+def test_the_split_narrows_the_frames(full: Workspace) -> None:
+    ids = list(loading.traces()["trace_id"])
+    loading.keep_split(f'{{"dev": ["{ids[0]}", "{ids[1]}"]}}'.encode(), "s.json")
+    pairs = loading.frames(Choice(split="s:dev")).error_pairs
+    assert set(pairs["trace_id"]) <= {ids[0], ids[1]}
+    assert set(pairs["split"]) == {"dev"}
+
+
+def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
+    from ingest.store import writing
+    from judging.ledger.labels import put_labels
+    from judging.records import ErrorLabel
+
+    before = loading.frames(Choice(human="ada"))
+    assert loading.frames(Choice(human="ada")) is before
+    trace_id = before.error_pairs["trace_id"].iloc[0]
+    label = ErrorLabel(
+        label_id="one-more", trace_id=trace_id, annotator="ada", span_ids=("x",), dimensions=("LC",), impact="low"
+    )
+    with writing(full.engine) as connection:
+        put_labels(connection, errors=[label], scores=[], reviews=[], author="test")
+    assert "one-more" in set(loading.frames(Choice(human="ada")).error_pairs["error_id"])
+
+
+def test_figures_have_fixed_decimals_rounded_half_up() -> None:
+    assert figure_text(13 / 32, 0.25, 1.0, digits=4) == "0.4063 [0.2500, 1.0000]"
+    assert figure_text(0.5) == "0.500"
+
+
+def test_an_undefined_figure_names_its_reason_and_is_never_zero() -> None:
+    row = {"value": float("nan"), "low": None, "high": None, "n": 0, "reason": "no positives"}
+    assert cell_text(row) == "n/a: no positives"
+    assert cell_text({**row, "value": 0.0, "n": 12, "reason": None}) == "0.000  n 12"
+
+
+def test_few_units_and_undefined_cells_are_grey() -> None:
+    long = pd.DataFrame(
+        [("A", "recall", 0.5, 0.1, 0.9, 9, None), ("B", "recall", 0.5, 0.4, 0.6, 10, None),
+         ("C", "recall", None, None, None, 50, "no positives")],
+        columns=["judge", "metric", "value", "low", "high", "n", "reason"],
+    )  # fmt: skip
+    shown, grey = wide_table(long, ["recall", "f1"], ["judge"])
+    assert list(shown["recall"]) == ["0.500 [0.100, 0.900]  n 9", "0.500 [0.400, 0.600]  n 10", "n/a: no positives"]
+    assert list(shown["f1"]) == ["–", "–", "–"]
+    assert list(grey["recall"]) == [True, False, True]
+
+
+def test_every_metric_has_a_definition_without_array_shapes() -> None:
+    for metric in METRICS:
+        text = definition(metric.name)
+        assert text, metric.name
+        assert "Shapes:" not in text or metric.name == "weighted_f1", metric.name
+
+
+def test_a_judge_is_named_by_model_and_dimension_or_by_its_model_alone() -> None:
+    frame = pd.DataFrame({"system": ["gpt", "gpt", ""], "judge": ["LC", "trail", "LC"]})
+    assert list(with_labels(frame)["label"]) == ["gpt LC", "gpt", "LC"]
+
+
+def test_a_name_cannot_make_a_picture_or_a_link() -> None:
+    assert plain("![x](http://e.invalid)") == r"\!\[x\]\(http\://e.invalid\)"
+    assert plain("ada") == "ada"

@@ -1,0 +1,87 @@
+"""The Ingest page: looked at first, stored whole, refusals named."""
+
+from __future__ import annotations
+
+from sqlalchemy import func, select
+from streamlit.testing.v1 import AppTest
+
+from app.preflight import inspect
+from ingest.store import reading, schema, trace_ids
+from judging.ledger import Workspace
+from tests.app.conftest import OpenPage
+from tests.app.workspaces import DATA
+
+SAMPLES = sorted((DATA / "samples" / "trail").glob("*.json"))
+
+
+def stored(space: Workspace) -> int:
+    with reading(space.engine) as connection:
+        return int(connection.scalar(select(func.count()).select_from(schema.trace)) or 0)
+
+
+def upload(at: AppTest, *files: tuple[str, bytes]) -> AppTest:
+    at.file_uploader[0].set_value([(name, data, "application/json") for name, data in files])
+    return at.run()
+
+
+def metrics(at: AppTest) -> dict[str, str]:
+    return {metric.label: metric.value for metric in at.metric}
+
+
+def test_an_empty_workspace_points_at_the_samples(empty: Workspace, open_page: OpenPage) -> None:
+    assert "The workspace is empty" in open_page("ingest").info[0].value
+
+
+def test_what_is_here_is_counted_by_format(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("ingest")
+    assert any(caption.value.startswith("6 traces, ") for caption in at.caption)
+
+
+def test_nothing_is_stored_before_the_button_is_pressed(empty: Workspace, open_page: OpenPage) -> None:
+    at = upload(open_page("ingest"), *[(file.name, file.read_bytes()) for file in SAMPLES[:2]])
+    assert metrics(at)["New traces"] == "2"
+    assert [button.label for button in at.button] == ["Store 2 traces"]
+    assert stored(empty) == 0
+    at.button(key="store").click().run()
+    assert stored(empty) == 2
+    assert at.success[0].value.startswith("2 traces stored with ")
+
+
+def test_what_is_there_already_is_not_offered_again(full: Workspace, open_page: OpenPage) -> None:
+    at = upload(open_page("ingest"), (SAMPLES[0].name, SAMPLES[0].read_bytes()))
+    assert (metrics(at)["New traces"], metrics(at)["There already"]) == ("0", "1")
+    assert at.button(key="store").disabled
+
+
+def test_a_broken_file_is_named_and_the_others_go_on(empty: Workspace, open_page: OpenPage) -> None:
+    at = upload(open_page("ingest"), ("broken.json", b'{"spans": ['), (SAMPLES[0].name, SAMPLES[0].read_bytes()))
+    assert (metrics(at)["New traces"], metrics(at)["Rejected"]) == ("1", "1")
+    refused = at.dataframe[0].value.iloc[0]
+    assert refused["file"] == "broken.json"
+    assert refused["reason"]
+    assert refused["remedy"]
+
+
+def test_the_same_trace_twice_in_one_upload_counts_once(empty: Workspace) -> None:
+    data = SAMPLES[0].read_bytes()
+    with reading(empty.engine) as connection:
+        found = inspect(connection, {"a.json": data, "b.json": data})
+    assert list(found.traces["state"]) == ["new", "twice in this upload"]
+    assert found.new == 1
+
+
+def test_a_changed_trace_is_told_from_one_that_is_there(full: Workspace) -> None:
+    with reading(full.engine) as connection:
+        first = trace_ids(connection)[0]
+        file = next(f for f in SAMPLES if first in f.name)
+        changed = file.read_bytes().replace(b"main", b"mian", 1)
+        assert changed != file.read_bytes()
+        found = inspect(connection, {"a.json": file.read_bytes(), "b.json": changed})
+    assert found.traces["state"].iloc[0] == "there already"
+    assert found.traces["state"].iloc[1] in {"changed", "twice in this upload"}
+
+
+def test_what_a_judge_reads_is_less_than_what_the_spans_repeat(empty: Workspace) -> None:
+    with reading(empty.engine) as connection:
+        found = inspect(connection, {file.name: file.read_bytes() for file in SAMPLES})
+    assert (found.traces["judge_text"] < found.traces["text"]).all()

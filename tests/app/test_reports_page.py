@@ -1,0 +1,41 @@
+"""The Reports page as a person sees it."""
+
+from __future__ import annotations
+
+from app import loading
+from app.loading import Choice
+from judging.ledger import Workspace
+from tests.app.conftest import OpenPage
+
+
+def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
+    assert "No trace is here yet" in open_page("reports").info[0].value
+
+
+def test_the_button_says_how_many_rows_leave_under_the_current_filter(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("reports", judges="checks")
+    rows = len(loading.frames(Choice(systems=("checks",))).error_pairs)
+    labels = [button.label for button in at.get("download_button")]
+    assert f"Export {rows:,} rows (current filter)" in labels
+    assert {"JSON", "Markdown", "LaTeX", "Parquet", "All tables as ZIP", "Web page with charts", "Manifest"} <= set(
+        labels
+    )
+
+
+def test_a_table_is_previewed_as_it_prints(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("reports", table="Table 3: Caught errors by judge")
+    table = at.dataframe[0].value
+    careful = table[table["system"] == "careful-judge"].iloc[0]
+    assert careful["recall"] == "0.5882"  # 10 of 17
+    assert table.loc[table["judge"] == "GF", "precision"].iloc[0] == ""
+
+
+def test_a_table_without_rows_says_what_it_is_made_from(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("reports", table="Table 4: Judge scores against human scores", judges="hasty-judge")
+    assert "made from score pairs" in at.info[0].value
+
+
+def test_the_stable_address_carries_filters_and_token(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("reports", human="ben")
+    (address,) = [code.value for code in at.code if "/api/export/" in code.value]
+    assert address.startswith("/api/export/pairs?format=csv&human=ben&token=")

@@ -1,0 +1,57 @@
+"""The Runs page: what ran, what it cost, what failed; and a run started, paused and resumed."""
+
+from __future__ import annotations
+
+from ingest.store import reading
+from judging.ledger import Workspace
+from judging.ledger.runs import next_run, watch
+from tests.app.conftest import OpenPage
+from tests.app.workspaces import REPEATED
+
+
+def test_an_empty_workspace_says_how_to_start(empty: Workspace, open_page: OpenPage) -> None:
+    assert "No judge has run yet" in open_page("runs").info[0].value
+
+
+def test_each_run_is_listed_with_its_states_and_cost(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs")
+    table = at.dataframe[0].value.set_index("name")
+    steady = table.loc["three runs"]
+    # 6 traces by 3 repeats at 0.25 dollars each; one reply was no JSON
+    assert (steady["cells"], steady["scored"], steady["failed"], steady["cost_usd"]) == (18, 17, 1, 4.5)
+    assert table.loc["imported: careful-judge", "failed"] == 1
+
+
+def test_failed_judgements_are_rows_with_their_reason(full: Workspace, open_page: OpenPage) -> None:
+    with reading(full.engine):
+        at = open_page("runs", run="4 · three runs")
+    assert "1 failed of 18 judgements" in [s.value for s in at.subheader]
+    failed = at.dataframe[1].value
+    assert list(failed["reason"]) == ["the reply is no JSON"]
+    assert {metric.label: metric.value for metric in at.metric}["Cost, US$"] == "4.5000"
+
+
+def test_a_run_without_prices_costs_unknown_not_zero(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs", run="3 · imported: hasty-judge")
+    assert {metric.label: metric.value for metric in at.metric}["Cost, US$"] == "unknown"
+
+
+def test_a_run_is_queued_paused_resumed_and_cancelled(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs")
+    at.text_input(key="new_model").set_value(REPEATED)
+    at.button[0].click().run()
+    assert "Run 5 is queued: 42 judgements" in at.success[0].value  # 6 traces by 7 judges
+    assert next_run(full.engine) == 5
+    at = open_page("runs")
+    at.button(key="pause").click().run()
+    assert watch(full.engine, 5)["status"] == "paused"
+    at.button(key="resume").click().run()
+    assert watch(full.engine, 5)["status"] == "queued"
+    at.button(key="cancel").click().run()
+    assert watch(full.engine, 5)["status"] == "cancelled"
+
+
+def test_a_run_without_a_model_is_refused(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs")
+    at.button[0].click().run()
+    assert "at least one judge and one model" in at.error[0].value

@@ -1,0 +1,105 @@
+"""Workspaces for the tests of pages: filled once with the shipped samples, copied for each test."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from data import __file__ as data_file
+from ingest.batch import ingest
+from ingest.labels import FailedReply, JudgeReply, read_replies
+from ingest.store import load, reading, writing
+from judging import trail
+from judging.exchange import read_tracejury
+from judging.ledger import Workspace, open_workspace
+from judging.ledger.imports import import_outcomes
+from judging.ledger.labels import ensure_annotator, put_labels
+from judging.ledger.matches import propose_matches
+from judging.ledger.verdicts import (
+    JudgeVersion,
+    add_cells,
+    add_run,
+    ensure_judge_version,
+    finish_cell,
+    set_run_status,
+)
+from judging.offline import judge_all
+from judging.reading import read
+from judging.records import Call, Failure, Verdict
+
+DATA = Path(str(data_file)).parent
+TRACES = 6
+REPEATED = "steady-model"
+"""A judge of LC with three runs; the third run of the first trace failed, other scores are in `RUN_SCORES`."""
+RUN_SCORES = ((3, 3, None), (2, 2, 2), (0, 1, 0), (3, 2, 3), (1, 1, 1), (0, 0, 0))
+
+
+def filled(home: Path) -> Workspace:
+    """Six sample traces with two people's labels, the offline judge, two imported judges and one with three runs."""
+    workspace = open_workspace(home)
+    engine = workspace.engine
+    ingest(engine, [DATA / "samples" / "trail"])
+    for name in ("ada", "ben"):
+        labels = read_tracejury((DATA / "labels" / f"{name}.json").read_bytes(), name)
+        with writing(engine) as connection:
+            ensure_annotator(connection, name)
+            put_labels(connection, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author="test")
+    judge_all(engine)
+    for folder in ("careful-judge", "hasty-judge"):
+        import_outcomes(engine, _outcomes(workspace, folder), model=folder, author="test")
+    _repeated(workspace)
+    propose_matches(engine)
+    return workspace
+
+
+def _outcomes(workspace: Workspace, folder: str) -> list[Verdict | Failure]:
+    outcomes: list[Verdict | Failure] = []
+    for reply in read_replies(DATA / "samples" / "predictions" / folder):
+        assert isinstance(reply, (JudgeReply, FailedReply))
+        with reading(workspace.engine) as connection:
+            text = read(load(connection, reply.trace_id, with_logs=False))
+        outcomes.append(trail.to_outcome(reply, model=folder, reading=text))
+    return outcomes
+
+
+def _repeated(workspace: Workspace) -> None:
+    from sqlalchemy import select
+
+    from ingest.store import trace_ids
+    from judging.ledger.tables import cell
+
+    with writing(workspace.engine) as connection:
+        version = ensure_judge_version(
+            connection, JudgeVersion(judge="LC", model=REPEATED, rubric_version="1", mode="trace")
+        )
+        run = add_run(connection, name="three runs", spec={"judges": ["LC"], "models": [REPEATED]}, author="test")
+        ids = trace_ids(connection)
+        add_cells(connection, run, [(version, "LC", t, repeat) for t in ids for repeat in range(3)])
+        rows = connection.execute(select(cell).where(cell.c.run_key == run)).all()
+        for row in rows:
+            score = RUN_SCORES[ids.index(row.trace_id)][row.repeat]
+            call = Call(
+                model=REPEATED, raw_reply=f'{{"score": {score}}}', cost_usd=0.25, latency_s=1.5, prompt_tokens=1000
+            )
+            if score is None:
+                reason = "the reply is no JSON"
+                finish_cell(
+                    connection,
+                    row.cell_key,
+                    Failure(judge="LC", trace_id=row.trace_id, state="unparsable", reason=reason, call=call),
+                )
+                continue
+            finish_cell(
+                connection,
+                row.cell_key,
+                Verdict(
+                    judge="LC",
+                    trace_id=row.trace_id,
+                    state="scored",
+                    score=score,
+                    criteria="read the trace",
+                    rationale=f"The agent's steps earn {score} of 3.",
+                    findings=(),
+                    call=call,
+                ),
+            )
+        set_run_status(connection, run, "done")
