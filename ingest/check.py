@@ -9,6 +9,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from ingest.readers import read_bytes
 from ingest.store import load, load_source, pack, reading, schema, trace_ids, writing
+from ingest.store.search import index_spans
 from ingest.trace import Rejected, Source, Trace
 
 Progress = Callable[[int, int], None]
@@ -91,10 +92,9 @@ def _is_redacted(trace: Trace) -> bool:
 
 
 def _check_search(connection: Connection) -> Iterator[Problem]:
-    if connection.dialect.name != "sqlite":
-        return
+    index = "span_fts_docsize" if connection.dialect.name == "sqlite" else "span_search"
     spans = connection.scalar(select(func.count()).select_from(schema.span)) or 0
-    indexed = connection.exec_driver_sql("SELECT count(*) FROM span_fts_docsize").scalar() or 0
+    indexed = connection.exec_driver_sql(f"SELECT count(*) FROM {index}").scalar() or 0
     if spans != indexed:
         told = f"the search index holds {indexed:,} of {spans:,} spans"
         yield Problem(subject="search", problem=told, remedy="tracejury verify --repair")
@@ -102,10 +102,12 @@ def _check_search(connection: Connection) -> Iterator[Problem]:
 
 def _renew_search(engine: Engine) -> None:
     with writing(engine) as connection:
-        connection.exec_driver_sql("INSERT INTO span_fts(span_fts) VALUES ('delete-all')")
+        is_sqlite = connection.dialect.name == "sqlite"
+        connection.exec_driver_sql(
+            "INSERT INTO span_fts(span_fts) VALUES ('delete-all')" if is_sqlite else "DELETE FROM span_search"
+        )
         for trace_id in trace_ids(connection):
             key = connection.scalar(select(schema.trace.c.trace_key).where(schema.trace.c.trace_id == trace_id))
             query = select(schema.span.c.span_key).where(schema.span.c.trace_key == key).order_by(schema.span.c.seq)
             documents = pack(load(connection, trace_id)).documents
-            rows = list(zip(connection.scalars(query), documents, strict=True))
-            connection.exec_driver_sql("INSERT INTO span_fts(rowid, body) VALUES (?, ?)", rows)
+            index_spans(connection, list(zip(connection.scalars(query), documents, strict=True)))

@@ -8,6 +8,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, create_engine, event
 
+_WRITERS = 0x7472616365  # "trace": the advisory lock that one writer at a time holds
+
 
 def open_engine(url: str) -> Engine:
     """An engine for `url` (SQLite or PostgreSQL). Raises `sqlalchemy.exc.ArgumentError` on a malformed URL."""
@@ -30,9 +32,12 @@ def writing(engine: Engine) -> Iterator[Connection]:
     """One write transaction: all of it or nothing.
 
     SQLite takes its write lock at the beginning: a transaction that reads first and writes later cannot wait
-    for another writer, it fails at once with "database is locked".
+    for another writer, it fails at once with "database is locked". PostgreSQL gets the same order by a lock of
+    ours: what is read before writing (the newest revision, the people counted) is still so when it is written.
     """
     with engine.connect().execution_options(tracejury_writes=True) as connection, connection.begin():
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_WRITERS})")
         yield connection
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from sqlalchemy import Connection, text
@@ -22,13 +23,47 @@ def search(connection: Connection, query: str, *, limit: int = 200) -> list[Hit]
     words = re.findall(r"\w+", query)
     if not words:
         return []
-    match = " ".join(f'"{word}"' for word in words[:-1]) + f' "{words[-1]}"*'
+    is_sqlite = connection.dialect.name == "sqlite"
+    found = _SQLITE if is_sqlite else _POSTGRESQL
     rows = connection.execute(
         text(
-            "SELECT trace.trace_id, span.seq, span.span_id, span.name FROM span_fts"
-            " JOIN span ON span.span_key = span_fts.rowid JOIN trace ON trace.trace_key = span.trace_key"
-            " WHERE span_fts MATCH :match ORDER BY span.span_key LIMIT :limit"
+            "SELECT trace.trace_id, span.seq, span.span_id, span.name FROM span"
+            f" JOIN trace ON trace.trace_key = span.trace_key WHERE span.span_key IN ({found})"
+            " ORDER BY span.span_key LIMIT :limit"
         ),
-        {"match": match.strip(), "limit": limit},
+        {"match": _fts5(words) if is_sqlite else _tsquery(words), "limit": limit},
     )
     return [Hit(*row) for row in rows]
+
+
+def index_spans(connection: Connection, documents: Iterable[tuple[int, str]]) -> None:
+    """Make spans findable: `(span_key, document)` each."""
+    if connection.dialect.name == "sqlite":
+        connection.exec_driver_sql("INSERT INTO span_fts(rowid, body) VALUES (?, ?)", list(documents))
+        return
+    statement = text("INSERT INTO span_search(span_key, body) VALUES (:key, to_tsvector('simple', :body))")
+    rows = [{"key": key, "body": body[:_TSVECTOR_CHARACTERS].replace("\0", " ")} for key, body in documents]
+    connection.execute(statement, rows)
+
+
+def forget_spans(connection: Connection, documents: Iterable[tuple[int, str]]) -> None:
+    """Take spans out of the index; SQLite's needs the very documents that were put in."""
+    if connection.dialect.name == "sqlite":
+        delete = "INSERT INTO span_fts(span_fts, rowid, body) VALUES ('delete', ?, ?)"
+        connection.exec_driver_sql(delete, list(documents))
+        return
+    keys = [{"key": key} for key, _ in documents]
+    connection.execute(text("DELETE FROM span_search WHERE span_key = :key"), keys)
+
+
+_SQLITE = "SELECT rowid FROM span_fts WHERE span_fts MATCH :match"
+_POSTGRESQL = "SELECT span_key FROM span_search WHERE body @@ to_tsquery('simple', :match)"
+_TSVECTOR_CHARACTERS = 200_000  # a tsvector holds a megabyte; what stands beyond is not found there
+
+
+def _fts5(words: Sequence[str]) -> str:
+    return " ".join([*(f'"{word}"' for word in words[:-1]), f'"{words[-1]}"*'])
+
+
+def _tsquery(words: Sequence[str]) -> str:
+    return " & ".join([*words[:-1], f"{words[-1]}:*"])

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, func, insert, select, update
 
 from ingest.store import schema
 from ingest.store.pack import Packed, Row
+from ingest.store.search import forget_spans, index_spans
 
 StoredAs = Literal["new", "duplicate", "replaced"]
 _KEYS_A_QUERY = 5000
@@ -66,10 +67,8 @@ def write(connection: Connection, packed: Packed, *, replaces: Packed | None = N
 
 def _remove_content(connection: Connection, trace_key: int, old: Packed) -> None:
     """Everything of a trace but its own row, which labels and caches know; its texts stay, others may use them."""
-    if connection.dialect.name == "sqlite":
-        keys = select(schema.span.c.span_key).where(schema.span.c.trace_key == trace_key).order_by(schema.span.c.seq)
-        gone = list(zip(connection.scalars(keys), old.documents, strict=True))
-        connection.exec_driver_sql("INSERT INTO span_fts(span_fts, rowid, body) VALUES ('delete', ?, ?)", gone)
+    keys = select(schema.span.c.span_key).where(schema.span.c.trace_key == trace_key).order_by(schema.span.c.seq)
+    forget_spans(connection, list(zip(connection.scalars(keys), old.documents, strict=True)))
     for table in (schema.span, schema.span_detail, schema.message, schema.log, schema.expected_event):
         connection.execute(delete(table).where(table.c.trace_key == trace_key))
 
@@ -90,11 +89,7 @@ def _insert_spans(connection: Connection, packed: Packed, trace_key: int) -> Non
     first = int(connection.scalar(select(func.coalesce(func.max(schema.span.c.span_key), 0))) or 0) + 1
     rows = [{**row, "trace_key": trace_key, "span_key": first + number} for number, row in enumerate(packed.spans)]
     connection.execute(insert(schema.span), rows)
-    if connection.dialect.name == "sqlite":
-        connection.exec_driver_sql(
-            "INSERT INTO span_fts(rowid, body) VALUES (?, ?)",
-            [(first + number, document) for number, document in enumerate(packed.documents)],
-        )
+    index_spans(connection, [(first + number, document) for number, document in enumerate(packed.documents)])
 
 
 def _insert_messages(connection: Connection, packed: Packed, trace_key: int) -> None:

