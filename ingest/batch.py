@@ -6,6 +6,7 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
@@ -128,16 +129,32 @@ def _from_workers(
 ) -> Iterator[_Ready | Rejected]:
     """What other processes read, in the order of the files; a few files a worker are under way at once."""
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        under_way: deque[Future[list[_Ready | Rejected]]] = deque()
+        under_way: deque[tuple[tuple[str, ...], Future[list[_Ready | Rejected]]]] = deque()
         for names in _units(paths):
             if isinstance(names, Rejected):
                 yield names
                 continue
-            under_way.append(pool.submit(_read_unit, names, format, redact))
+            try:
+                under_way.append((names, pool.submit(_read_unit, names, format, redact)))
+            except BrokenProcessPool:
+                yield from _died(names)
             while len(under_way) > _UNDER_WAY * workers:
-                yield from under_way.popleft().result()
+                yield from _result(*under_way.popleft())
         while under_way:
-            yield from under_way.popleft().result()
+            yield from _result(*under_way.popleft())
+
+
+def _result(names: tuple[str, ...], future: Future[list[_Ready | Rejected]]) -> Iterator[_Ready | Rejected]:
+    try:
+        yield from future.result()
+    except BrokenProcessPool:
+        yield from _died(names)
+
+
+def _died(names: tuple[str, ...]) -> Iterator[Rejected]:
+    for name in names:
+        reason = "a process that read files died (out of memory?), and this file with it"
+        yield Rejected(file=name, place="", reason=reason, remedy="ingest it again with --workers 1")
 
 
 def _units(paths: Sequence[Path | str]) -> Iterator[tuple[str, ...] | Rejected]:

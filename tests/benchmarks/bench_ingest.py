@@ -31,7 +31,8 @@ def main() -> None:
             folder = Path(scratch) / "corpus"
             print(f"no ../shared: {corpus.write(folder, 66)} synthetic traces instead")
         speed(folder, Path(scratch))
-        memory(Path(scratch))
+        if "--no-memory" not in sys.argv:
+            memory(Path(scratch))
 
 
 def speed(folder: Path, scratch: Path) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import orjson
 
-WORDS = tuple(
-    ["river", "ferry", "timetable", "harbour", "lamp", "keeper", "ledger", "winter", "crossing", "ticket", "island", "signal", "anchor", "rope", "tide", "chart", "bell", "mast", "deck", "cargo", "storm", "crew", "captain", "log", "book", "route", "north", "wind", "sand", "stone", "bridge", "mill"]
+_VOCABULARY = (
+    "river ferry timetable harbour lamp keeper ledger winter crossing ticket island signal anchor rope tide "
+    "chart bell mast deck cargo storm crew captain log book route north wind sand stone bridge mill"
 )
+WORDS = tuple(re.findall(r"\w+", _VOCABULARY))
 
 
 def text(rng: random.Random, words: int) -> str:
