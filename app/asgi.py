@@ -5,13 +5,17 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import App
 
 from app.api import ROUTES
 from app.api.otlp import watch_stragglers
+from app.api.signin import is_signed_in
+from app.config import config
 from app.session import workspace
+from app.signin import SignInFirst
 
 
 async def health(_request: object) -> JSONResponse:
@@ -29,4 +33,14 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
         watcher.cancel()
 
 
-app = App(Path(__file__).parent / "main.py", routes=[Route("/api/health", health), *ROUTES], lifespan=lifespan)
+def middleware() -> list[Middleware]:
+    """In the password mode nobody gets a page before they have signed in."""
+    return [Middleware(SignInFirst, is_signed_in=is_signed_in)] if config().sign_in == "password" else []
+
+
+app = App(
+    Path(__file__).parent / "main.py",
+    routes=[Route("/api/health", health), *ROUTES],
+    middleware=middleware(),
+    lifespan=lifespan,
+)

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from app.pages import PAGES
+from app.config import config
+from app.pages import ACCOUNT, PAGES
 from app.session import user
 
 VIEWS = Path(__file__).parent / "views"
@@ -16,7 +17,7 @@ def main() -> None:
     home = st.Page(VIEWS / "home.py", title="Tracejury", default=True, visibility="hidden")
     pages = [
         st.Page(VIEWS / f"{page.file}.py", title=page.title, icon=page.icon, url_path=page.file)
-        for page in PAGES
+        for page in (PAGES if config().sign_in == "off" else (*PAGES, ACCOUNT))
         if who.may(page.role)
     ]
     st.navigation([home, *pages], position="top").run()

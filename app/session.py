@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import streamlit as st
 
-from app import grants
+from app import grants, signin
 from app.config import config
+from ingest.store import reading, writing
 from judging.ledger import Workspace, open_workspace
+from judging.ledger.audit import record
+from judging.ledger.people import Person, person, person_by_email, sign_out
+from judging.ledger.people import Role as Role
 
-Role = Literal["annotator", "adjudicator", "researcher", "admin"]
 RANK: dict[str, int] = {"annotator": 0, "adjudicator": 1, "researcher": 2, "admin": 3}
+_SEEN = "signed_in_noted"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +36,75 @@ def workspace() -> Workspace:
 
 
 def user() -> User:
-    """The person at the screen. With sign-in off this is `?as=NAME`, else TRACEJURY_USER, with every right."""
-    name = st.query_params.get("as") or config().user
-    return User(name=name, role="admin")
+    """The person at the screen. The page ends here, with a way in, where nobody is signed in."""
+    found = signed_in()
+    if found is None:
+        _ask_to_sign_in()
+        st.stop()
+    return found
+
+
+def signed_in() -> User | None:
+    """The person at the screen, None where nobody is signed in.
+
+    With sign-in off this is `?as=NAME`, else TRACEJURY_USER, with every right. With `password` it is who the
+    session cookie says, with `oidc` whose e-mail address the provider vouches for; the role is the ledger's.
+    """
+    match config().sign_in:
+        case "password":
+            found = person_of_session(signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE)))
+        case "oidc":
+            found = _person_of_provider()
+        case _:
+            return User(name=st.query_params.get("as") or config().user, role="admin")
+    return None if found is None else User(name=found.name, role=found.role)
+
+
+def person_of_session(session: signin.Session | None) -> Person | None:
+    """The person whose session this is: active, and not signed out since."""
+    if session is None:
+        return None
+    with reading(workspace().engine) as connection:
+        found = person(connection, session.name)
+    return found if found is not None and found.epoch == session.epoch else None
+
+
+def sign_out_now() -> None:
+    """End this person's sessions everywhere."""
+    who = signed_in()
+    if who is not None:
+        sign_out(workspace().engine, who.name)
+    if config().sign_in == "oidc":
+        st.logout()
+
+
+def _person_of_provider() -> Person | None:
+    email = st.user.get("email") if st.user.get("is_logged_in") else None
+    if not email or st.user.get("email_verified") is False:
+        return None
+    with reading(workspace().engine) as connection:
+        found = person_by_email(connection, str(email))
+    if found is not None and not st.session_state.get(_SEEN):
+        st.session_state[_SEEN] = True
+        with writing(workspace().engine) as connection:
+            record(connection, who=found.name, what="signed in", subject=found.name, detail={"by": "oidc"})
+    return found
+
+
+def _ask_to_sign_in() -> None:
+    if config().sign_in == "password":
+        st.info("You are signed out. Reload this page to sign in.", icon=":material/lock:")
+        st.link_button("Sign in", signin.PATH, type="primary")
+        return
+    if st.user.get("is_logged_in"):
+        st.error(
+            f"{st.user.get('email') or 'This account'} has no place in this workspace, or its address is not "
+            "verified. An administrator adds people on the Admin page."
+        )
+        st.button("Sign out", on_click=st.logout, key="sign_out")
+        return
+    st.info("Sign in to go on.", icon=":material/lock:")
+    st.button("Sign in", on_click=st.login, type="primary", key="sign_in")
 
 
 def trace_token(trace_id: str, occasion: int = 0) -> str:
@@ -45,5 +114,6 @@ def trace_token(trace_id: str, occasion: int = 0) -> str:
 
 def link_params(**extra: str | None) -> dict[str, str]:
     """Query parameters for a link to another page: who one is, and `extra` without the empty ones."""
-    kept = {"as": st.query_params["as"]} if "as" in st.query_params else {}
+    is_free = config().sign_in == "off" and "as" in st.query_params
+    kept = {"as": st.query_params["as"]} if is_free else {}
     return kept | {key: value for key, value in extra.items() if value}

@@ -5,6 +5,7 @@ from starlette.routing import Route
 from app.api.compare import ROUTES as COMPARE
 from app.api.exports import ROUTES as EXPORTS
 from app.api.otlp import ROUTES as OTLP
+from app.api.signin import ROUTES as SIGN_IN
 from app.api.work import ROUTES as WORK
 
-ROUTES: tuple[Route, ...] = (*WORK, *COMPARE, *EXPORTS, *OTLP)
+ROUTES: tuple[Route, ...] = (*WORK, *COMPARE, *EXPORTS, *OTLP, *SIGN_IN)

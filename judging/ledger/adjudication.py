@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import orjson
+import pandas as pd
 from sqlalchemy import Connection, Row, func, insert, select
 
 from ingest.store import schema
@@ -282,6 +283,24 @@ def gold_name(connection: Connection) -> str:
     made = GOLD if taken is None else f"{GOLD} ({ADJUDICATED})"
     ensure_annotator(connection, made, kind=ADJUDICATED)
     return made
+
+
+def log_of(connection: Connection, trace_id: str) -> pd.DataFrame:
+    """Every decision on a trace: at (UTC), version, author, action, what, reason."""
+    rows = connection.execute(select(_table).where(_table.c.trace_id == trace_id).order_by(_table.c.row_key))
+    made = [
+        (row.created_at, row.version, row.author, row.action, _subject(orjson.loads(row.payload)), row.reason)
+        for row in rows
+    ]
+    frame = pd.DataFrame(made, columns=["at", "version", "author", "action", "what", "reason"])
+    return frame.assign(at=pd.to_datetime(frame["at"].astype("int64"), unit="us", utc=True))
+
+
+def _subject(payload: Mapping[str, Any]) -> str:
+    if "dimension" in payload:
+        return f"{payload['dimension']} {'n/a' if payload['not_applicable'] else payload['value']}"
+    labels = len(payload.get("labels", ()))
+    return "" if not labels else f"{labels} label{'s' if labels > 1 else ''}"
 
 
 # ---- the fold --------------------------------------------------------------------------------------------------

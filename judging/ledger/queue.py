@@ -346,7 +346,7 @@ def follow_review(
     first: int | None = None
     for item in _items_of(connection, trace_id, occasion):
         lease = _lease_of(connection, item.item_key, annotator, occasion)
-        if lease is None and (status != "submitted" or occasion != FIRST):
+        if lease is None and (status != "submitted" or occasion == REPEAT):
             continue
         if lease is None:
             _insert_lease(connection, item.item_key, annotator, occasion, now, now)

@@ -1,0 +1,142 @@
+"""The sign-in page of the password mode: a form, a cookie that scripts cannot read, and a limit on guessing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from urllib.parse import parse_qs, urlsplit
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from app import signin
+from app.config import config
+from app.session import person_of_session, workspace
+from ingest.store import reading
+from judging.ledger import Workspace
+from judging.ledger.people import Person, TooManyTriesError, sign_in, someone_can_sign_in
+
+BODY_LIMIT = 10_000  # bytes of a sign-in
+WRONG = "Name or password is wrong."
+NOBODY = (
+    "No administrator can sign in yet. On this machine, run Tracejury once with TRACEJURY_SIGN_IN=off, "
+    "add an administrator with a password on the Admin page, then start it again."
+)
+_HEADERS = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+}
+_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>Sign in · Tracejury</title>
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; display: grid; min-height: 90vh; place-items: center; margin: 0; }}
+form {{ width: min(22rem, 90vw); display: grid; gap: .4rem; }}
+h1 {{ font-size: 1.5rem; margin: 0 0 .6rem; }}
+input, button {{ font: inherit; padding: .5rem .6rem; border-radius: .4rem; border: 1px solid GrayText; }}
+button {{ margin-top: .8rem; background: #0072B2; color: #fff; border-color: #0072B2; cursor: pointer; }}
+.problem {{ border-left: 4px solid #D55E00; padding-left: .6rem; margin: 0 0 .4rem; }}
+</style></head><body><main>
+<form method="post" action="{action}">
+<h1>Tracejury</h1>
+{problem}<label for="name">Name</label>
+<input id="name" name="name" autocomplete="username" required autofocus value="{name}">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" autocomplete="current-password" required>
+<input type="hidden" name="next" value="{next}">
+<button type="submit">Sign in</button>
+</form></main></body></html>
+"""
+
+
+def is_signed_in(cookie: str | None) -> bool:
+    """Whether a session cookie still holds."""
+    return person_of_session(signin.read(workspace().secret(), cookie)) is not None
+
+
+def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) -> tuple[Route, ...]:
+    """The form and its answer; 404 unless the password mode is on."""
+
+    async def form(request: Request) -> Response:
+        if not is_on():
+            return Response(status_code=404)
+        wanted = signin.local_path(request.query_params.get("next"))
+        ready = await run_in_threadpool(_has_administrator, space())
+        return _page(200, wanted=wanted, problem="" if ready else NOBODY)
+
+    async def enter(request: Request) -> Response:
+        if not is_on():
+            return Response(status_code=404)
+        if not is_from_here(request):
+            return _page(403, problem="The form came from another site. Sign in here.")
+        fields = await _fields(request)
+        if fields is None:
+            return _page(413, problem="The form is too large.")
+        name, password = fields.get("name", ""), fields.get("password", "")
+        wanted = signin.local_path(fields.get("next"))
+        address = request.client.host if request.client is not None else ""
+        try:
+            found = await run_in_threadpool(sign_in, space().engine, name, password, address=address)
+        except TooManyTriesError as error:
+            page = _page(429, wanted=wanted, name=name, problem=f"Not now: {error}.")
+            page.headers["Retry-After"] = str(error.wait_s)
+            return page
+        if found is None:
+            return _page(401, wanted=wanted, name=name, problem=WRONG)
+        return _entered(request, space().secret(), found, wanted)
+
+    return (Route(signin.PATH, form, methods=["GET"]), Route(signin.PATH, enter, methods=["POST"]))
+
+
+def is_from_here(request: Request) -> bool:
+    """Whether our own page sent the form: the browser says so; where it says nothing, the origin must be ours."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
+
+
+def _entered(request: Request, secret: str, found: Person, wanted: str) -> Response:
+    answer = RedirectResponse(wanted, 303, {"Cache-Control": "no-store"})
+    origin = request.headers.get("origin") or ""
+    answer.set_cookie(
+        signin.COOKIE,
+        signin.mint(secret, signin.Session(found.name, found.epoch)),
+        max_age=signin.MAX_AGE_S,
+        httponly=True,
+        samesite="lax",
+        secure=request.url.scheme == "https" or origin.startswith("https://"),
+        path="/",
+    )
+    return answer
+
+
+async def _fields(request: Request) -> dict[str, str] | None:
+    held = bytearray()
+    async for chunk in request.stream():
+        held += chunk
+        if len(held) > BODY_LIMIT:
+            return None
+    fields = parse_qs(held.decode("utf-8", "replace"), keep_blank_values=True)
+    return {name: values[-1] for name, values in fields.items()}
+
+
+def _has_administrator(space: Workspace) -> bool:
+    with reading(space.engine) as connection:
+        return someone_can_sign_in(connection)
+
+
+def _page(status: int, *, wanted: str = "/", name: str = "", problem: str = "") -> HTMLResponse:
+    said = f'<p class="problem" role="alert">{escape(problem)}</p>\n' if problem else ""
+    filled = _PAGE.format(action=signin.PATH, problem=said, name=escape(name), next=escape(wanted))
+    return HTMLResponse(filled, status, _HEADERS)
+
+
+ROUTES = signin_routes(workspace, is_on=lambda: config().sign_in == "password")

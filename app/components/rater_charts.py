@@ -1,0 +1,77 @@
+"""Charts of people's scores: raters side by side on one trace, and practice beside the right answers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+import plotly.graph_objects as go
+
+from app.components.charts import BLUE, GRID, ORANGE, SERIES
+from judging.records import DIMENSIONS
+
+NOT_APPLICABLE = -1
+
+
+def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[str, float | None]) -> go.Figure:
+    """One row a dimension, one mark a rater, shifted a little so that equal scores stay apart; a ring is the final one.
+
+    "Not applicable" (None) stands left of 0.
+    """
+    raters = sorted({rater for given in scores.values() for rater in given})
+    rows = [dimension for dimension in DIMENSIONS if dimension in scores]
+    figure = go.Figure()
+    for place, rater in enumerate(raters):
+        shift = (place - (len(raters) - 1) / 2) * 0.16
+        mine = [(_x(scores[d][rater]), rows.index(d) + shift) for d in rows if rater in scores[d]]
+        figure.add_scatter(
+            x=[x for x, _ in mine],
+            y=[y for _, y in mine],
+            mode="markers",
+            name=rater,
+            marker={"size": 11, "color": SERIES[place % len(SERIES)]},
+            hovertemplate=f"{rater}: %{{x}}<extra></extra>",
+        )
+    decided = [(_x(final[d]), rows.index(d)) for d in rows if d in final]
+    if decided:
+        figure.add_scatter(
+            x=[x for x, _ in decided],
+            y=[y for _, y in decided],
+            mode="markers",
+            name="final",
+            marker={"size": 22, "color": "rgba(0,0,0,0)", "line": {"width": 2, "color": BLUE}},
+            hovertemplate="final: %{x}<extra></extra>",
+        )
+    figure.update_xaxes(
+        range=[-1.5, 3.5],
+        tickvals=[-1, 0, 1, 2, 3],
+        ticktext=["n/a", "0", "1", "2", "3"],
+        gridcolor=GRID,
+        zeroline=False,
+    )
+    figure.update_yaxes(
+        tickvals=list(range(len(rows))), ticktext=rows, range=[len(rows) - 0.5, -0.5], gridcolor=GRID, zeroline=False
+    )
+    return _finished(figure, 90 + 42 * max(2, len(rows)))
+
+
+def calibration_bars(calibration: pd.DataFrame) -> go.Figure:
+    """Mean own score beside the mean right one by dimension; `calibration` as `practice.calibration` gives it."""
+    labels = [f"{row.dimension} (n {row.n})" for row in calibration.itertuples()]
+    figure = go.Figure()
+    figure.add_bar(x=labels, y=calibration["own"], name="your score", marker_color=ORANGE)
+    figure.add_bar(x=labels, y=calibration["gold"], name="right score", marker_color=BLUE)
+    figure.update_yaxes(range=[0, 3.1], gridcolor=GRID)
+    return _finished(figure.update_layout(barmode="group"), 300)
+
+
+def _finished(figure: go.Figure, height: int) -> go.Figure:
+    return figure.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 36, "b": 8},
+        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+    )
+
+
+def _x(value: float | None) -> float:
+    return NOT_APPLICABLE if value is None else value

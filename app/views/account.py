@@ -1,0 +1,45 @@
+"""Who is signed in: name, role, a new password, the way out."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.components import layout
+from app.config import config
+from app.session import sign_out_now, user, workspace
+from ingest.store import writing
+from judging.ledger.people import PeopleError, TooManyTriesError, change_person, sign_in
+
+
+def page() -> None:
+    layout.heading("Account")
+    who = user()
+    st.text(f"Signed in as {who.name}, {who.role}.")
+    st.button("Sign out", key="sign_out", icon=":material/logout:", on_click=sign_out_now)
+    st.caption("Signing out ends your sessions on every machine. What you labelled is saved.")
+    if config().sign_in == "password":
+        password_form(who.name)
+
+
+def password_form(name: str) -> None:
+    with st.form("own_password", clear_on_submit=True):
+        old = st.text_input("Password now", type="password", key="old_password", autocomplete="current-password")
+        new = st.text_input("New password", type="password", key="own_new", autocomplete="new-password")
+        if st.form_submit_button("Change the password"):
+            change(name, old, new)
+
+
+def change(name: str, old: str, new: str) -> None:
+    try:
+        if sign_in(workspace().engine, name, old) is None:
+            st.error("The password is not the one you have now.")
+            return
+        with writing(workspace().engine) as connection:
+            change_person(connection, name, by=name, password=new)
+    except (PeopleError, TooManyTriesError) as problem:
+        st.error(f"Not changed: {problem}.")
+        return
+    st.success("The password is changed. Reload the page and sign in with it.")
+
+
+page()

@@ -1,0 +1,301 @@
+"""Where people differ, worst first, raters unnamed: decided error by error and score by score, then written as gold."""
+
+from __future__ import annotations
+
+import pandas as pd
+import streamlit as st
+
+from app import loading
+from app.components import layout
+from app.components.figures import counted, plain
+from app.components.rater_charts import rater_dots
+from app.session import link_params, user, workspace
+from ingest.store import reading, writing
+from ingest.table import trace_frame
+from judging.disputes import ErrorGroup
+from judging.ledger import adjudication
+from judging.ledger.adjudication import AdjudicationError, Case, Ruling
+from judging.ledger.anchoring import anchoring, changed_scores
+from judging.records import DIMENSIONS, IMPACTS, ErrorLabel
+
+VIEWS = ("To decide", "All disputed", "What the reveal changed")
+GRADES = ("0", "1", "2", "3", "n/a")
+SAID = "said"  # session key: what the last decision did, shown once
+CONFIG = {"displaylogo": False, "displayModeBar": False}
+
+
+def page() -> None:
+    loading.must("adjudicator")
+    layout.heading("Adjudicate")
+    view = st.segmented_control(
+        "View", VIEWS, default=VIEWS[0], required=True, key="adjudicate_view", label_visibility="collapsed"
+    )
+    if view == "What the reveal changed":
+        reveals()
+        return
+    with reading(workspace().engine) as connection:
+        cases = adjudication.cases(connection, seed=seed(), everything=view == "All disputed")
+        names = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
+        alike = adjudication.undisputed(connection, seed=seed())
+    show_said()
+    undisputed_line(alike)
+    if not cases:
+        st.info(
+            "Nobody differs on anything that is not settled. A trace comes here when two people have submitted it and "
+            "their scores are two points or more apart, or one of them missed an error of medium or high impact."
+        )
+        return
+    trace_id = choose(cases, names)
+    with reading(workspace().engine) as connection:
+        one = adjudication.case(connection, trace_id, seed=seed())
+    if one is None:
+        st.info("Fewer than two people have this trace submitted now.")
+        return
+    desk(one)
+
+
+def seed() -> str:
+    """The secret that mixes the raters' order."""
+    return workspace().secret()
+
+
+def choose(cases: list[Case], names: dict[str, str]) -> str:
+    """The trace to decide; the list shows what is at stake on each."""
+    table = pd.DataFrame(
+        [
+            {
+                "trace": one.dispute.trace_id,
+                "name": names.get(one.dispute.trace_id, ""),
+                "weight": one.dispute.weight,
+                "raters": len(one.dispute.raters),
+                "scores apart": ", ".join(f"{key} {gap:.0f}" for key, gap in one.dispute.gaps.items()),
+                "unmatched errors": len(one.dispute.unmatched),
+                "state": one.status,
+                "gold": f"version {one.ruling.version}" if one.ruling.version else "none",
+            }
+            for one in cases
+        ]
+    )
+    with st.expander(f"{counted(len(cases), 'trace')}, worst first", expanded=len(cases) > 1):
+        st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 250))
+    ids = [one.dispute.trace_id for one in cases]
+    wanted = st.query_params.get("trace")
+    chosen = st.selectbox(
+        "Trace", ids, index=ids.index(wanted) if wanted in ids else 0, key="adjudicate_trace",
+        format_func=lambda key: f"{key} · {names.get(key, '')}",
+    )  # fmt: skip
+    return str(chosen)
+
+
+def undisputed_line(alike: list[Case]) -> None:
+    if not alike:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.caption(f"{counted(len(alike), 'trace')} that nobody disputes, without gold.")
+        if st.button("Write gold where all say the same", key="accept"):
+            accepted = act("accept_undisputed", seed=seed())
+            if isinstance(accepted, list):
+                left = len(alike) - len(accepted)
+                say(f"Gold written for {counted(len(accepted), 'trace')}; {left} differ in something small and wait.")
+
+
+# ---- one trace -------------------------------------------------------------------------------------------------
+
+
+def desk(one: Case) -> None:
+    trace_id = one.dispute.trace_id
+    with st.container(horizontal=True, vertical_alignment="center"):
+        if st.button("Settle what all agree on", key="settle"):
+            settled = act("settle_agreed", trace_id, seed=seed())
+            if type(settled) is int:
+                say(f"{counted(settled, 'point')} settled.")
+        if st.button("Read the trace", icon=":material/search:", key="to_explore"):
+            st.switch_page("views/explore.py", query_params=link_params(trace=trace_id))
+        if st.button("Write gold", type="primary", key="close", disabled=bool(one.open_points)):
+            version = act("close", trace_id, seed=seed())
+            if type(version) is int:
+                say(f"Gold version {version} is written.")
+    if one.open_points:
+        st.caption(plain(f"Still to decide: {'; '.join(one.open_points)}."))
+    left, right = st.columns([2, 3], gap="medium")
+    with left:
+        scores(one)
+    with right:
+        errors(one)
+    history(trace_id)
+
+
+def scores(one: Case) -> None:
+    layout.title("Scores", "A mark is a rater, a ring the final score. Left of 0: not applicable.")
+    if not one.dispute.scores:
+        st.caption("Nobody scored a dimension of this trace.")
+        return
+    st.plotly_chart(
+        rater_dots(one.dispute.scores, one.ruling.scores), key="rater-dots", config=CONFIG,
+        alt="Scores of the raters by dimension",
+    )  # fmt: skip
+    for dimension in DIMENSIONS:
+        if dimension in one.dispute.scores:
+            score_form(one, dimension)
+
+
+def score_form(one: Case, dimension: str) -> None:
+    given = one.dispute.scores[dimension]
+    said = " · ".join(f"{rater} {grade(value)}" for rater, value in given.items())
+    decided = dimension in one.ruling.scores
+    values = set(given.values())
+    default = grade(one.ruling.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
+    key = f"{one.dispute.trace_id}-{dimension}"
+    with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        final = st.segmented_control(f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}")
+        reason = st.text_input("Reason", key=f"reason-{key}", placeholder="where raters differ", width=200)
+        pressed = st.form_submit_button("Change" if decided else "Set")
+    if pressed and final is None:
+        st.error("Choose a score first.")
+    elif pressed:
+        value = None if final == "n/a" else float(str(final))
+        if act("set_score", one.dispute.trace_id, dimension, value, reason=reason) is not False:
+            say(f"{dimension} is {final}.")
+
+
+def errors(one: Case) -> None:
+    layout.title("Errors", "One card an error; the labels in it were taken for the same one.")
+    if not one.dispute.groups:
+        st.caption("Nobody labelled an error.")
+    for group in one.dispute.groups:
+        with st.container(border=True):
+            error_group(one, group)
+
+
+def error_group(one: Case, group: ErrorGroup) -> None:
+    if group.missing:
+        mark = "Disputed: " if group.is_disputed else ""
+        st.caption(f"{mark}not seen by {', '.join(group.missing)}")
+    for rater, label in group.labels:
+        label_card(rater, label, one.ruling)
+    key, ids = group.label_ids[0], list(group.label_ids)
+    with st.container(horizontal=True):
+        for rater, label in group.labels:
+            if st.button(f"Keep {rater}'s", key=f"keep-{label.label_id}"):
+                keep(label, [other for other in ids if other != label.label_id])
+        if len(ids) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
+            say("Merged.")
+    with st.popover("Edit"):
+        edit_form(ids, current(one.ruling, group))
+    with st.popover("Reject"), st.form(f"reject-{key}", border=False):
+        reason = st.text_input("Why it is no error", key=f"why-{key}")
+        if st.form_submit_button("Reject") and act("reject", ids, reason=reason) is not False:
+            say("Rejected.")
+
+
+def keep(label: ErrorLabel, others: list[str]) -> None:
+    """The words of one rater stand for the whole group."""
+    if others:
+        done = act("edit", [label.label_id, *others], reason="this rater's words stand for all", impact=label.impact)
+    else:
+        done = act("keep", label.label_id)
+    if done is not False:
+        say("Kept.")
+
+
+def current(ruling: Ruling, group: ErrorGroup) -> ErrorLabel:
+    """What the group says now: its error in the gold to be, else its first label."""
+    for made in ruling.errors.values():
+        if not made.sources.isdisjoint(group.label_ids):
+            return made.label
+    return group.labels[0][1]
+
+
+def edit_form(ids: list[str], label: ErrorLabel) -> None:
+    with st.form(f"edit-{ids[0]}", border=False):
+        dimensions = st.pills(
+            "Dimensions", DIMENSIONS, selection_mode="multi", default=list(label.dimensions), key=f"dims-{ids[0]}"
+        )
+        impact = st.segmented_control("Impact", IMPACTS, default=label.impact, key=f"impact-{ids[0]}")
+        spans = st.text_input("Spans, by comma", ", ".join(label.span_ids), key=f"spans-{ids[0]}")
+        description = st.text_area("Description", label.description, key=f"words-{ids[0]}")
+        reason = st.text_input("Reason", key=f"edit-reason-{ids[0]}")
+        if st.form_submit_button("Save"):
+            changed = act(
+                "edit", ids, reason=reason, dimensions=dimensions, impact=impact, description=description,
+                span_ids=[one.strip() for one in spans.split(",") if one.strip()],
+            )  # fmt: skip
+            if changed is not False:
+                say("Saved.")
+
+
+def label_card(rater: str, label: ErrorLabel, ruling: Ruling) -> None:
+    fate = {"gold": "in the gold", "rejected": "rejected", "undecided": "undecided"}[ruling.fate(label.label_id)]
+    st.text(
+        f"{rater} · {'+'.join(label.dimensions)} · {label.impact} · {counted(len(label.span_ids), 'span')}"
+        f"{f' · {label.category}' if label.category else ''} · {fate}"
+    )
+    if label.description:
+        st.text(label.description)
+    for piece in label.evidence:
+        st.code(piece.quote, language=None, wrap_lines=True)
+    st.caption(plain(", ".join(label.span_ids)))
+
+
+def history(trace_id: str) -> None:
+    with reading(workspace().engine) as connection:
+        rows = adjudication.log_of(connection, trace_id)
+    if rows.empty:
+        return
+    with st.expander(f"{counted(len(rows), 'decision')} on this trace"):
+        st.dataframe(rows, hide_index=True)
+
+
+# ---- the reveal ------------------------------------------------------------------------------------------------
+
+
+def reveals() -> None:
+    loading.must("researcher")
+    with reading(workspace().engine) as connection:
+        report, scores_after = anchoring(connection), changed_scores(connection)
+    if report.empty:
+        st.info("Nobody has asked to see the judges' errors after submitting, so the reveal changed nothing.")
+        return
+    layout.title(
+        "What seeing the judges changed",
+        "Labels made after the reveal are kept apart and count in no figure. “From judge”: a finding cites one of the "
+        "label's spans in one of its dimensions. “Nearer”: the new score is closer to the judges' mean.",
+    )
+    st.dataframe(report, hide_index=True)
+    if not scores_after.empty:
+        st.dataframe(scores_after, hide_index=True)
+
+
+# ---- acting ----------------------------------------------------------------------------------------------------
+
+
+def act(action: str, *given: object, **more: object) -> object:
+    """Take one decision in this person's name. False, with the reason on the page, where it is refused."""
+    if not user().may("adjudicator"):
+        st.error("Only an adjudicator decides.")
+        return False
+    try:
+        with writing(workspace().engine) as connection:
+            return getattr(adjudication, action)(connection, *given, by=user().name, **more)
+    except AdjudicationError as problem:
+        st.error(plain(f"Not done: {problem}."))
+        return False
+
+
+def say(text: str) -> None:
+    """Show the page as it is after the decision, with a word on what was done."""
+    st.session_state[SAID] = text
+    st.rerun()
+
+
+def show_said() -> None:
+    said = st.session_state.pop(SAID, None)
+    if said:
+        st.success(said)
+
+
+def grade(value: float | None) -> str:
+    return "n/a" if value is None else f"{value:.0f}"
+
+
+page()

@@ -1,0 +1,199 @@
+"""The guideline: read and acknowledged before work, compared between versions, practised, written by administrators."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from app.components import layout
+from app.components.figures import counted, plain
+from app.components.markdown import without_images
+from app.components.rater_charts import calibration_bars
+from app.session import link_params, user, workspace
+from ingest.store import reading, writing
+from judging.ledger import guidelines, practice, queue
+from judging.ledger.guidelines import GENERAL, PARTS, Guideline, GuidelineError
+from judging.records import ErrorLabel
+from judging.rubric import rubrics
+
+VIEWS = ("Read", "Changes", "Practice")
+WRITE = "Write"
+
+
+def page() -> None:
+    layout.heading("Guideline")
+    with reading(workspace().engine) as connection:
+        known = guidelines.guidelines(connection)
+        waiting = guidelines.to_acknowledge(connection, user().name)
+    views = (*VIEWS, WRITE) if user().may("admin") else VIEWS
+    view = st.segmented_control(
+        "View", views, default=VIEWS[0], required=True, key="guideline_view", label_visibility="collapsed"
+    )
+    if view == "Read":
+        read(known, waiting)
+    elif view == "Changes":
+        changes(known)
+    elif view == "Practice":
+        practise()
+    else:
+        write(known)
+
+
+# ---- reading ---------------------------------------------------------------------------------------------------
+
+
+def read(known: list[Guideline], waiting: int | None) -> None:
+    if not known:
+        st.info("No guideline has been published. The rubrics beside each score say what is meant.")
+        return
+    newest = known[0]
+    st.caption(f"Version {newest.version}. {newest.note}" if newest.note else f"Version {newest.version}.")
+    for part in PARTS:
+        if part in newest.body:
+            with st.container(border=True):
+                layout.title(title_of(part))
+                st.markdown(without_images(newest.body[part]))
+    if waiting is None:
+        st.success(f"You have acknowledged version {newest.version}.", icon=":material/check:")
+        return
+    if st.button(f"I have read version {newest.version}", type="primary", key="acknowledge"):
+        with writing(workspace().engine) as connection:
+            guidelines.acknowledge(connection, user().name, newest.version)
+        st.rerun()
+
+
+def title_of(part: str) -> str:
+    if part == GENERAL:
+        return "General"
+    rubric = rubrics(workspace().home).get(part)
+    return part if rubric is None else f"{part} · {rubric.title}"
+
+
+# ---- changes ---------------------------------------------------------------------------------------------------
+
+
+def changes(known: list[Guideline]) -> None:
+    if len(known) < 2:
+        st.info("There is nothing to compare before a second version is published.")
+        return
+    versions = [one.version for one in known]
+    with st.container(horizontal=True):
+        old = st.selectbox("From", versions, index=1, key="diff_from", format_func=lambda n: f"version {n}")
+        new = st.selectbox("To", versions, index=0, key="diff_to", format_func=lambda n: f"version {n}")
+    by_version = {one.version: one for one in known}
+    found = guidelines.diff(by_version[old], by_version[new])
+    if not found:
+        st.caption("The two versions say the same.")
+    signs = {"same": " ", "added": "+", "removed": "-"}
+    for part, lines in found.items():
+        layout.title(title_of(part))
+        st.code("\n".join(f"{signs[kind]} {line}" for kind, line in lines), language="diff", wrap_lines=True)
+
+
+# ---- practice --------------------------------------------------------------------------------------------------
+
+
+def practise() -> None:
+    with reading(workspace().engine) as connection:
+        sets = [row for row in queue.queues(connection) if row.is_practice]
+        states = {row.queue_key: queue.progress(connection, row.queue_key, user().name) for row in sets}
+        found = practice.practised(connection, user().name)
+    if not sets:
+        st.info("There is no practice set. An administrator makes one as a queue marked “practice”.")
+        return
+    for row in sets:
+        state = states[row.queue_key]
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.text(f"{row.name}: {state.mine} of {state.total} done")
+            if state.mine < state.total and st.button("Practise", key=f"practise-{row.queue_key}"):
+                st.switch_page("views/work.py", query_params=link_params(queue=str(row.queue_key)))
+    if not found:
+        st.caption("After you submit a practice trace, the right answers stand here beside yours.")
+        return
+    table = practice.calibration(found)
+    if not table.empty:
+        layout.title("Your scores beside the right ones", "Means over the practice traces that both scored.")
+        st.plotly_chart(calibration_bars(table), key="calibration", alt="Own and right mean score by dimension")
+        st.dataframe(
+            table.rename(columns={"own": "your mean", "gold": "right mean", "exact": "share exact"}), hide_index=True
+        )
+    for one in found:
+        feedback(one)
+
+
+def feedback(found: practice.Feedback) -> None:
+    label = f"{found.trace_id[:12]}: {len(found.caught)} caught, {len(found.missed)} missed, {len(found.extra)} extra"
+    with st.expander(plain(label)):
+        rows = [
+            {"dimension": key, "you": shown(found.own_scores, key), "right": shown(found.gold_scores, key)}
+            for key in sorted(found.own_scores.keys() | found.gold_scores.keys())
+        ]
+        st.dataframe(rows, hide_index=True)
+        for own, right in found.caught:
+            error("Caught", own)
+            if (own.impact, set(own.dimensions)) != (right.impact, set(right.dimensions)):
+                error("it should read", right)
+        for one in found.missed:
+            error("Missed", one)
+        for one in found.extra:
+            error("Extra", one)
+
+
+def shown(scores: object, key: str) -> str:
+    given = dict(scores)  # type: ignore[call-overload]
+    if key not in given:
+        return "–"
+    return "n/a" if given[key] is None else f"{given[key]:.0f}"
+
+
+def error(state: str, label: ErrorLabel) -> None:
+    st.text(
+        f"{state}: {'+'.join(label.dimensions)} {label.impact or ''} on {counted(len(label.span_ids), 'span')}"
+        + (f": {label.description}" if label.description else "")
+    )
+
+
+# ---- writing ---------------------------------------------------------------------------------------------------
+
+
+def write(known: list[Guideline]) -> None:
+    before = known[0].body if known else starting_point()
+    st.caption(
+        "Markdown. Put examples under a heading “Examples”, each with the words of a trace as a quotation. Images are "
+        "not loaded. Publishing makes a new version; everyone must acknowledge it before they go on."
+    )
+    with st.form("guideline_form"):
+        body = {
+            part: st.text_area(title_of(part), before.get(part, ""), height=160, key=f"part-{part}") for part in PARTS
+        }
+        note = st.text_input("What changed", key="guideline_note")
+        if st.form_submit_button("Publish", type="primary"):
+            publish(body, note)
+
+
+def publish(body: dict[str, str], note: str) -> None:
+    if not user().may("admin"):
+        st.error("Only an administrator publishes a guideline.")
+        return
+    try:
+        with writing(workspace().engine) as connection:
+            version = guidelines.publish(connection, body, author=user().name, note=note)
+    except GuidelineError as problem:
+        st.error(f"Not published: {problem}.")
+        return
+    st.success(f"Version {version} is published.")
+
+
+def starting_point() -> dict[str, str]:
+    """What a first guideline may begin with: the rubrics' own words."""
+    made = {GENERAL: "Read the whole trace before you score it. Label every error that a reader should know of."}
+    for key, rubric in rubrics(workspace().home).items():
+        if key in PARTS and rubric.anchors is not None:
+            anchors = rubric.anchors
+            made[key] = (
+                f"{rubric.annotator}\n\n- **3**: {anchors.full}\n- **1–2**: {anchors.middle}\n- **0**: {anchors.none}"
+                "\n\n### Examples\n\n> (the words of a trace)"
+            )
+    return made
+
+
+page()

@@ -1,0 +1,91 @@
+"""The adjudicator's page: what is to decide, decisions through its forms, gold at the end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ingest.store import reading
+from judging.ledger import Workspace, adjudication, open_workspace
+from judging.ledger.frames import default_human
+from tests.app.conftest import OpenPage
+from tests.build import span_id
+from tests.judging.team import many_traces, op, send, submit, trace_id
+
+HIGH = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "high", "description": "The **wrong** tool."}
+
+
+@pytest.fixture
+def space(tmp_path: Path, clean_caches: None) -> Workspace:
+    made = many_traces(tmp_path / "home", 3)
+    submit(made, "adalyn", trace_id(0), scores={"LC": 3, "PQ": 1}, errors=[HIGH | {"label_id": "one"}])
+    submit(made, "benedict", trace_id(0), scores={"LC": 0, "PQ": 1})
+    for who in ("adalyn", "benedict"):
+        submit(made, who, trace_id(1), scores={"LC": 2})
+    return open_workspace(tmp_path / "home")
+
+
+def test_an_empty_desk_says_when_a_trace_comes(empty: Workspace, open_page: OpenPage) -> None:
+    assert "two points or more apart" in open_page("adjudicate").info[0].value
+
+
+def test_the_case_is_shown_without_a_name_of_a_rater(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    said = " ".join(
+        [*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption),
+         *(str(one.label) for one in at.segmented_control), *(str(one.label) for one in at.button)]
+    )  # fmt: skip
+    assert "R1" in said
+    assert "R2" in said
+    assert "adalyn" not in said
+    assert "benedict" not in said
+    assert "The **wrong** tool." in [text.value for text in at.text]  # as text, not as Markdown
+    assert at.button(key="close").disabled
+
+
+def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    at.button(key="settle").click().run()
+    assert [one.value for one in at.success] == ["1 point settled."]  # PQ
+    at.button(key="keep-one").click().run()
+    key = f"{trace_id(0)}-LC"
+    at.segmented_control(key=f"grade-{key}").set_value("0")
+    at.button(key=f"FormSubmitter:score-{key}-Set").click().run()
+    assert "needs a reason" in at.error[0].value
+    at.text_input(key=f"reason-{key}").input("The tool's answer was ignored.")
+    at.button(key=f"FormSubmitter:score-{key}-Set").click().run()
+    at.button(key="close").click().run()
+    assert [one.value for one in at.success] == ["Gold version 1 is written."]
+    with reading(space.engine) as connection:
+        assert default_human(connection) == "gold"
+        ruling = adjudication.rulings(connection)[trace_id(0)]
+    assert dict(ruling.scores) == {"PQ": 1, "LC": 0}
+    assert [one.sources for one in ruling.errors.values()] == [{"one"}]
+
+
+def test_a_rejection_without_a_reason_is_refused(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    at.button(key="FormSubmitter:reject-one-Reject").click().run()
+    assert "needs a reason" in at.error[0].value
+    at.text_input(key="why-one").input("The tool was right.")
+    at.button(key="FormSubmitter:reject-one-Reject").click().run()
+    with reading(space.engine) as connection:
+        assert dict(adjudication.rulings(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
+
+
+def test_what_nobody_disputes_becomes_gold_in_one_go(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    at.button(key="accept").click().run()
+    assert at.success[0].value == "Gold written for 1 trace; 0 differ in something small and wait."
+    with reading(space.engine) as connection:
+        assert adjudication.rulings(connection)[trace_id(1)].version == 1
+
+
+def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None:
+    send(space, "adalyn", trace_id(1), op("reveal"))
+    send(space, "adalyn", trace_id(1), op("score.put", dimension="LC", value=3))
+    at = open_page("adjudicate")
+    at.segmented_control(key="adjudicate_view").set_value("What the reveal changed").run()
+    (row,) = at.dataframe[0].value.to_dict("records")
+    assert (row["annotator"], row["revealed"], row["scores_changed"], row["mean_change"]) == ("adalyn", 1, 1, 1.0)
