@@ -3,32 +3,26 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.components.annotator.payload import SPAN_FIELDS, Document, document, outline
-from app.grants import TokenError, check
+from app.api.documents import Documents
+from app.api.reveal import reveal_routes
+from app.api.settings import settings_routes
+from app.grants import Grant, TokenError, check
 from app.session import workspace
-from ingest.store import load, reading, schema
 from judging.ledger import Workspace
 from judging.ledger.labels import Applied, apply_ops
 from judging.ledger.ops import OpError, read_ops
-from judging.reading import read
 
 BODY_LIMIT = 4_000_000  # bytes of one request
 STRETCH_LIMIT = 64  # blocks of one answer
-LONG_TRACE = 3_000  # spans: a longer trace opens with its outline, texts follow
-_KEPT_DOCUMENTS = 8
 
 Answer = tuple[int, Any]
 
@@ -51,88 +45,50 @@ def work_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
     async def trace(request: Request) -> Response:
         if request.query_params.get("rest") == "1":
-            return await _read(request, lambda trace_id: documents.get(trace_id).opening())
+            return await _read(request, lambda grant: documents.get(grant).opening())
         return await _read(request, documents.opening)
 
     async def span(request: Request) -> Response:
         first, count = int(request.path_params["seq"]), min(_number(request, "count", 1), STRETCH_LIMIT)
         whole = request.query_params.get("whole") == "1"
-        return await _read(request, lambda trace_id: documents.get(trace_id).stretch(first, count, whole=whole))
+        return await _read(request, lambda grant: documents.get(grant).stretch(first, count, whole=whole))
 
     async def search(request: Request) -> Response:
         query = request.query_params.get("q", "")
-        return await _read(request, lambda trace_id: {"hits": documents.get(trace_id).search(query) if query else []})
+        return await _read(request, lambda grant: {"hits": documents.get(grant).search(query) if query else []})
 
-    async def _read(request: Request, cut: Callable[[str], Any]) -> Response:
+    async def text(request: Request) -> Response:
+        return await _read(request, lambda grant: _judge_text(documents, grant))
+
+    async def _read(request: Request, cut: Callable[[Grant], Any]) -> Response:
         trace_id, token = request.path_params["trace_id"], request.query_params.get("token")
-        return await _answered(lambda: _reading(space(), trace_id, token, lambda: cut(trace_id)))
+        return await _answered(lambda: _reading(space(), trace_id, token, cut))
 
     return (
         Route("/api/ops", operations, methods=["POST"]),
         Route("/api/trace/{trace_id:path}", trace),
         Route("/api/span/{trace_id:path}/{seq:int}", span),
         Route("/api/search/{trace_id:path}", search),
+        Route("/api/text/{trace_id:path}", text),
+        *reveal_routes(space),
+        *settings_routes(space),
     )
 
 
-class Documents:
-    """The documents opened last, so that bodies and searches need no second reading of the trace."""
-
-    def __init__(self, space: Callable[[], Workspace]) -> None:
-        self._space = space
-        self._kept: OrderedDict[str, Future[Document]] = OrderedDict()
-        self._lock = threading.Lock()
-
-    def get(self, trace_id: str) -> Document:
-        """The document of a trace (a stored trace never changes). Raises `KeyError` for an unknown one.
-
-        Requests that come while it is being read wait for that one reading.
-        """
-        with self._lock:
-            known = self._kept.get(trace_id)
-            future: Future[Document] = known or Future()
-            self._kept[trace_id] = future
-            self._kept.move_to_end(trace_id)
-            while len(self._kept) > _KEPT_DOCUMENTS:
-                self._kept.popitem(last=False)
-        if known is None:
-            self._fill(trace_id, future)
-        return future.result()
-
-    def opening(self, trace_id: str) -> Any:
-        """What the island opens with: everything that is needed first, or of a long trace its outline."""
-        if not self._is_kept(trace_id):
-            with reading(self._space().engine) as connection:
-                head = connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).one_or_none()
-                if head is not None and head.spans > LONG_TRACE:
-                    return _outline(connection, head)
-        return self.get(trace_id).opening()
-
-    def _is_kept(self, trace_id: str) -> bool:
-        with self._lock:
-            return trace_id in self._kept and self._kept[trace_id].done()
-
-    def _fill(self, trace_id: str, future: Future[Document]) -> None:
-        try:
-            with reading(self._space().engine) as connection:
-                trace = load(connection, trace_id, with_logs=False)
-            future.set_result(document(trace, read(trace)))
-        except BaseException as error:  # those who wait must hear of it; the next request tries again
-            with self._lock:
-                self._kept.pop(trace_id, None)
-            future.set_exception(error)
+def _judge_text(documents: Documents, grant: Grant) -> bytes:
+    """What `tracejury text` prints: the text that a judge reads, byte for byte."""
+    text = documents.get(grant).judge_text
+    if text is None:
+        raise RefusedError(
+            403, "names that this queue hides stand in the judge's text", "it can be read after submitting"
+        )
+    return text.encode()
 
 
-def _outline(connection: Connection, head: Row[Any]) -> Any:
-    columns = [schema.span.c[name] for name in SPAN_FIELDS]
-    rows = select(*columns).where(schema.span.c.trace_key == head.trace_key).order_by(schema.span.c.seq)
-    return outline(head, map(tuple, connection.execute(rows)), orjson.loads(head.warnings))
-
-
-def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[], Any]) -> Answer:
-    check(space.secret(), token, subject=trace_id)
+def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[Grant], Any]) -> Answer:
+    grant = check(space.secret(), token, subject=trace_id)
     try:
-        return 200, cut()
+        return 200, cut(grant)
     except KeyError as error:
         raise RefusedError(404, f"no trace {trace_id!r} in this workspace", "choose a trace from the list") from error
 
@@ -189,7 +145,10 @@ async def _answered(work: Callable[[], Answer]) -> Response:
         status, body = 422, {"error": error.reason, "remedy": error.remedy, "op_id": error.op_id}
     except RefusedError as error:
         status, body = error.status, {"error": error.reason, "remedy": error.remedy}
-    return Response(_json(body), status, {"Cache-Control": "no-store"}, "application/json")
+    fresh = {"Cache-Control": "no-store"}
+    if isinstance(body, bytes):
+        return Response(body, status, fresh, "text/plain; charset=utf-8")
+    return Response(_json(body), status, fresh, "application/json")
 
 
 def _json(body: Any) -> bytes:

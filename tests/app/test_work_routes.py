@@ -2,18 +2,24 @@
 
 import uuid
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.api import work
+from app.api import documents, work
+from app.cli import main
 from app.grants import Grant, mint
-from ingest.store import pack, write, writing
+from ingest.store import load, pack, write, writing
+from ingest.trace import ExpectedEvent, Message, Outcome, Source, SpanDraft, Trace
+from ingest.tree import assemble
 from judging.ledger import Workspace, labels, open_workspace
-from tests.app.desk_traces import desk_trace, huge_trace, long_trace
+from judging.ledger.queue import QueueSpec, make_queue
+from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
 
 TRACE = "desk-trace"
 
@@ -44,6 +50,11 @@ def score(value: int | None = 0, dimension: str = "LC") -> dict[str, Any]:
 
 def body(token: str, *ops: dict[str, Any], base: int = 0, trace_id: str = TRACE) -> dict[str, Any]:
     return {"token": token, "trace_id": trace_id, "base_revision": base, "ops": list(ops)}
+
+
+def review(status: str) -> dict[str, Any]:
+    payload = {"status": status, "no_error": True, "reason": "", "active_ms": 1000}
+    return {"op_id": str(uuid.uuid4()), "kind": "review.put", "payload": payload, "client_time": None}
 
 
 def test_operations_are_stored_for_the_person_of_the_token(
@@ -151,7 +162,7 @@ def test_an_id_with_slash_and_question_mark_is_found(client: TestClient, token: 
 
 
 def test_reading_needs_a_token(client: TestClient) -> None:
-    for path in (f"/api/trace/{TRACE}", f"/api/span/{TRACE}/0", f"/api/search/{TRACE}"):
+    for path in (f"/api/trace/{TRACE}", f"/api/span/{TRACE}/0", f"/api/search/{TRACE}", f"/api/text/{TRACE}"):
         assert client.get(path).status_code == 401
 
 
@@ -184,7 +195,7 @@ def test_search_answers_with_spans(client: TestClient, token: Callable[..., str]
 def test_a_long_trace_opens_with_its_outline_and_the_rest_follows(
     space: Workspace, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(work, "LONG_TRACE", 30)
+    monkeypatch.setattr(documents, "LONG_TRACE", 30)
     with writing(space.engine) as connection:
         write(connection, pack(long_trace(61)))
     client = TestClient(Starlette(routes=list(work.work_routes(lambda: space))))
@@ -200,3 +211,155 @@ def test_a_long_trace_opens_with_its_outline_and_the_rest_follows(
 
 def test_answers_are_never_kept_by_the_browser(client: TestClient, token: Callable[..., str]) -> None:
     assert client.get(f"/api/trace/{TRACE}", params={"token": token()}).headers["cache-control"] == "no-store"
+
+
+def grown(trace_id: str = TRACE) -> Trace:
+    """The trace with a late span, as the OTLP receiver joins it."""
+    trace = desk_trace(trace_id)
+    root = trace.spans[0]
+    late = replace(
+        root, seq=6, span_id="late000000000007", parent_span_id=root.span_id, depth=1, name="late", kind="TOOL",
+        output="it came late",
+    )  # fmt: skip
+    return replace(trace, spans=(*trace.spans, late))
+
+
+def test_a_trace_that_grew_is_read_again(client: TestClient, space: Workspace, token: Callable[..., str]) -> None:
+    parameters = {"token": token()}
+    before = client.get(f"/api/trace/{TRACE}", params=parameters).json()
+    with writing(space.engine) as connection:
+        write(connection, pack(grown()), replaces=pack(desk_trace()))
+    after = client.get(f"/api/trace/{TRACE}", params=parameters).json()
+    assert (len(before["blocks"]), len(after["blocks"])) == (6, 7)
+    assert before["digest"] != after["digest"]
+    span = client.get(f"/api/span/{TRACE}/6", params=parameters).json()
+    assert span["digest"] == after["digest"], "a page can tell that its numbers belong to another version"
+    assert client.get(f"/api/search/{TRACE}", params=parameters | {"q": "came late"}).json() == {"hits": [6]}
+
+
+def test_an_unchanged_trace_is_read_once(
+    client: TestClient, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads = []
+    monkeypatch.setattr(documents, "load", lambda *given, **named: loads.append(given) or load(*given, **named))
+    for _ in range(3):
+        client.get(f"/api/span/{TRACE}/0", params={"token": token()})
+    assert len(loads) == 1
+
+
+def test_the_judges_text_is_byte_for_byte_what_the_command_prints(
+    client: TestClient, space: Workspace, token: Callable[..., str]
+) -> None:
+    answer = client.get(f"/api/text/{TRACE}", params={"token": token()})
+    printed = CliRunner().invoke(main, ["text", TRACE, "--home", str(space.home)])
+    assert answer.content == printed.stdout_bytes
+    assert answer.headers["content-type"] == "text/plain; charset=utf-8"
+    assert EMOJI_CRLF_RTL.encode().split(b"\r\n")[0] in answer.content
+
+
+# ---- what a queue hides, what a benchmark decided ----------------------------------------------------------------
+
+
+def named_trace() -> Trace:
+    """A trace whose agents and model stand in spans, tools, parameters, warnings and prose."""
+    agent, model = "secret_searcher", "acme/Zebra-9"
+    drafts = [
+        SpanDraft(span_id="root000000000001", name=f"invoke_agent {agent}", kind="AGENT", agent=agent),
+        SpanDraft(span_id="model00000000002", parent_span_id="root000000000001", name="chat Zebra-9", kind="LLM",
+                  agent=agent, model=model, input=f'{{"model": "{model}", "x": 1}}', output_messages=(0,)),
+        SpanDraft(span_id="tool000000000003", parent_span_id="root000000000001", name="call", kind="TOOL",
+                  tool_name=agent, output="zebra-9 😀 said so", warnings=[f"odd: {model}"]),
+    ]  # fmt: skip
+    messages = [Message("assistant", f"I, {agent}, ask Zebra-9.", name=agent)]
+    return assemble(
+        drafts, trace_id="named", format="made", source=Source(file="x"), messages=messages, goal=f"Ask {agent}"
+    )
+
+
+@pytest.fixture
+def hiding(space: Workspace) -> int:
+    """A queue that hides agents and models."""
+    with writing(space.engine) as connection:
+        write(connection, pack(named_trace()))
+        spec = QueueSpec(name="blind", author="boss", hide=("agent", "model"))
+        return make_queue(connection, spec, ["named"], now=1)
+
+
+NAMES = ("secret_searcher", "zebra-9", "acme")
+
+
+def test_hidden_names_are_in_no_answer_until_one_has_submitted(
+    client: TestClient, hiding: int, token: Callable[..., str]
+) -> None:
+    parameters = {"token": token("named")}
+    paths = ("/api/trace/named", "/api/trace/named?rest=1", "/api/span/named/0?count=9&whole=1", "/api/text/named")
+    for path in paths:
+        answer = client.get(path, params=parameters)
+        assert [name for name in NAMES if name in answer.text.lower()] == [], path
+    for name in NAMES:
+        assert client.get("/api/search/named", params=parameters | {"q": name}).json() == {"hits": []}
+    refused = client.get("/api/text/named", params=parameters)
+    assert (refused.status_code, refused.json()["remedy"]) == (403, "it can be read after submitting")
+    client.post("/api/ops", json=body(token("named"), review("submitted"), trace_id="named"))
+    opened = client.get("/api/trace/named", params=parameters)
+    assert [name for name in NAMES if name in opened.text.lower()] == list(NAMES)
+    assert client.get("/api/text/named", params=parameters).status_code == 200
+    other = client.get("/api/trace/named", params={"token": token("named", "ben")})
+    assert [name for name in NAMES if name in other.text.lower()] == [], "ben has not submitted"
+
+
+def test_the_outline_of_a_long_trace_hides_names_too(
+    client: TestClient, hiding: int, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(documents, "LONG_TRACE", 1)
+    answer = client.get("/api/trace/named", params={"token": token("named")})
+    assert answer.json()["partial"] is True
+    assert [name for name in NAMES if name in answer.text.lower()] == []
+
+
+def test_a_blocked_name_leaves_every_place_where_it_was(
+    hiding: int, client: TestClient, token: Callable[..., str]
+) -> None:
+    opening = client.get("/api/trace/named", params={"token": token("named")}).json()
+    shown = next(text for text in opening["texts"].values() if "said so" in text)
+    assert shown.index("😀") == "zebra-9 😀 said so".index("😀")
+    assert len(shown) == len("zebra-9 😀 said so")
+
+
+def test_without_a_queue_nothing_is_hidden(client: TestClient, space: Workspace, token: Callable[..., str]) -> None:
+    with writing(space.engine) as connection:
+        write(connection, pack(named_trace()))
+    opening = client.get("/api/trace/named", params={"token": token("named")}).json()
+    assert opening["agents"] == ["secret_searcher"]
+    assert opening["models"] == ["acme/Zebra-9"]
+
+
+@pytest.mark.parametrize("long_from", [3000, 1])
+def test_the_benchmarks_verdict_reaches_no_annotator(
+    client: TestClient, space: Workspace, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch, long_from: int
+) -> None:
+    monkeypatch.setattr(documents, "LONG_TRACE", long_from)
+    gold = "the-gold-event-and-answer"
+    trace = desk_trace("judged")
+    root = replace(trace.spans[0], status="ERROR")
+    verdict = Outcome(decision="Invalid", score=0.0, reason=gold, rationale=gold, source="bench")
+    expected = ExpectedEvent(
+        event_id="e1", app=None, function=gold, args={"a": gold}, relative_time=0.0, event_time=0.0, comparator=None,
+        depends_on=(), turn=1, matched=None,
+    )  # fmt: skip
+    judged = replace(
+        trace, spans=(root, *trace.spans[1:]), outcome=verdict, expected_events=(expected,),
+        warnings=(f"outcome_unclear: {gold}", "other: stays"),
+    )  # fmt: skip
+    with writing(space.engine) as connection:
+        write(connection, pack(judged))
+    parameters = {"token": token("judged")}
+    answers = [
+        client.get(path, params=parameters)
+        for path in ("/api/trace/judged", "/api/trace/judged?rest=1", "/api/text/judged")
+    ]
+    assert [gold in answer.text for answer in answers] == [False, False, False]
+    opening = answers[0].json()
+    assert opening["spans"]["status"][0] == 0, "UNSET: the root's own status is the verdict"
+    assert opening["spans"]["status"][3] == 2, "what failed on the way stays"
+    assert opening["warnings"] == ["other: stays"]

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from streamlit.components.v2.types import ComponentRenderer
 
 _HERE = Path(__file__).parent
-MODULES = ("text", "keys", "labels", "outbox", "spans", "page", "tree", "reader", "errors", "scores", "dialogs", "desk")
+MODULES = (
+    "text", "keys", "labels", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "errors", "scores",
+    "revealed", "dialogs", "desk",
+)  # fmt: skip
 _IMPORT = re.compile(r"(?m)^import [^;]*;\n")
 _EXPORT = re.compile(r"(?m)^export (?!default)")
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
+from app.components.annotator.masking import Hidden as Hidden
+from app.components.annotator.masking import Mask
 from ingest.trace import SPAN_KINDS, Json, Message, Trace
 from judging.reading import Block, Part, Reading, Repeat, message_text
 
-Hidden = Literal["agent", "model"]
 JsonObject: TypeAlias = "dict[str, Json]"
 STATUSES = ("UNSET", "OK", "ERROR")
 _KIND_NUMBERS: Mapping[str, int] = {kind: number for number, kind in enumerate(SPAN_KINDS)}
@@ -18,6 +19,7 @@ LONG_TEXT = 65_536  # characters: a longer text is sent as its head, the rest wh
 HEAD = 4_000  # characters of a long text that are sent at once
 FIRST_TEXTS = 700_000  # characters of text that travel with the index
 BLOCK_COST = 250  # what a block weighs beside its texts
+_VERDICT_WARNINGS = ("outcome_unclear:", "judge_exception:")  # they tell what the benchmark made of the run
 
 
 class TraceHead(Protocol):
@@ -31,6 +33,8 @@ class TraceHead(Protocol):
     def goal(self) -> str | None: ...
     @property
     def final_answer(self) -> str | None: ...
+    @property
+    def outcome(self) -> object: ...
 
 
 SPAN_FIELDS = (
@@ -42,13 +46,19 @@ SpanRow: TypeAlias = "tuple[Any, ...]"  # the values of SPAN_FIELDS
 
 @dataclass(frozen=True, kw_only=True)
 class Document:
-    """A trace as the island reads it. `blocks[seq]` names its texts by number; `texts` holds each text once."""
+    """A trace as the island reads it. `blocks[seq]` names its texts by number; `texts` holds each text once.
+
+    `digest` names the version of the trace that the numbers belong to. `judge_text` is what a judge reads, None
+    where names are hidden that stand in it.
+    """
 
     trace_id: str
     index: JsonObject
     blocks: tuple[JsonObject, ...]
     block_texts: tuple[tuple[int, ...], ...]
     texts: tuple[str, ...]
+    digest: str
+    judge_text: str | None
 
     def opening(self) -> JsonObject:
         """The index with the first blocks and their texts, up to `FIRST_TEXTS` characters."""
@@ -67,7 +77,8 @@ class Document:
         """Blocks `first` to `first + count - 1` and their texts; `whole` sends long texts in full."""
         last = min(first + count, len(self.blocks))
         held = dict.fromkeys(number for numbers in self.block_texts[first:last] for number in numbers)
-        return {"first": first, "blocks": list(self.blocks[first:last]), "texts": self._sent(held, whole=whole)}
+        texts = self._sent(held, whole=whole)
+        return {"digest": self.digest, "first": first, "blocks": list(self.blocks[first:last]), "texts": texts}
 
     def search(self, query: str) -> list[int]:
         """Spans (seq) with a text that holds `query`, whatever its case."""
@@ -86,34 +97,50 @@ class Document:
         return {str(number): _sent_text(self.texts[number], whole=whole) for number in numbers}
 
 
-def document(trace: Trace, reading: Reading, *, hide: Collection[Hidden] = ()) -> Document:
-    """The document of a trace; with `hide` its agents are numbered and its models left out.
+def document(trace: Trace, reading: Reading, *, hide: Collection[Hidden] = (), digest: str = "") -> Document:
+    """The document of a trace; with `hide` its agents are numbered, its models left out, their names blocked out.
 
     Nothing of `Trace.logs`, `Trace.outcome` and `Trace.expected_events` enters: they may hold the right answer.
+    For the same reason the roots of a trace with an outcome have no status.
     """
-    texts = _Texts()
+    mask = Mask(hide, agents=[span.agent for span in trace.spans], models=[span.model for span in trace.spans])
+    texts = _Texts(mask)
     index = _index(trace, map(attrgetter(*SPAN_FIELDS), trace.spans), trace.warnings, texts, hide)
-    warnings: dict[str, Json] = {str(span.seq): list(span.warnings) for span in trace.spans if span.warnings}
+    warnings: dict[str, Json] = {
+        str(span.seq): [mask.text(warning) for warning in span.warnings] for span in trace.spans if span.warnings
+    }
     plans: list[Json] = [block.seq for block in reading.blocks if any(part.is_plan for part in block.parts)]
     blocks = tuple(_block(block, trace, texts) for block in reading.blocks)
     return Document(
         trace_id=trace.trace_id,
-        index=index | {"span_warnings": warnings, "plans": plans},
+        index=index | {"span_warnings": warnings, "plans": plans, "digest": digest},
         blocks=blocks,
         block_texts=tuple(_text_numbers(block) for block in blocks),
         texts=tuple(texts.numbers),
+        digest=digest,
+        judge_text=None if hide else reading.text,
     )
 
 
-def outline(head: TraceHead, rows: Iterable[SpanRow], warnings: Sequence[str]) -> JsonObject:
+def outline(
+    head: TraceHead,
+    rows: Iterable[SpanRow],
+    warnings: Sequence[str],
+    *,
+    hide: Collection[Hidden] = (),
+    digest: str = "",
+) -> JsonObject:
     """The opening of a long trace before it has been read: tree and times; `partial` says that texts follow.
 
     `rows` hold the `SPAN_FIELDS` of each span in reading order.
     """
-    texts = _Texts()
-    index = _index(head, rows, warnings, texts, ())
+    rows = list(rows)
+    agents, models = ([row[SPAN_FIELDS.index(name)] for row in rows] for name in ("agent", "model"))
+    texts = _Texts(Mask(hide, agents=agents, models=models))
+    index = _index(head, rows, warnings, texts, hide)
     sent = {str(number): _sent_text(text, whole=False) for text, number in texts.numbers.items()}
-    return index | {"span_warnings": {}, "plans": [], "blocks": [], "texts": sent, "partial": True}
+    rest: JsonObject = {"span_warnings": {}, "plans": [], "blocks": [], "texts": sent, "partial": True}
+    return index | rest | {"digest": digest}
 
 
 def frame(
@@ -124,7 +151,6 @@ def frame(
     state: Mapping[str, Json],
     dimensions: Sequence[JsonObject],
     categories: Sequence[JsonObject] = (),
-    phase: Literal["blind", "revealed"] = "blind",
     span: str | None = None,
     queue: JsonObject | None = None,
     base: str = "",
@@ -132,6 +158,7 @@ def frame(
 ) -> JsonObject:
     """The small data of the component: everything but the trace, which the island fetches by `token`.
 
+    `state` is `labels.state`: its `review.revealed` says whether the judges' findings have been shown.
     `dimensions` are `{key, title, about, anchors: [[score text, meaning], ...]}`, `categories` are
     `{group, names}`, `queue` is `{done, total, team_done?, team_total?, has_previous, has_next}`.
     """
@@ -142,7 +169,6 @@ def frame(
         "state": dict(state),
         "dimensions": list(dimensions),
         "categories": list(categories),
-        "phase": phase,
         "span": span,
         "queue": queue,
         "base": base.rstrip("/"),
@@ -151,13 +177,14 @@ def frame(
 
 
 class _Texts:
-    """Numbers texts, each once, in the order in which they are met."""
+    """Numbers texts, each once, in the order in which they are met, without the names that are hidden."""
 
-    def __init__(self) -> None:
+    def __init__(self, mask: Mask) -> None:
+        self.mask = mask
         self.numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        return self.numbers.setdefault(text, len(self.numbers))
+        return self.numbers.setdefault(self.mask.text(text), len(self.numbers))
 
 
 class _Words:
@@ -183,13 +210,14 @@ def _index(
     spans: dict[str, Json] = {
         "id": list(columns["span_id"]),
         "parent": _parents(columns),
-        "name": [names.number(name or "(no name)") for name in columns["name"]],
+        "name": [names.number(texts.mask.name(name or "(no name)")) for name in columns["name"]],
         "kind": [_KIND_NUMBERS[kind] for kind in kinds],
         "agent": [agents.number(agent) for agent in columns["agent"]],
         "tool": [
-            tools.number(tool) if kind == "TOOL" else -1 for tool, kind in zip(columns["tool_name"], kinds, strict=True)
+            tools.number(texts.mask.text(tool)) if kind == "TOOL" and tool else -1
+            for tool, kind in zip(columns["tool_name"], kinds, strict=True)
         ],
-        "status": [STATUSES.index(status) for status in columns["status"]],
+        "status": _statuses(head, columns),
         "start": [_ms(first, start) for start in starts],
         "duration": [_ms(start, end) for start, end in zip(starts, ends, strict=True)],
         "tokens": list(columns["total_tokens"]),
@@ -201,7 +229,7 @@ def _index(
         "format": head.format,
         "goal": None if head.goal is None else texts.number(head.goal),
         "answer": None if head.final_answer is None else texts.number(head.final_answer),
-        "warnings": list(warnings),
+        "warnings": [texts.mask.text(warning) for warning in _open_warnings(head, warnings)],
         "clock": columns["clock"][0],
         "started": first,
         "names": names.listed(),
@@ -210,6 +238,16 @@ def _index(
         "models": models.listed(),
         "spans": spans,
     }
+
+
+def _statuses(head: TraceHead, columns: Mapping[str, tuple[Any, ...]]) -> list[Json]:
+    """Each span's status; a root's is the benchmark's verdict where there is an outcome, so it is not told."""
+    pairs = zip(columns["status"], columns["depth"], strict=True)
+    return [STATUSES.index("UNSET" if depth == 0 and head.outcome is not None else status) for status, depth in pairs]
+
+
+def _open_warnings(head: TraceHead, warnings: Sequence[str]) -> list[str]:
+    return [w for w in warnings if head.outcome is None or not w.startswith(_VERDICT_WARNINGS)]
 
 
 def _parents(columns: Mapping[str, tuple[Any, ...]]) -> list[Json]:
@@ -234,13 +272,13 @@ def _repeat(repeat: Repeat, message: Message, texts: _Texts) -> list[Json]:
 
 def _part(part: Part, texts: _Texts) -> JsonObject:
     is_whole = all(piece.note is None for piece in part.pieces)
-    pieces: list[Json] | None = None if is_whole else [list(piece) for piece in part.pieces]
+    pieces: list[Json] = [[p.start, p.end, None if p.note is None else texts.mask.text(p.note)] for p in part.pieces]
     return {
         "field": part.field,
-        "label": part.label,
+        "label": texts.mask.text(part.label),
         "text": texts.number(part.text),
         "plan": part.is_plan,
-        "pieces": pieces,
+        "pieces": None if is_whole else pieces,
     }
 
 

@@ -76,3 +76,31 @@ test("a new act ends what could be redone", () => {
   history.record({ undo: 3, redo: 4 });
   assert.equal(history.redo(), null);
 });
+
+const STATE = { ...labels.emptyState(), errors: [labels.newErrorLabel("e1", ["s"], [], "blind")], scores: { LC: labels.scoreOf(labels.emptyState(), "LC") } };
+
+test("a reveal stays, whatever is said of the review after it", () => {
+  const revealed = labels.applyOperation(STATE, { kind: "reveal", payload: {} });
+  assert.equal(revealed.review.revealed, true);
+  const later = labels.applyOperation(revealed, { kind: "review.put", payload: { status: "submitted", no_error: false, reason: "" } });
+  assert.equal(later.review.revealed, true);
+});
+
+test("equal states have one labels.fingerprint, in whatever order their keys stand", () => {
+  const turned = JSON.parse(JSON.stringify(STATE), (_, value) => (value && value.constructor === Object ? Object.fromEntries(Object.entries(value).reverse()) : value));
+  assert.equal(labels.fingerprint(turned), labels.fingerprint(STATE));
+  assert.equal(labels.fingerprint({ ...STATE, revision: 9 }), labels.fingerprint(STATE), "the revision is bookkeeping");
+  const changed = labels.applyOperation(STATE, { kind: "error.put", payload: { ...STATE.errors[0], impact: "low" } });
+  assert.notEqual(labels.fingerprint(changed), labels.fingerprint(STATE));
+});
+
+test("a history is taken up again on the same state only", () => {
+  const history = new labels.History();
+  history.record({ undo: { kind: "error.delete", payload: { label_id: "e1" } }, redo: { kind: "error.put", payload: STATE.errors[0] }, merge: "x" });
+  const text = history.saved("stamp");
+  assert.equal(labels.History.restored(text, "another").past.length, 0);
+  assert.equal(labels.History.restored("{no history", "stamp").past.length, 0);
+  const again = labels.History.restored(text, "stamp");
+  assert.deepEqual(again.undo().undo, { kind: "error.delete", payload: { label_id: "e1" } });
+  assert.equal(again.redo().merge, null, "typing after a reload is a step of its own");
+});

@@ -1,13 +1,16 @@
 // The desk: holds trace, labels and outbox together, turns keys into acts, and tells Streamlit what it must know.
 
-import { askConflict, askSkip, showGuideline, showKeys, showRefused } from "./dialogs.mjs";
+import { askConflict, askReveal, askSkip, showGuideline, showKeys, showRefused } from "./dialogs.mjs";
 import { ErrorCards } from "./errors.mjs";
 import { isTyping, keyTable, pressedKey } from "./keys.mjs";
-import { applyAll, applyOperation, completeState, History, inverseOf, missingFields } from "./labels.mjs";
+import { JudgeText } from "./judgetext.mjs";
+import { applyAll, applyOperation, completeState, fingerprint, History, inverseOf, missingFields, sortedState } from "./labels.mjs";
 import { Outbox, unsentTraces } from "./outbox.mjs";
 import { copyText, el, replaceIn, say, showText } from "./page.mjs";
 import { Reader } from "./reader.mjs";
+import { Revealed } from "./revealed.mjs";
 import { Scores } from "./scores.mjs";
+import { Settings } from "./settings.mjs";
 import { durationText, peerOf, SpanIndex } from "./spans.mjs";
 import { countText } from "./text.mjs";
 import { Tree } from "./tree.mjs";
@@ -26,19 +29,18 @@ class Desk {
     this.data = component.data;
     this.traceId = this.data.trace_id;
     this.user = this.data.user;
-    this.phase = this.data.phase;
     this.dimensions = this.data.dimensions;
     this.dimensionKeys = this.dimensions.map((dimension) => dimension.key);
     this.pane = "text";
     this.errorId = null;
     this.isBusy = false;
-    this.keyOverrides = recall("tj:keys:" + this.user, {});
-    this.isPretty = recall("tj:pretty:" + this.user, false);
-    this.table = keyTable(this.keyOverrides);
+    this.lower = "scores";
+    this.revealed = null;
+    this.settings = this.openSettings();
+    this.takeSettings();
     this.outbox = this.openOutbox();
-    this.history = tjHistories.get(this.user + this.traceId) || new History();
-    tjHistories.set(this.user + this.traceId, this.history);
     this.state = this.startState();
+    this.setHistory(tjHistories.get(this.user + this.traceId) || this.keptHistory());
     this.startTimer();
   }
 
@@ -59,6 +61,23 @@ class Desk {
     return outbox;
   }
 
+  openSettings() {
+    const pass = () => ({ token: this.data.token, trace_id: this.traceId });
+    return new Settings({
+      storage: window.localStorage,
+      user: this.user,
+      get: () => this.fetchFrom("settings", { trace_id: this.traceId }, (answer) => answer.json(), { isQuiet: true }),
+      put: (body) => this.post("settings", { ...pass(), ...body }, "PUT"),
+      changed: () => this.settingsChanged(),
+      problem: (message) => say(this, message, true),
+    });
+  }
+
+  /** Whether the judges' findings have been shown: what is labelled from then on is marked. */
+  get phase() {
+    return this.state.review.revealed ? "revealed" : "blind";
+  }
+
   /** What the server holds, with what has not reached it on top. */
   startState() {
     const state = completeState(this.data.state);
@@ -69,7 +88,7 @@ class Desk {
   async open() {
     const began = performance.now();
     this.setBusy("Opening the trace…");
-    const document_ = await this.fetchJson("trace/" + encodeURIComponent(this.traceId));
+    const [document_] = await Promise.all([this.fetchJson("trace/" + encodeURIComponent(this.traceId)), this.settings.load()]);
     if (this.signal.aborted) return;
     if (!document_) return this.setBusy("The trace could not be loaded.", () => this.open());
     this.setBusy(null);
@@ -79,6 +98,8 @@ class Desk {
     this.reader = new Reader(this);
     this.cards = new ErrorCards(this);
     this.scores = new Scores(this);
+    this.judgeText = new JudgeText(this);
+    this.showLower("scores");
     this.tree.reader = this.reader;
     this.drawHead();
     this.drawTop();
@@ -95,6 +116,21 @@ class Desk {
     this.root.dataset.opened = Math.round(performance.now() - began); // milliseconds from here to a usable desk
     this.root.dataset.ready = this.traceId;
     if (document_.partial) this.loadRest();
+    if (this.phase === "revealed") this.loadRevealed();
+  }
+
+  /** The trace has grown since it was opened: texts of one version must not stand in for those of another. */
+  traceGrew() {
+    this.setBusy("This trace has grown since it was opened. Your labels are kept.", () => this.restart(), "Open it again");
+  }
+
+  restart() {
+    this.close();
+    const desk = new Desk(this.root, this.component);
+    desk.state = this.state;
+    tjDesks.set(this.root, desk);
+    delete this.root.dataset.ready;
+    desk.open();
   }
 
   /** Work on other traces that a dead tab left unsent: it is sent when they are opened, so their names are told. */
@@ -107,6 +143,7 @@ class Desk {
   async loadRest() {
     const rest = await this.fetchJson("trace/" + encodeURIComponent(this.traceId), { rest: 1 });
     if (this.signal.aborted) return;
+    if (rest && rest.digest !== this.doc.digest) return this.traceGrew();
     if (rest) {
       this.doc = { ...rest, blocks: rest.blocks };
       this.plans = new Set(rest.plans);
@@ -135,10 +172,10 @@ class Desk {
     return this.spans.seqOf.get(recall(`tj:span:${this.user}:${this.traceId}`, null)) ?? 0;
   }
 
-  setBusy(message, retry = null) {
+  setBusy(message, retry = null, act = "Try again") {
     const busy = this.part("busy");
     busy.hidden = message === null;
-    replaceIn(busy, el("span", { text: message || "" }), retry ? el("button", { class: "tj-secondary", text: "Try again", on: { click: retry } }) : null);
+    replaceIn(busy, el("span", { text: message || "" }), retry ? el("button", { class: "tj-secondary", text: act, on: { click: retry } }) : null);
   }
 
   // ---- the server --------------------------------------------------------------------------------------------
@@ -148,23 +185,29 @@ class Desk {
     return `${this.data.base}/api/${path}?${parameters}`;
   }
 
-  async fetchJson(path, query) {
+  fetchJson(path, query) {
+    return this.fetchFrom(path, query, (answer) => answer.json());
+  }
+
+  /** The answer to a GET as `read` takes it; null, and said why, where there is none. */
+  async fetchFrom(path, query, read, { isQuiet = false } = {}) {
     try {
       const answer = await fetch(this.url(path, query), { signal: this.signal });
       if (answer.status === 401) this.tell("renew");
-      if (answer.ok) return await answer.json();
+      if (answer.ok) return await read(answer);
+      if (isQuiet) return null;
       const problem = await answer.json().catch(() => ({}));
       say(this, problem.error || `The server answered ${answer.status}`, true);
     } catch (error) {
-      if (!this.signal.aborted) say(this, "No connection to the server", true);
+      if (!this.signal.aborted && !isQuiet) say(this, "No connection to the server", true);
     }
     return null;
   }
 
-  async post(path, body) {
+  async post(path, body, method = "POST") {
     const text = JSON.stringify(body);
     const answer = await fetch(`${this.data.base}/api/${path}`, {
-      method: "POST",
+      method,
       headers: { "Content-Type": "application/json" },
       body: text,
       keepalive: text.length < 60000, // also while the tab is being closed
@@ -178,6 +221,10 @@ class Desk {
     await this.rest;
     const answer = await this.fetchJson(`span/${encodeURIComponent(this.traceId)}/${first}`, { count, ...(whole ? { whole: 1 } : {}) });
     if (!answer) return false;
+    if (answer.digest !== this.doc.digest) {
+      this.traceGrew();
+      return false;
+    }
     for (const [number, text] of Object.entries(answer.texts)) {
       if (whole || typeof this.texts.get(+number) !== "string") this.texts.set(+number, text);
     }
@@ -237,9 +284,35 @@ class Desk {
   }
 
   perform({ kind, payload }) {
+    if (kind === "score.put") payload = { ...payload, phase: this.phase };
     this.state = applyOperation(this.state, { kind, payload });
     this.outbox.add({ op_id: this.newId(), kind, payload: kind === "review.put" ? reviewForm(payload) : payload, client_time: new Date().toISOString() });
+    this.keepHistorySoon();
     this.draw();
+  }
+
+  setHistory(history) {
+    this.history = history;
+    tjHistories.set(this.user + this.traceId, history);
+  }
+
+  /** Undo reaches back over a reload of this tab, as long as nothing else has changed the work since. */
+  keptHistory() {
+    return History.restored(recall(this.historyName, null, window.sessionStorage), fingerprint(this.state));
+  }
+
+  get historyName() {
+    return `tj:history:${this.user}:${this.traceId}`;
+  }
+
+  keepHistorySoon() {
+    clearTimeout(this.historyTimer);
+    this.historyTimer = setTimeout(() => this.keepHistory(), 400);
+  }
+
+  keepHistory() {
+    clearTimeout(this.historyTimer);
+    remember(this.historyName, this.history.saved(fingerprint(this.state)), window.sessionStorage);
   }
 
   undo() {
@@ -279,9 +352,13 @@ class Desk {
   submit() {
     this.flushTyping();
     if (this.data.read_only || this.isBusy) return;
-    if (this.state.review.status === "submitted" && this.phase !== "revealed") return this.tell("next");
-    const [missing] = missingFields(this.state, this.dimensionKeys);
-    if (missing) return this.showMissing(missing);
+    const missing = missingFields(this.state, this.dimensionKeys);
+    if (this.phase === "revealed") {
+      const late = missing.find(({ place }) => place === "error"); // the blind answer is submitted already
+      return late ? this.showMissing(late) : this.tell("next");
+    }
+    if (this.state.review.status === "submitted") return this.tell("next");
+    if (missing.length) return this.showMissing(missing[0]);
     this.finish("submitted", "");
   }
 
@@ -323,6 +400,41 @@ class Desk {
     this.drawHead();
   }
 
+  // ---- reveal ------------------------------------------------------------------------------------------------
+
+  /** Asks the server to show what judges and others said; from then on the blind labels are closed. */
+  async reveal() {
+    if (!(await this.drained(8000))) return say(this, "Not everything is stored yet: reveal when it is", true);
+    this.setHistory(new History());
+    this.perform({ kind: "reveal", payload: {} });
+    if (await this.drained(8000)) return this.loadRevealed();
+    return say(this, "Not revealed yet: it is shown as soon as the server answers", true);
+  }
+
+  async loadRevealed() {
+    const found = await this.fetchJson("reveal/" + encodeURIComponent(this.traceId));
+    if (!found || this.signal.aborted) return;
+    this.revealed = new Revealed(this, found);
+    this.showLower("judges");
+    this.draw();
+  }
+
+  /** The lower pane shows the scores or, once revealed, what judges and others said. */
+  showLower(name) {
+    this.lower = this.revealed ? name : "scores";
+    for (const each of ["scores", "judges"]) {
+      this.part(each).hidden = each !== this.lower;
+      this.part(each + "-tab").setAttribute("aria-pressed", String(each === this.lower));
+    }
+    this.part("judges-tab").hidden = !this.revealed;
+  }
+
+  showJudges() {
+    if (!this.revealed) return say(this, this.state.review.status === "submitted" ? "Choose Reveal to see what judges found" : "What judges found is shown after submitting");
+    this.showLower("judges");
+    this.focusPane("scores");
+  }
+
   async drained(patience) {
     this.outbox.flush();
     for (const end = Date.now() + patience; Date.now() < end && !this.signal.aborted; ) {
@@ -361,10 +473,7 @@ class Desk {
     const operations = this.outbox.operations();
     const theirs = completeState(this.outbox.resolve(choice));
     this.state = choice === "mine" ? applyAll(theirs, operations) : theirs;
-    if (choice === "theirs") {
-      this.history = new History();
-      tjHistories.set(this.user + this.traceId, this.history);
-    }
+    if (choice === "theirs") this.setHistory(new History());
     if (!this.state.errors.some((error) => error.label_id === this.errorId)) this.errorId = this.state.errors[0]?.label_id || null;
     this.draw();
   }
@@ -391,6 +500,7 @@ class Desk {
       this.reader.blockNode(this.current)?.classList.add("tj-now");
       if (isFirst) this.reader.show(this.current, previous);
     }
+    this.judgeText.scrollTo(this.current);
     if (toHit) this.reader.scrollToHit(this.current);
     remember(`tj:span:${this.user}:${this.traceId}`, this.spans.id[this.current]);
     clearTimeout(this.spanTimer);
@@ -442,9 +552,14 @@ class Desk {
   }
 
   focusPane(name) {
-    this.pane = name;
-    for (const pane of TJ_PANES) this.part(pane).closest(".tj-pane").classList.toggle("tj-focused", pane === name);
-    this.part(name).focus({ preventScroll: true });
+    this.paneEntered(name);
+    this.paneHost(name).focus({ preventScroll: true });
+  }
+
+  /** What is shown in a pane now. */
+  paneHost(name) {
+    if (name === "text" && this.judgeText.isOpen) return this.part("judge");
+    return this.part(name === "scores" ? this.lower : name);
   }
 
   stepPane(step) {
@@ -470,6 +585,10 @@ class Desk {
     this.part("submit").onclick = () => this.submit();
     this.part("skip").onclick = () => askSkip(this);
     this.part("reopen").onclick = () => this.reopen();
+    this.part("reveal").onclick = () => askReveal(this);
+    this.part("judge-toggle").onclick = () => this.judgeText.toggle();
+    for (const name of ["scores", "judges"]) this.part(name + "-tab").onclick = () => (this.showLower(name), this.focusPane("scores"));
+    window.addEventListener("pagehide", () => (this.flushTyping(), this.keepHistory()), options);
     this.part("keys").onclick = () => showKeys(this);
     this.part("undo").onclick = () => this.undo();
     this.part("redo").onclick = () => this.redo();
@@ -513,7 +632,7 @@ class Desk {
     if (key === "Tab") return this.tab(event);
     if (this.isBusy) return this.take(event, () => {});
     if ((key === "Enter" || key === "Space") && target.closest("button,a,summary,input,[data-seq]")) return;
-    if (this.pane === "scores" && this.scoreKey(event, key)) return;
+    if (this.pane === "scores" && this.lower === "scores" && this.scoreKey(event, key)) return;
     if (this.pane === "tree" && this.treeKey(event, key)) return;
     const action = this.table.get(key);
     if (action === undefined) return;
@@ -529,14 +648,14 @@ class Desk {
 
   /** From a pane (not from a control in it) Tab goes to the next pane; at the ends it leaves as usual. */
   tab(event) {
-    const isPane = event.target === document.body || TJ_PANES.some((name) => this.part(name) === event.target);
+    const isPane = event.target === document.body || TJ_PANES.some((name) => this.paneHost(name) === event.target);
     if (isPane && this.stepPane(event.shiftKey ? -1 : 1)) this.take(event, () => {});
   }
 
   leaveField(field) {
     field.blur();
     this.flushTyping();
-    const pane = TJ_PANES.find((name) => this.part(name).contains(field)) || "text";
+    const pane = TJ_PANES.find((name) => this.part(name).closest(".tj-pane").contains(field)) || "text";
     this.focusPane(pane);
   }
 
@@ -584,6 +703,8 @@ class Desk {
       plan: () => this.nextPlan(),
       answer: () => this.toggleTop("answer"),
       pretty: () => this.togglePretty(),
+      judgeText: () => this.judgeText.toggle(),
+      judges: () => this.showJudges(),
       showAll: () => reader.openAll(this.current),
       copyId: () => copyText(this, this.spans.id[this.current], "Span id"),
       link: () => copyText(this, this.linkTo(this.current), "Link"),
@@ -604,7 +725,7 @@ class Desk {
       noError: () => cards.toggleNoError(),
       undo: () => this.undo(),
       redo: () => this.redo(),
-      scores: () => this.focusPane("scores"),
+      scores: () => (this.showLower("scores"), this.focusPane("scores")),
       lessSure: () => this.scores.stepConfidence(-1),
       moreSure: () => this.scores.stepConfidence(1),
       panes: () => this.stepPane(1) || this.focusPane(TJ_PANES[0]),
@@ -621,14 +742,26 @@ class Desk {
   }
 
   setKeys(overrides) {
-    this.keyOverrides = overrides;
-    this.table = keyTable(overrides);
-    remember("tj:keys:" + this.user, overrides);
+    this.settings.set({ keys: overrides });
   }
 
   togglePretty() {
-    this.isPretty = !this.isPretty;
-    remember("tj:pretty:" + this.user, this.isPretty);
+    this.settings.set({ pretty: !this.isPretty });
+  }
+
+  takeSettings() {
+    this.keyOverrides = this.settings.values.keys;
+    this.isPretty = this.settings.values.pretty;
+    this.table = keyTable(this.keyOverrides);
+  }
+
+  settingsChanged() {
+    const wasPretty = this.isPretty;
+    this.takeSettings();
+    if (this.reader && wasPretty !== this.isPretty) this.redrawTexts();
+  }
+
+  redrawTexts() {
     this.part("pretty").setAttribute("aria-pressed", String(this.isPretty));
     for (const group of this.reader.groups) {
       if (!group.isDrawn) continue;
@@ -663,13 +796,16 @@ class Desk {
     this.part("title").title = `${this.doc.format} trace ${this.traceId}`;
     this.root.classList.toggle("tj-is-locked", this.isLocked);
     const isDone = review.status !== "open";
-    this.part("status").textContent = this.data.read_only ? "read only" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.phase;
-    this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" ? this.phase : review.status;
-    this.part("submit").hidden = this.data.read_only || (isDone && this.phase !== "revealed");
+    const isRevealed = this.phase === "revealed";
+    this.part("status").textContent = this.data.read_only ? "read only" : isRevealed ? "revealed" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.phase;
+    this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" || isRevealed ? this.phase : review.status;
+    this.part("submit").hidden = this.data.read_only || (isDone && !isRevealed) || (isRevealed && Boolean(queue) && !queue.has_next);
+    this.part("reveal").hidden = this.data.read_only || review.status !== "submitted" || isRevealed || this.isBusy;
     this.part("skip").hidden = this.data.read_only || isDone;
     this.part("reopen").hidden = this.data.read_only || !isDone || this.phase === "revealed" || this.isBusy;
     this.part("submit").disabled = this.isBusy;
-    this.part("submit").textContent = this.isBusy ? "Saving…" : "Submit";
+    this.part("submit").textContent = this.isBusy ? "Saving…" : isRevealed ? "Next" : "Submit";
+    this.part("submit").title = isRevealed ? "Next trace (Ctrl ↵)" : "Check, save and submit (Ctrl ↵)";
     this.part("previous").disabled = queue ? !queue.has_previous : false;
     this.part("next").disabled = queue ? !queue.has_next : false;
     this.part("undo").disabled = this.isLocked || !this.history.past.length;
@@ -747,7 +883,7 @@ class Desk {
     let before = Date.now();
     const timer = setInterval(() => {
       const now = Date.now();
-      if (!document.hidden && now - this.lastSign < TJ_IDLE && !this.isLocked) this.activeMs += Math.min(now - before, 2000);
+      if (!document.hidden && now - this.lastSign < TJ_IDLE && !this.isLocked && this.phase === "blind") this.activeMs += Math.min(now - before, 2000);
       before = now;
       remember(`tj:time:${this.user}:${this.traceId}`, Math.round(this.activeMs));
       const seconds = Math.floor(this.activeMs / 1000);
@@ -756,19 +892,29 @@ class Desk {
     this.signal.addEventListener("abort", () => clearInterval(timer));
   }
 
-  /** The script ran again: a fresh pass, queue or phase; the person's work is not touched. */
+  /** The script ran again: a fresh pass or queue; the person's work is not touched. */
   update(component) {
     this.component = component;
-    this.data = { ...component.data, state: this.data.state };
-    this.phase = this.data.phase;
+    this.data = component.data;
     this.askedForToken = false;
+    this.takeNewer(completeState(this.data.state));
     if (this.outbox.isWaitingForToken) this.outbox.renewed();
     if (!this.reader) return;
     this.fit();
     this.draw();
   }
 
+  /** Another tab has gone on with this work and nothing is unsent here: what is stored is shown. */
+  takeNewer(state) {
+    if (!this.reader || this.outbox.pending || this.outbox.isSending || this.cards.typing || this.scores.typing || state.revision <= this.outbox.revision) return;
+    this.outbox.revision = state.revision;
+    this.state = state;
+    this.setHistory(new History());
+    if (this.phase === "revealed" && !this.revealed) this.loadRevealed();
+  }
+
   close() {
+    this.keepHistory();
     if (this.reader) {
       this.flushTyping();
       this.reader.close();
@@ -782,18 +928,6 @@ function reviewForm({ status, no_error, reason, active_ms }) {
   return { status, no_error, reason, active_ms: active_ms ?? null };
 }
 
-/** What two states must share to be the same work: keys in one order, no bookkeeping. */
-function sortedState({ errors, scores, review }) {
-  const score = ({ dimension, value, not_applicable, note, confidence }) => [dimension, value, not_applicable, note, confidence];
-  return { errors: errors.map(canonical), scores: Object.keys(scores).sort().map((key) => score(scores[key])), review: [review.status, review.no_error, review.reason] };
-}
-
-function canonical(value) {
-  if (Array.isArray(value)) return value.map(canonical);
-  if (value === null || typeof value !== "object") return value;
-  return Object.keys(value).sort().map((key) => [key, canonical(value[key])]);
-}
-
 function isDark(color) {
   const probe = document.createElement("canvas").getContext("2d");
   probe.fillStyle = color || "#ffffff";
@@ -802,18 +936,18 @@ function isDark(color) {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue < 128;
 }
 
-function recall(key, otherwise) {
+function recall(key, otherwise, storage = window.localStorage) {
   try {
-    const text = window.localStorage.getItem(key);
+    const text = storage.getItem(key);
     return text === null ? otherwise : JSON.parse(text);
   } catch {
     return otherwise;
   }
 }
 
-function remember(key, value) {
+function remember(key, value, storage = window.localStorage) {
   try {
-    window.localStorage.setItem(key, JSON.stringify(value));
+    storage.setItem(key, JSON.stringify(value));
   } catch {
     return; // a preference, not a label: it may be lost
   }

@@ -67,6 +67,25 @@ export function askSkip(desk) {
   reason.focus();
 }
 
+/** Before the judges are shown: what it means, and that there is no way back. */
+export function askReveal(desk) {
+  const { errors } = desk.state;
+  const go = el("button", { class: "tj-primary", text: "Reveal" });
+  go.onclick = () => {
+    desk.part("dialog").close();
+    desk.reveal();
+  };
+  openDialog(
+    desk,
+    "Reveal",
+    head(desk, "Show what judges and others found?"),
+    el("p", { text: `Your ${plural(errors.length, "error")} and your scores then stay as you made them: they are your blind answer. You can still add errors and give other scores; they are marked “after reveal” and counted apart.` }),
+    el("p", { class: "tj-hint", text: "This cannot be taken back. To change something first, close this and choose Reopen." }),
+    el("div", { class: "tj-dialog-acts" }, go),
+  );
+  go.focus();
+}
+
 /** After 409: what is unsent here, what is stored, and the two ways on. */
 export function askConflict(desk) {
   const { conflict } = desk.outbox;
@@ -123,6 +142,7 @@ function plural(count, word) {
 
 function describeOperation({ kind, payload }) {
   if (kind === "error.delete") return "an error deleted";
+  if (kind === "reveal") return "the judges’ findings asked for";
   if (kind === "error.put") return `error ${payload.dimensions.join(" ") || "without dimension"}${payload.impact ? ", " + payload.impact : ""}${payload.description ? ": " + payload.description.slice(0, 60) : ""}`;
   if (kind === "score.put") return `${payload.dimension}: ${payload.not_applicable ? "not applicable" : payload.value === null ? "no score" : payload.value}`;
   return payload.status === "open" ? "no error: " + (payload.no_error ? "ticked" : "not ticked") : payload.status;

@@ -1,6 +1,7 @@
 // The error cards: spans, dimensions, impact, category, evidence and description of each error.
 
 import { el, replaceIn, say } from "./page.mjs";
+import { keyLabel, keysOf } from "./keys.mjs";
 import { newErrorLabel, TJ_IMPACTS, toggled } from "./labels.mjs";
 
 const TJ_TYPING_PAUSE = 350; // milliseconds without a key before a text is saved
@@ -19,7 +20,14 @@ export class ErrorCards {
 
   /** A label as stored is the whole label: every change puts all of it. */
   change(error, changes, merge = null) {
+    if (this.refuses(error)) return;
     this.desk.act("error.put", { ...error, ...changes }, merge);
+  }
+
+  refuses(error) {
+    const isRefused = this.desk.phase === "revealed" && error.phase === "blind";
+    if (isRefused) say(this.desk, "This label was made blind and is closed. A adds another, marked as made after the reveal");
+    return isRefused;
   }
 
   add() {
@@ -82,7 +90,7 @@ export class ErrorCards {
 
   delete() {
     const error = this.need();
-    if (!error) return;
+    if (!error || this.refuses(error)) return;
     const at = this.desk.state.errors.indexOf(error);
     if (!this.desk.act("error.delete", { label_id: error.label_id })) return;
     const left = this.desk.state.errors;
@@ -136,13 +144,14 @@ export class ErrorCards {
     const { desk } = this;
     const box = el("input", { type: "checkbox", "data-hold": "no-error" });
     box.checked = desk.state.review.no_error;
-    box.disabled = desk.isLocked || (desk.state.errors.length > 0 && !box.checked);
+    box.disabled = desk.isLocked || desk.phase === "revealed" || (desk.state.errors.length > 0 && !box.checked);
     box.onchange = () => this.toggleNoError();
     return el("label", { class: "tj-no-error", title: desk.state.errors.length ? "There are labelled errors" : null }, box, "No error in this trace");
   }
 
   toggleNoError() {
     const { desk } = this;
+    if (desk.phase === "revealed") return say(desk, "This belongs to your blind answer, which is closed");
     if (desk.state.errors.length && !desk.state.review.no_error) {
       desk.draw();
       return say(desk, "There are labelled errors: delete them first, or leave the box empty");
@@ -153,9 +162,10 @@ export class ErrorCards {
   /** Labels are values: the row of one that has not changed is used again, so that 200 errors cost no more than one. */
   keptRow(error, number) {
     const kept = this.rows.get(error.label_id);
-    if (kept && kept.error === error && kept.number === number) return kept.node;
+    const { phase } = this.desk;
+    if (kept && kept.error === error && kept.number === number && kept.phase === phase) return kept.node;
     const node = this.row(error, number);
-    this.rows.set(error.label_id, { error, number, node });
+    this.rows.set(error.label_id, { error, number, phase, node });
     return node;
   }
 
@@ -163,14 +173,21 @@ export class ErrorCards {
     const summary = error.evidence.length ? "“" + error.evidence[0].quote + "”" : error.description;
     return el(
       "button",
-      { class: "tj-error-row", "data-hold": "row-" + error.label_id, "data-label": error.label_id, on: { click: () => this.choose(error.label_id) } },
+      { class: "tj-error-row" + (error.phase === "revealed" ? " tj-after" : ""), "data-hold": "row-" + error.label_id, "data-label": error.label_id, on: { click: () => this.choose(error.label_id) } },
       el("span", { class: "tj-number", text: number + 1 }),
       impactDot(error.impact),
       el("span", { class: "tj-dims" }, ...error.dimensions.map((dimension) => el("b", { text: dimension }))),
       el("span", { class: "tj-row-spans", text: this.ordinals(error).join(" ") }),
       el("span", { class: "tj-summary" }, el("bdi", { text: summary.slice(0, 200) })),
       this.isComplete(error) ? null : el("span", { class: "tj-tag tj-tag-missing", text: "incomplete" }),
+      this.phaseTag(error),
     );
+  }
+
+  /** Once judges have been shown, every label says from which side of that it is. */
+  phaseTag(error) {
+    if (error.phase === "revealed") return el("span", { class: "tj-tag tj-tag-after", title: "Made after the judges were shown", text: "after reveal" });
+    return this.desk.phase === "revealed" ? el("span", { class: "tj-tag", title: "Made before the judges were shown", text: "blind" }) : null;
   }
 
   isComplete(error) {
@@ -186,20 +203,21 @@ export class ErrorCards {
     const isClosed = desk.isClosedLabel(error);
     const card = el(
       "section",
-      { class: "tj-card tj-now", "data-label": error.label_id, "aria-label": `Error ${number + 1}` },
+      { class: "tj-card tj-now" + (error.phase === "revealed" ? " tj-after" : ""), "data-label": error.label_id, "aria-label": `Error ${number + 1}` },
       el(
         "div",
         { class: "tj-card-head" },
         el("span", { class: "tj-number", text: number + 1 }),
         this.spanChips(error, isClosed),
-        error.phase === "revealed" ? el("span", { class: "tj-tag", text: "after reveal" }) : null,
+        this.phaseTag(error),
         isClosed ? null : el("button", { class: "tj-quiet tj-delete", title: "Delete this error (⌫)", "aria-label": `Delete error ${number + 1}`, text: "Delete", "data-hold": "delete", on: { click: () => this.delete() } }),
       ),
+      isClosed && this.desk.phase === "revealed" ? el("p", { class: "tj-closed" }, "Made blind: it stays as it is now that the judges have been shown. ", el("kbd", { text: keysOf("newError", this.desk.keyOverrides).map(keyLabel).join(" ") }), " adds an error of your own beside it, marked.") : null,
       this.dimensions(error, isClosed),
       this.impacts(error, isClosed),
       this.evidenceList(error, isClosed),
-      this.description(error, isClosed),
-      this.category(error, isClosed),
+      isClosed && !error.description ? null : this.description(error, isClosed),
+      isClosed && !error.category ? null : this.category(error, isClosed),
     );
     return card;
   }

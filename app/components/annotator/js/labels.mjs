@@ -3,7 +3,7 @@
 export const TJ_IMPACTS = ["low", "medium", "high"];
 
 export function emptyState() {
-  return { revision: 0, errors: [], scores: {}, review: { status: "open", no_error: false, reason: "" } };
+  return { revision: 0, errors: [], scores: {}, review: { status: "open", no_error: false, reason: "", revealed: false } };
 }
 
 /** A server's state with every key present. */
@@ -28,7 +28,9 @@ export function applyOperation(state, { kind, payload }) {
     case "score.put":
       return { ...state, scores: { ...state.scores, [payload.dimension]: payload } };
     case "review.put":
-      return { ...state, review: payload };
+      return { ...state, review: { ...payload, revealed: state.review.revealed } };
+    case "reveal":
+      return { ...state, review: { ...state.review, revealed: true } };
     default:
       throw new Error("unknown operation " + kind);
   }
@@ -46,6 +48,29 @@ export function inverseOf(state, { kind, payload }) {
   }
   if (kind === "score.put") return { kind, payload: scoreOf(state, payload.dimension) };
   return { kind, payload: state.review };
+}
+
+/** What two states must share to be the same work: keys in one order, no bookkeeping. */
+export function sortedState({ errors, scores, review }) {
+  const score = ({ dimension, value, not_applicable, note, confidence }) => [dimension, value, not_applicable, note, confidence];
+  return { errors: errors.map(canonical), scores: Object.keys(scores).sort().map((key) => score(scores[key])), review: [review.status, review.no_error, review.reason, review.revealed] };
+}
+
+function canonical(value) {
+  if (Array.isArray(value)) return value.map(canonical);
+  if (value === null || typeof value !== "object") return value;
+  return Object.keys(value).sort().map((key) => [key, canonical(value[key])]);
+}
+
+/** A short name of a state: equal states have equal names. */
+export function fingerprint(state) {
+  const text = JSON.stringify(sortedState(state));
+  let [low, high] = [0xdeadbeef, 0x41c6ce57];
+  for (let i = 0; i < text.length; i++) {
+    low = Math.imul(low ^ text.charCodeAt(i), 2654435761);
+    high = Math.imul(high ^ text.charCodeAt(i), 1597334677);
+  }
+  return (low >>> 0).toString(36) + (high >>> 0).toString(36) + text.length.toString(36);
 }
 
 export function scoreOf(state, dimension) {
@@ -106,6 +131,23 @@ export class History {
     if (this.past.length > this.limit) this.past.shift();
   }
 
+  /** The steps as text, for a page that is opened again on the state of this `stamp`. */
+  saved(stamp, limit = 200) {
+    return JSON.stringify({ stamp, past: this.past.slice(-limit), future: this.future.slice(-limit) });
+  }
+
+  /** The steps of an earlier page; none where the work has changed since, or what was kept is no history. */
+  static restored(text, stamp) {
+    const history = new History();
+    try {
+      const kept = JSON.parse(text);
+      if (kept.stamp === stamp) [history.past, history.future] = [kept.past.map(sealed), kept.future.map(sealed)];
+    } catch {
+      return new History();
+    }
+    return history;
+  }
+
   /** The typing is over: what follows is a step of its own. */
   seal() {
     const last = this.past[this.past.length - 1];
@@ -123,4 +165,8 @@ export class History {
     if (step) this.past.push(step);
     return step || null;
   }
+}
+
+function sealed(step) {
+  return { undo: step.undo, redo: step.redo, merge: null };
 }

@@ -20,8 +20,7 @@ export class Scores {
 
   /** A change of the dimension in hand; undone like any other act. */
   change(changes, merge = null, key = this.dimension.key) {
-    const { phase, ...score } = scoreOf(this.desk.state, key);
-    this.desk.act("score.put", { ...score, ...changes }, merge);
+    this.desk.act("score.put", { ...scoreOf(this.desk.state, key), ...changes }, merge);
   }
 
   set(value) {
@@ -60,7 +59,7 @@ export class Scores {
 
   draw() {
     const { desk } = this;
-    const drawn = [desk.state.scores, this.row, desk.isLocked];
+    const drawn = [desk.state.scores, this.row, desk.isLocked, desk.phase, desk.revealed];
     if (this.drawn && drawn.every((each, i) => each === this.drawn[i])) return;
     this.drawn = drawn;
     const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
@@ -82,13 +81,17 @@ export class Scores {
       act();
       this.draw();
     };
+    const blind = this.desk.revealed?.found.own_scores[key];
+    const isChanged = blind !== undefined && (blind.value !== score.value || blind.not_applicable !== score.not_applicable);
+    const was = (value) => isChanged && (value === "na" ? blind.not_applicable : blind.value === value);
     const choice = (value, label, isChosen, act, description) =>
-      el("button", { class: "tj-score", role: "radio", "aria-checked": String(isChosen), disabled: this.desk.isLocked, text: label, title: description, "aria-label": `${title}: ${description}`, "data-hold": `${key}-${value}`, "data-score": value, on: { click: choose(act) } });
+      el("button", { class: "tj-score" + (was(value) ? " tj-was" : ""), role: "radio", "aria-checked": String(isChosen), disabled: this.desk.isLocked, text: label, title: was(value) ? description + ", your blind answer" : description, "aria-label": `${title}: ${description}`, "data-hold": `${key}-${value}`, "data-score": value, on: { click: choose(act) } });
     const values = [0, 1, 2, 3].map((value) => choice(value, value, score.value === value, () => this.set(value), `score ${value}`));
     values.push(choice("na", "n/a", score.not_applicable, () => this.toggleNotApplicable(), "not applicable"));
     const name = el("button", { class: "tj-score-name", "data-hold": "name-" + key, on: { click: () => this.choose(row) } }, el("b", { text: key }), el("span", { text: title }));
     const sure = score.confidence === null ? null : el("span", { class: "tj-sure", title: `confidence ${score.confidence} of 3`, text: "•".repeat(score.confidence) });
-    return el("div", { class: "tj-score-row" + (row === this.row ? " tj-now" : ""), "data-dimension": key }, name, sure, el("div", { class: "tj-score-choices", role: "radiogroup", "aria-label": title }, ...values));
+    const after = isChanged ? el("span", { class: "tj-tag tj-tag-after", title: "Changed after the judges were shown; your blind answer is kept", text: "blind " + (blind.not_applicable ? "n/a" : blind.value) }) : null;
+    return el("div", { class: "tj-score-row" + (row === this.row ? " tj-now" : ""), "data-dimension": key }, name, after, sure, el("div", { class: "tj-score-choices", role: "radiogroup", "aria-label": title }, ...values));
   }
 
   /** The rubric's text of the dimension in hand, the given score's anchor set off, with note and confidence. */

@@ -1,0 +1,85 @@
+"""The desk's settings of one person, kept on the server: their keys and how they like to read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+from sqlalchemy import Connection, select, update
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from app.api.answers import NotServedError, answered, json_body
+from app.components.annotator.shortcuts import key_conflict
+from app.grants import check
+from ingest.store import reading, writing
+from judging.ledger import Workspace, tables
+from judging.ledger.audit import record
+from judging.ledger.labels import ensure_annotator
+
+DESK = "desk"
+"""Where the desk's settings stand in `annotator.settings`; what else stands there is not the desk's."""
+
+RELOAD = "reload the page"
+
+
+def settings_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
+    """GET and PUT of `{revision, keys, pretty}`; the token of any trace says whose they are."""
+
+    async def get(request: Request) -> Response:
+        asked = dict(request.query_params)
+        return await answered(lambda: _get(space(), asked))
+
+    async def put(request: Request) -> Response:
+        try:
+            body = await json_body(request)
+        except NotServedError as error:
+            refused = error
+            return await answered(lambda: _refuse(refused))
+        return await answered(lambda: _put(space(), body))
+
+    return (Route("/api/settings", get), Route("/api/settings", put, methods=["PUT"]))
+
+
+def desk_settings(connection: Connection, user: str) -> dict[str, Any]:
+    """What is stored of this person: `revision` counts the changes from 0 on, `keys` holds {act: key}."""
+    kept = _all(connection, user).get(DESK, {})
+    return {"revision": kept.get("revision", 0), "keys": kept.get("keys", {}), "pretty": kept.get("pretty", False)}
+
+
+def _get(space: Workspace, asked: Mapping[str, str]) -> dict[str, Any]:
+    grant = check(space.secret(), asked.get("token"), subject=str(asked.get("trace_id")))
+    with reading(space.engine) as connection:
+        return desk_settings(connection, grant.user)
+
+
+def _put(space: Workspace, body: Mapping[str, Any]) -> dict[str, Any]:
+    grant = check(space.secret(), body.get("token"), subject=str(body.get("trace_id")))
+    keys, pretty = body.get("keys"), body.get("pretty")
+    if not isinstance(keys, dict) or not isinstance(pretty, bool):
+        raise NotServedError(422, "settings are {keys: {act: key}, pretty: true or false}", RELOAD)
+    problem = key_conflict(keys)
+    if problem is not None:
+        raise NotServedError(422, problem, "choose another key")
+    with writing(space.engine) as connection:
+        before = desk_settings(connection, grant.user)
+        if body.get("base_revision") != before["revision"]:
+            raise NotServedError(409, "the settings were changed in another window", "they are read again")
+        after = {"revision": before["revision"] + 1, "keys": keys, "pretty": pretty}
+        ensure_annotator(connection, grant.user)
+        everything = orjson.dumps({**_all(connection, grant.user), DESK: after}).decode()
+        table = tables.annotator
+        connection.execute(update(table).where(table.c.annotator == grant.user).values(settings=everything))
+        record(connection, who=grant.user, what="desk settings changed", subject=grant.user, detail={"keys": keys})
+    return after
+
+
+def _all(connection: Connection, user: str) -> dict[str, Any]:
+    text = connection.scalar(select(tables.annotator.c.settings).where(tables.annotator.c.annotator == user))
+    return {} if text is None else dict(orjson.loads(text))
+
+
+def _refuse(error: NotServedError) -> None:
+    raise error
