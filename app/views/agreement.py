@@ -259,7 +259,7 @@ def strip_card(choice: Choice) -> None:
     trace_id, error_id, label = str(point[0]), str(point[1]), str(point[2])
     system = str(pairs.loc[pairs["label"] == label, "system"].iloc[0])
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
-    open_in_compare(link_params(trace=trace_id, judge=system, human=choice.human, pair=error_id), key="strip-open")
+    open_in_compare(link_params(trace=trace_id, judge=system, person=choice.human, pair=error_id), key="strip-open")
 
 
 @st.fragment(key="card-grid")
@@ -390,7 +390,7 @@ def bias_card(choice: Choice) -> None:
     if point is None:
         st.caption(f"{counted(len(pairs), 'score pair')}. Click a mark to open its trace.")
         return
-    open_in_compare(link_params(trace=str(point[0]), human=choice.human), key="bias-open")
+    open_in_compare(link_params(trace=str(point[0]), person=choice.human), key="bias-open")
 
 
 def prevalence_card(found: Inputs) -> None:
@@ -458,7 +458,7 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     )
     point = chosen_point(event)
     if point is not None:
-        open_in_compare(link_params(trace=str(point[0]), human=choice.human), key="runs-open")
+        open_in_compare(link_params(trace=str(point[0]), person=choice.human), key="runs-open")
     spread = reliability.run_spread(reliability.rating_matrix(mine).values)
     st.plotly_chart(charts.spread_histogram(spread), key="chart-spread", config=CONFIG, alt="Standard deviations")
 
@@ -549,7 +549,7 @@ def raters_card(choice: Choice) -> None:
         if point is None:
             st.caption("Items on which raters differ most come first. Click one to open it.")
         else:
-            open_in_compare(link_params(trace=str(point[0]), human=choice.human), key="items-open")
+            open_in_compare(link_params(trace=str(point[0]), person=choice.human), key="items-open")
     undefined = pairs[pairs["n"] == 0]
     if len(undefined):
         st.caption(
@@ -712,7 +712,7 @@ def listed(choice: Choice, rows: pd.DataFrame, *, key: str) -> None:
         link_params(
             trace=str(row["trace_id"]),
             judge=str(row["system"]),
-            human=choice.human,
+            person=choice.human,
             pair=None if pair is None else str(pair),
         ),
         key=f"{key}-open",

@@ -80,7 +80,10 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
 
 
 def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[str, str, str]:
-    """The trace, the person and the judge; what the address asks for comes first."""
+    """The trace, the person and the judge; what the address asks for comes first.
+
+    The address says `person`: `human` is bound to the filter of the Agreement page, and no link may set it.
+    """
     ids = [str(trace_id) for trace_id in traces["trace_id"]]
     names = dict(zip(ids, traces["name"].astype(str), strict=True))
     with reading(workspace().engine) as connection:
@@ -91,8 +94,8 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
             key="compare_trace", width=440, on_change=_follow_widget, args=("compare_trace", "trace"),
         )  # fmt: skip
         human = st.selectbox(
-            "Human", people, index=_asked("human", people, people.index(usual) if usual in people else 0),
-            key="compare_human", width=170, on_change=_follow_widget, args=("compare_human", "human"),
+            "Human", people, index=_asked("person", people, people.index(usual) if usual in people else 0),
+            key="compare_human", width=170, on_change=_follow_widget, args=("compare_human", "person"),
         )  # fmt: skip
         system = st.selectbox(
             "Judge", systems, index=_asked("judge", systems, 0), key="compare_judge", width=220,

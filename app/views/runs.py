@@ -243,7 +243,9 @@ def start() -> None:
     if not traces:
         st.error("There is no trace to judge. Bring some in on the Ingest page.")
         return
-    key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, author=user().name)
+    name = f"{', '.join(spec.judges)} by {', '.join(spec.models)}"
+    key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, name=name, author=user().name)
+    st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
     calls = len(traces) * len(spec.judges) * spec.repeats
     st.success(f"Run {key} is queued: {counted(calls, 'judgement')}. `tracejury worker` works on it.")
 

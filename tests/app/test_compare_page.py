@@ -28,7 +28,7 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
 def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_page: OpenPage) -> None:
     with reading(full.engine) as connection:
         trace_id = list(undecided(connection, human="ben", system="hasty-judge"))[-1]
-    at = open_page("compare", trace=trace_id, human="ben", judge="hasty-judge")
+    at = open_page("compare", trace=trace_id, person="ben", judge="hasty-judge")
     data = island(at)
     assert (data["trace_id"], data["human"], data["judge"]) == (trace_id, "ben", "hasty-judge")
 
@@ -46,7 +46,7 @@ def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
 def test_scores_stand_side_by_side_and_a_failure_is_no_score(full: Workspace, open_page: OpenPage) -> None:
     ids = [str(row) for row in open_page("compare").selectbox(key="compare_trace").options]
     first = ids[0].split(" ")[0]
-    at = open_page("compare", trace=first, judge="checks", human="ada")
+    at = open_page("compare", trace=first, judge="checks", person="ada")
     table = at.dataframe[0].value
     assert list(table["dimension"]) == ["LC", "EE", "PQ", "PA", "GF", "TS", "TC"]
     assert set(table["judge says"]) <= {"scored", "not applicable"}

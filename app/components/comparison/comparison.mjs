@@ -98,7 +98,8 @@ class Comparison {
     if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `H ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
     if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `J ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
     return tjcEl("li", {
-      class: "tjc-row", role: "option", "aria-selected": pair.key === this.chosen, "data-key": pair.key,
+      class: "tjc-row", role: "option", "aria-selected": String(pair.key === this.chosen), "data-key": pair.key,
+      "data-decided": pair.decided ? "yes" : "no",
       on: { click: () => this.choose(pair.key) },
     },
       tjcEl("span", { class: "tjc-state", "data-state": pair.state, text: pair.state }),
@@ -120,12 +121,12 @@ class Comparison {
   actsNode(pair) {
     const acts = [];
     if (pair.error && pair.finding) {
-      acts.push(this.button("Same error", "Y", () => this.decide("confirmed"), { "aria-pressed": pair.status === "confirmed" }));
+      acts.push(this.button("Same error", "Y", () => this.decide("confirmed"), { "aria-pressed": String(pair.status === "confirmed") }));
       acts.push(this.button("Not the same", "N", () => this.decide("rejected")));
     }
     if (pair.finding && !pair.error) {
       for (const [label, key, verdict] of TJC_VERDICTS) {
-        acts.push(this.button(label, key, () => this.review(verdict), { "aria-pressed": pair.verdict === verdict }));
+        acts.push(this.button(label, key, () => this.review(verdict), { "aria-pressed": String(pair.verdict === verdict) }));
       }
     }
     const partners = this.partners(pair);

@@ -1,0 +1,19 @@
+"""What the browser tests of the researcher's pages do again and again."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, Page, expect
+
+
+def settled(page: Page) -> None:
+    """Wait until Streamlit has run and the page has its title."""
+    expect(page.get_by_role("heading", level=2).first).to_be_visible()
+    page.wait_for_function("!document.querySelector('[data-testid=\"stStatusWidget\"]')")
+
+
+def choose_first_row(table: Locator) -> None:
+    """Tick the first row of a `st.dataframe`: it is drawn on a canvas, so by place."""
+    table.scroll_into_view_if_needed()
+    box = table.locator("canvas").first.bounding_box()
+    assert box is not None
+    table.page.mouse.click(box["x"] + 16, box["y"] + 35 + 17)

@@ -1,0 +1,50 @@
+"""From a mark on the Agreement page to the error behind it, in a real browser."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.researcher import choose_first_row, settled
+
+pytestmark = pytest.mark.browser
+
+
+def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, sample_server: str) -> None:
+    page.goto(f"{sample_server}/agreement?judges=careful-judge&human=ada")
+    settled(page)
+    bars = page.locator(".st-key-chart-impact .bars .point path")
+    expect(bars).to_have_count(8)  # four impacts, caught and localized
+    bars.nth(3).click(force=True)  # all impacts, caught
+    # 17 of ada's errors are on traces that the careful judge answered, 6 on the one where it failed
+    expect(page.get_by_text("23 behind this")).to_be_visible()
+    choose_first_row(page.locator(".st-key-behind-impact"))
+    page.get_by_role("button", name="Open in Compare").click()
+    page.wait_for_url("**/compare?**")
+    assert "judge=careful-judge" in page.url
+    assert "pair=" in page.url
+    expect(page.locator('.tjc-row[aria-selected="true"]')).to_be_visible()
+
+
+def test_filters_stand_in_the_address_and_hold_on_another_page(page: Page, sample_server: str) -> None:
+    page.goto(f"{sample_server}/agreement?human=ben")
+    settled(page)
+    expect(page.get_by_text("Human: ben")).to_be_visible()
+    page.get_by_test_id("stSelectbox").filter(has_text="Matches").locator("input").click()
+    page.get_by_role("option", name="confirmed").click()
+    page.wait_for_url("**matches=confirmed**")
+    expect(page.get_by_text("confirmed matches only")).to_be_visible()
+    page.get_by_role("link", name="Reports").click()
+    page.wait_for_url("**/reports**")
+    settled(page)
+    expect(page.get_by_text("confirmed matches only")).to_be_visible()
+    expect(page.get_by_text("Human: ben")).to_be_visible()
+
+
+def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, sample_server: str) -> None:
+    page.goto(f"{sample_server}/agreement?view=Scores&judges=checks&human=ada")
+    settled(page)
+    squares = page.locator(".st-key-chart-confusion .scatterlayer .points path")
+    expect(squares).to_have_count(16)
+    squares.nth(15).click(force=True)  # human 3, judge 3
+    expect(page.locator(".st-key-behind-confusion")).to_be_visible()

@@ -1,0 +1,109 @@
+"""Compare by key in a real browser: each decision is stored, text stays text."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from ingest.store import reading
+from judging.ledger import Workspace
+from judging.ledger.comparison import compare_trace, undecided
+from judging.ledger.matches import decisions, finding_reviews
+from tests.browser.researcher import settled
+
+pytestmark = pytest.mark.browser
+
+
+def first_trace(space: Workspace, system: str, state: str) -> str:
+    with reading(space.engine) as connection:
+        for trace_id, waiting in undecided(connection, human="ben", system=system).items():
+            found = compare_trace(connection, trace_id=trace_id, human="ben", system=system)
+            if waiting and any(pair.state == state and not pair.is_decided for pair in found.pairs):
+                return trace_id
+    raise AssertionError(f"no undecided {state} pair of {system}")
+
+
+def status_of(space: Workspace, key: str) -> str:
+    label_id, finding_key = key.split("|")
+    with reading(space.engine) as connection:
+        return next(
+            d.status for d in decisions(connection) if (d.label_id, str(d.finding_key)) == (label_id, finding_key)
+        )
+
+
+def test_y_confirms_and_n_rejects_and_both_are_stored(page: Page, sample_server: str, sample_space: Workspace) -> None:
+    trace_id = first_trace(sample_space, "careful-judge", "localized")
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=careful-judge")
+    settled(page)
+    row = page.locator(".tjc-row", has=page.locator('[data-state="localized"]')).first
+    row.click()
+    key = row.get_attribute("data-key")
+    assert key is not None
+    expect(page.locator(".tjc-text mark").first).to_be_visible()
+    page.keyboard.press("y")
+    expect(page.locator(f'.tjc-row[data-key="{key}"] .tjc-done')).to_have_attribute("title", "confirmed by ruth")
+    assert status_of(sample_space, key) == "confirmed"
+    page.locator(f'.tjc-row[data-key="{key}"]').click()
+    page.keyboard.press("n")
+    expect(page.locator(f'.tjc-row[data-key="{key}"]')).to_have_count(0)
+    expect(page.locator(f'.tjc-row[data-key="{key.split("|")[0]}|"] [data-state="missed"]')).to_be_visible()
+    assert status_of(sample_space, key) == "rejected"
+    # matched again by a person: M, then the finding from the list
+    page.locator(f'.tjc-row[data-key="{key.split("|")[0]}|"]').click()
+    page.keyboard.press("m")
+    page.get_by_label("Match with").select_option(value=f"|{key.split('|')[1]}")
+    expect(page.locator(f'.tjc-row[data-key="{key}"] .tjc-done')).to_have_attribute("title", "confirmed by ruth")
+    page.reload()
+    settled(page)
+    expect(page.locator(f'.tjc-row[data-key="{key}"] .tjc-done')).to_have_attribute("title", "confirmed by ruth")
+
+
+def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
+    page: Page, sample_server: str, sample_space: Workspace
+) -> None:
+    trace_id = first_trace(sample_space, "checks", "extra")
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=checks")
+    settled(page)
+    extra = page.locator(".tjc-row", has=page.locator('[data-state="extra"]'))
+    count = extra.count()
+    for place in range(count):
+        extra.nth(place).click()
+        page.keyboard.press("f")
+        expect(extra.nth(place).locator(".tjc-done")).to_have_text("✓")
+    with reading(sample_space.engine) as connection:
+        assert list(finding_reviews(connection).values()).count("false alarm") >= count
+    waiting = page.locator('.tjc-row[data-decided="no"]')
+    for left in range(waiting.count(), 0, -1):
+        expect(waiting).to_have_count(left)
+        waiting.first.click()
+        page.keyboard.press("y")
+    expect(page.locator("[data-tjc-open]")).to_have_text("all decided")
+    page.wait_for_timeout(1500)  # the page learns of the decisions
+    page.keyboard.press("u")
+    page.wait_for_function(f"!location.search.includes('{trace_id}')")
+
+
+def test_the_pair_of_the_address_is_the_one_shown(page: Page, sample_server: str, sample_space: Workspace) -> None:
+    trace_id = first_trace(sample_space, "hasty-judge", "localized")
+    with reading(sample_space.engine) as connection:
+        found = compare_trace(connection, trace_id=trace_id, human="ben", system="hasty-judge")
+    error = next(pair.error for pair in reversed(found.pairs) if pair.error is not None)
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=hasty-judge&pair={error.label_id}")
+    settled(page)
+    chosen = page.locator('.tjc-row[aria-selected="true"]')
+    expect(chosen).to_be_visible()
+    assert (chosen.get_attribute("data-key") or "").startswith(error.label_id)
+
+
+def test_a_decision_that_cannot_be_stored_says_so_and_is_not_shown_as_made(
+    page: Page, sample_server: str, sample_space: Workspace
+) -> None:
+    trace_id = first_trace(sample_space, "hasty-judge", "localized")
+    page.route("**/api/compare/decide", lambda route: route.abort())
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=hasty-judge")
+    settled(page)
+    row = page.locator(".tjc-row", has=page.locator('[data-state="localized"]')).first
+    row.click()
+    page.keyboard.press("y")
+    expect(page.get_by_role("alert").filter(has_text="Not saved")).to_be_visible()
+    expect(row.locator(".tjc-done")).to_have_text("·")
