@@ -7,7 +7,7 @@ import json
 import zipfile
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 import pandas as pd
@@ -239,7 +239,7 @@ def _json(document: object) -> bytes:
         return (json.dumps(document, indent=2, default=str) + "\n").encode("ascii")
 
 
-def _held(value: object) -> object:
+def _held(value: Any) -> Any:
     if isinstance(value, (list, tuple, dict)):
         return json.dumps(value, ensure_ascii=False, default=str).encode("utf-8", "backslashreplace").decode()
     if isinstance(value, str):
