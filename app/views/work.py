@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import csv
+import time
+from collections.abc import Sequence
 from importlib import resources
+from typing import Any
 
 import streamlit as st
+from sqlalchemy import Row
 
 from app.components.annotator import annotator
 from app.components.annotator.payload import frame
 from app.session import link_params, trace_token, user, workspace
 from ingest.store import reading, trace_ids
 from ingest.trace import Json
-from judging.ledger import labels, tables
+from judging.ledger import labels, queue, tables
+from judging.ledger.guidelines import to_acknowledge
+from judging.ledger.queue import Assigned
 from judging.records import DIMENSIONS
 from judging.rubric import Rubric, rubrics
 
 KEY = "desk"
+ALL = "all"  # the address's word for all traces, past the queues
 
 
 @st.cache_data(show_spinner=False)
@@ -45,31 +52,164 @@ def categories() -> list[dict[str, Json]]:
 def page() -> None:
     with reading(workspace().engine) as connection:
         ids = trace_ids(connection)
+        unread = to_acknowledge(connection, user().name)
+        queues = queue.queues(connection)
     if not ids:
         st.info("No trace is here yet. The Ingest page, or `tracejury ingest`, brings some in.")
+    elif unread is not None:
+        ask_to_read(unread)
+    elif (key := chosen_queue(queues)) is None:
+        desk(ids)
+    else:
+        queue_desk(key)
+
+
+def ask_to_read(version: int) -> None:
+    st.info(f"Version {version} of the guideline is new to you. Read and acknowledge it, then go on here.")
+    if st.button("Open the guideline", type="primary", key="to_guideline"):
+        st.switch_page("views/guideline.py", query_params=link_params())
+
+
+# ---- from a queue ----------------------------------------------------------------------------------------------
+
+
+def chosen_queue(queues: Sequence[Row[Any]]) -> int | None:
+    """The queue to work from: the address's, else the first that has something left; None: all traces in order.
+
+    An address of a trace (from Explore, say) leaves the queue; annotators reach only what a queue gave them.
+    """
+    if not queues:
+        return None
+    keys = [row.queue_key for row in queues]
+    may_browse = user().may("adjudicator")
+    if may_browse and "trace" in st.query_params and "queue" not in st.query_params:
+        return None
+    asked = st.query_params.get("queue", "")
+    if asked == ALL and may_browse:
+        key: int | None = None
+    else:
+        key = int(asked) if asked.isdecimal() and int(asked) in keys else first_with_work(queues)
+    options: list[int | None] = [*keys, None] if may_browse else [*keys]
+    if len(options) == 1:
+        return key
+    names = {row.queue_key: f"{row.name} (practice)" if row.is_practice else row.name for row in queues}
+    return st.selectbox(
+        "Queue", options, index=options.index(key), key="work_queue", label_visibility="collapsed", width=320,
+        format_func=lambda one: "All traces, in order" if one is None else names[one], on_change=follow_queue,
+    )  # fmt: skip
+
+
+def first_with_work(queues: Sequence[Row[Any]]) -> int:
+    with reading(workspace().engine) as connection:
+        for row in queues:
+            found = queue.progress(connection, row.queue_key, user().name)
+            if found.mine < found.total:
+                return int(row.queue_key)
+    return int(queues[0].queue_key)
+
+
+def follow_queue() -> None:
+    key = st.session_state["work_queue"]
+    st.query_params.from_dict(link_params(queue=ALL if key is None else str(key)))
+
+
+@st.fragment(key=KEY + "-queue")
+def queue_desk(key: int) -> None:
+    place = place_in_hand(key)
+    if place is None:
+        st.info("Nothing is left for you in this queue. Thank you.")
         return
-    desk(ids)
+    annotator(
+        desk_frame(place.trace_id, place.occasion, queue_header(place)),
+        key=KEY,
+        on_span=lambda: follow_place(place),
+        on_act=lambda: follow_queue_act(place),
+    )
+
+
+def place_in_hand(key: int) -> Assigned | None:
+    """The place that the address names, if it is this person's; else the next one."""
+    asked = st.query_params.get("place", "")
+    if asked.isdecimal():
+        with reading(workspace().engine) as connection:
+            place = queue.held(connection, int(asked), user().name)
+        if place is not None and place.queue_key == key:
+            return place
+    return queue.next_item(workspace().engine, key, user().name, now=now())
+
+
+def queue_header(place: Assigned) -> dict[str, Json]:
+    with reading(workspace().engine) as connection:
+        found = queue.progress(connection, place.queue_key, user().name)
+        around = queue.neighbours(connection, place)
+    left = found.total - found.mine - (0 if place.outcome in queue.FINISHED else 1)
+    return {
+        "done": found.mine,
+        "total": found.total,
+        "team_done": found.team,
+        "team_total": found.team_total,
+        "has_previous": around.previous is not None,
+        "has_next": around.next is not None or left > 0,
+    }
+
+
+def follow_place(place: Assigned) -> None:
+    """The address follows place and span, so that a reload opens them again; it does not tell a repeat apart."""
+    span = st.session_state[KEY].get("span")
+    if span:
+        st.query_params.update({"queue": str(place.queue_key), "place": str(place.lease_key), "span": span})
+
+
+def follow_queue_act(place: Assigned) -> None:
+    """On to the neighbour, or to what the queue gives next; an unfinished last place is finished first."""
+    act = st.session_state[KEY].get("act") or {}
+    kind = str(act.get("kind"))
+    if act.get("trace_id") != place.trace_id or kind not in {"previous", "next", "submitted", "skipped"}:
+        return
+    with reading(workspace().engine) as connection:
+        around = queue.neighbours(connection, place)
+        stored = queue.held(connection, place.lease_key, user().name)
+    to = around.previous if kind == "previous" else around.next
+    if to is None and (kind == "previous" or (kind == "next" and stored is not None and stored.outcome is None)):
+        st.toast("Submit or skip this trace to get the next one." if kind == "next" else "This is the first trace.")
+        return
+    st.query_params.from_dict(link_params(queue=str(place.queue_key), place=None if to is None else str(to)))
+
+
+def now() -> int:
+    return time.time_ns() // 1000
+
+
+# ---- all traces, in order --------------------------------------------------------------------------------------
 
 
 @st.fragment(key=KEY + "-fragment")
 def desk(ids: list[str]) -> None:
     trace_id = chosen(ids)
     place = ids.index(trace_id)
+    with reading(workspace().engine) as connection:
+        occasion = queue.occasion_of(connection, user().name, trace_id)
     annotator(
-        frame(
-            trace_id=trace_id,
-            token=trace_token(trace_id),
-            user=user().name,
-            state=labels.state(workspace().engine, annotator=user().name, trace_id=trace_id),
-            dimensions=dimension_texts(),
-            categories=categories(),
-            span=st.query_params.get("span"),
-            queue={"has_previous": place > 0, "has_next": place < len(ids) - 1, **progress(ids)},
-            base=st.get_option("server.baseUrlPath"),
-        ),
+        desk_frame(trace_id, occasion, {"has_previous": place > 0, "has_next": place < len(ids) - 1, **progress(ids)}),
         key=KEY,
         on_span=lambda: follow_span(trace_id),
         on_act=lambda: follow_act(ids),
+    )
+
+
+def desk_frame(trace_id: str, occasion: int, header: dict[str, Json]) -> dict[str, Json]:
+    """What the island is given. What it keeps by person and trace (undo, unsent work) it keeps by occasion too."""
+    name = user().name
+    return frame(
+        trace_id=trace_id,
+        token=trace_token(trace_id, occasion),
+        user=name if occasion == queue.FIRST else f"{name}#{occasion}",
+        state=labels.state(workspace().engine, annotator=name, trace_id=trace_id, occasion=occasion),
+        dimensions=dimension_texts(),
+        categories=categories(),
+        span=st.query_params.get("span"),
+        queue=header,
+        base=st.get_option("server.baseUrlPath"),
     )
 
 

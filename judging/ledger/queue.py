@@ -282,14 +282,6 @@ def occasion_of(connection: Connection, annotator: str, trace_id: str) -> int:
     return max((row.occasion for row in rows), default=FIRST)
 
 
-def hidden_from(connection: Connection, annotator: str, trace_id: str) -> tuple[Hidden, ...]:
-    """What the queues hide from this person on this trace until they have submitted it."""
-    rows = connection.execute(
-        _places(_lease.c.annotator == annotator, _item.c.trace_id == trace_id, _lease.c.outcome.is_(None))
-    ).all()
-    return tuple(sorted({name for row in rows for name in orjson.loads(row.hide)}))
-
-
 def progress(connection: Connection, queue_key: int, annotator: str) -> Progress:
     """How far one person and the team are in a queue."""
     queue = connection.execute(select(_queue).where(_queue.c.queue_key == queue_key)).one_or_none()

@@ -22,7 +22,6 @@ from judging.ledger.queue import (
     assignments,
     find_traces,
     held,
-    hidden_from,
     judge_spread,
     make_queue,
     neighbours,
@@ -387,13 +386,3 @@ class TestMakingQueues:
             assert judge_spread(connection) == {trace_id(0): 3, trace_id(1): 0, trace_id(2): 1, trace_id(7): 0}
             most = TraceFilter(sampling="disputed", count=2)
             assert find_traces(connection, most) == [trace_id(0), trace_id(2)]
-
-    def test_what_a_queue_hides_is_hidden_until_the_person_submits(self, space: Workspace) -> None:
-        queue = queue_of(space, 1, hide=("agent", "model"))
-        place = take(space, queue)
-        with reading(space.engine) as connection:
-            assert hidden_from(connection, "ada", place.trace_id) == ("agent", "model")
-            assert hidden_from(connection, "ben", place.trace_id) == ()
-        submit(space, "ada", place.trace_id)
-        with reading(space.engine) as connection:
-            assert hidden_from(connection, "ada", place.trace_id) == ()

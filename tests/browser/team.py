@@ -1,0 +1,89 @@
+"""The whole app where people sign in with passwords: a server of its own, and a page for each person."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+import app
+from ingest.store import pack, write, writing
+from judging.ledger import Workspace, open_workspace
+from judging.ledger.people import Role, add_person
+from judging.ledger.queue import QueueSpec, make_queue
+from tests.app.desk_traces import desk_trace
+
+ASGI = Path(app.__file__).parent / "asgi.py"
+SECRET = "a long enough secret"
+PEOPLE: dict[str, Role] = {"ada": "annotator", "ben": "annotator", "judy": "adjudicator", "root": "admin"}
+SLOW_MS = 30_000  # a machine that also builds and tests
+
+
+def team_space(home: Path, count: int) -> Workspace:
+    """A workspace with four people and `count` traces, t0 and on."""
+    space = open_workspace(home)
+    with writing(space.engine) as connection:
+        for name, role in PEOPLE.items():
+            add_person(connection, name, role=role, by="test", password=SECRET)
+        for number in range(count):
+            write(connection, pack(desk_trace(f"t{number}")))
+    return space
+
+
+def team_queue(space: Workspace, count: int, **more: object) -> int:
+    spec = QueueSpec(**({"name": "pilot", "author": "root", "k": 2} | more))  # type: ignore[arg-type]
+    with writing(space.engine) as connection:
+        return make_queue(connection, spec, [f"t{number}" for number in range(count)], now=time.time_ns() // 1000)
+
+
+@contextmanager
+def team_server(space: Workspace, log: Path) -> Iterator[str]:
+    """The app on a free port, in the password mode."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    own = {"TRACEJURY_HOME": str(space.home), "OMP_NUM_THREADS": "1", "TRACEJURY_SIGN_IN": "password"}
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(ASGI), f"--server.port={port}"]
+    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
+    address = f"http://127.0.0.1:{port}"
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out, cwd=ASGI.parent)
+        try:
+            for _ in range(240):
+                if process.poll() is not None:
+                    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
+                try:
+                    urllib.request.urlopen(f"{address}/api/health", timeout=1)
+                    break
+                except OSError:
+                    time.sleep(0.25)
+            yield address
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+def person_page(browser: Browser, address: str, name: str, path: str = "/") -> Page:
+    """A browser of this person's own, signed in, at `path`."""
+    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
+    page.set_default_timeout(SLOW_MS)
+    expect.set_options(timeout=SLOW_MS)
+    page.goto(f"{address}{path}")
+    fill_in(page, name)
+    return page
+
+
+def fill_in(page: Page, name: str, password: str = SECRET) -> None:
+    """The sign-in form, as one fills it in by keyboard."""
+    page.get_by_label("Name").fill(name)
+    page.get_by_label("Password").fill(password)
+    page.keyboard.press("Enter")

@@ -1,0 +1,60 @@
+"""An adjudicator settles a trace in the browser, from the list to the gold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from ingest.store import reading
+from judging.ledger import Workspace
+from judging.ledger.adjudication import rulings
+from judging.ledger.frames import default_human
+from tests.browser.team import person_page, team_server, team_space
+from tests.judging.team import submit
+
+pytestmark = pytest.mark.browser
+ERROR = {"span_ids": ["tool000000000004"], "dimensions": ["TC"], "impact": "high", "label_id": "ada-1",
+         "description": "<img src=x onerror=alert(1)> ![x](https://evil.example/x.png)"}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    made = team_space(tmp_path_factory.mktemp("adjudicate") / "home", 2)
+    submit(made, "ada", "t0", scores={"LC": 3}, errors=[ERROR])
+    submit(made, "ben", "t0", scores={"LC": 0})
+    return made
+
+
+@pytest.fixture(scope="module")
+def address(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    log: Path = tmp_path_factory.mktemp("log") / "server.txt"
+    with team_server(space, log) as found:
+        yield found
+
+
+def test_a_trace_is_settled_and_its_gold_written(chromium: Browser, address: str, space: Workspace) -> None:
+    page = person_page(chromium, address, "judy", "/adjudicate")
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    expect(page.get_by_text("Still to decide")).to_be_visible()
+    expect(page.get_by_text("<img src=x onerror=alert(1)>")).to_be_visible()
+    text = page.locator("[data-testid=stMain]").inner_text()
+    assert "ben" not in text.split()
+    assert "ada" not in text.split()
+    page.get_by_role("button", name="Keep R").click()
+    expect(page.get_by_text("Kept.")).to_be_visible()
+    page.get_by_test_id("stForm").get_by_text("2", exact=True).click()
+    page.get_by_label("Reason").first.fill("Half of the answer holds.")
+    page.get_by_role("button", name="Set", exact=True).click()
+    expect(page.get_by_text("LC is 2.")).to_be_visible()
+    page.get_by_role("button", name="Write gold", exact=True).click()
+    expect(page.get_by_text("Gold version 1 is written.")).to_be_visible()
+    assert not any("evil.example" in url for url in asked)
+    with reading(space.engine) as connection:
+        assert default_human(connection) == "gold"
+        ruling = rulings(connection)["t0"]
+    assert (ruling.version, dict(ruling.scores)) == (1, {"LC": 2})
+    page.context.close()
