@@ -175,6 +175,7 @@ def coverage_strip(pairs: pd.DataFrame) -> go.Figure:
     order = pairs.groupby("error_id")["level"].sum().sort_values(ascending=False, kind="stable").index
     place = {error: position for position, error in enumerate(order)}
     labels = list(dict.fromkeys(pairs["label"]))
+    size = max(3, min(11, 900 // max(len(order), 1)))
     figure = go.Figure()
     for level, (name, color) in enumerate(LEVELS):
         mine = pairs[pairs["level"] == level]
@@ -183,7 +184,7 @@ def coverage_strip(pairs: pd.DataFrame) -> go.Figure:
             y=mine["label"],
             mode="markers",
             name=f"{name} ({len(mine):,})",
-            marker={"symbol": "square", "size": 9, "color": color, "opacity": 0.35 if level == 0 else 1},
+            marker={"symbol": "square", "size": size, "color": color, "opacity": 0.35 if level == 0 else 1},
             customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
             hovertemplate="%{customdata[2]}: "
             + name
@@ -226,7 +227,7 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
             x=part["recall"],
             y=part["precision"],
             mode="markers+text" if kind == "caught" else "markers",
-            text=part["label"],
+            text=_uncrowded(part),
             textposition="top center",
             name=kind,
             cliponaxis=False,
@@ -493,7 +494,7 @@ def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
 
 def histogram(values: Sequence[float], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
     """A plain histogram."""
-    figure = go.Figure(go.Histogram(x=list(values), marker={"color": color}))
+    figure = go.Figure(go.Histogram(x=list(values), nbinsx=30, marker={"color": color}))
     figure.update_xaxes(title=x_title)
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=260, legend=False)
@@ -658,6 +659,18 @@ def _bias_lines(figure: go.Figure, difference: NDArray[np.float64]) -> None:
         reach = 1.96 * float(difference.std(ddof=1))
         for y in (mean - reach, mean + reach):
             figure.add_hline(y=y, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{y:+.2f}")
+
+
+def _uncrowded(points: pd.DataFrame) -> list[str]:
+    """Labels of marks that have room; a mark close to a labelled one keeps its name for the pointer."""
+    shown: list[tuple[float, float]] = []
+    labels = []
+    for label, x, y in zip(points["label"], points["recall"], points["precision"], strict=True):
+        has_room = all(abs(x - a) > 0.16 or abs(y - b) > 0.05 for a, b in shown)
+        labels.append(str(label) if has_room else "")
+        if has_room:
+            shown.append((x, y))
+    return labels
 
 
 def _shortened(text: str, most: int) -> str:

@@ -622,7 +622,12 @@ def versus_card(choice: Choice, systems: list[str]) -> None:
         layout.title(
             "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
         )
-        sheet(compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught"), digits=4)
+        p_values = {
+            name: st.column_config.NumberColumn(name.replace("_", " "), format="%.2e")
+            for name in ("p_corrected", "p_exact", "p_holm")
+        }
+        tests = compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught")
+        sheet(tests, columns=p_values)
     flips = compare.error_flips(*sides)
     with st.container(border=True):
         layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"left: {left}; right: {right}"))

@@ -56,7 +56,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
     trace_id, human, system = sides(traces, people, systems)
     with reading(workspace().engine) as connection:
         found = compare_trace(connection, trace_id=trace_id, human=human, system=system)
-        open_pairs = undecided(connection, human=human, system=system)
+    open_pairs = _undecided(str(workspace().engine.url), loading.now_revision(), human, system)
     text = reading_of(trace_id)
     goal_line(traces, trace_id, found)
     focus = lanes(found, text) or st.query_params.get("pair")
@@ -259,6 +259,12 @@ def _mark_big(row: pd.Series) -> list[str]:
     change = row["judge − human"]
     is_big = not pd.isna(change) and abs(float(cast("float", change))) >= BIG
     return ["color: #D55E00; font-weight: 600" if is_big and name == "judge − human" else "" for name in row.index]
+
+
+@st.cache_data(show_spinner=False, max_entries=8)
+def _undecided(place: str, now: loading.Revision, human: str, system: str) -> dict[str, int]:
+    with reading(workspace().engine) as connection:
+        return undecided(connection, human=human, system=system)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -84,7 +84,7 @@ class Comparison {
   sideNode() {
     const open = this.pairs.filter((pair) => !pair.decided).length;
     const bar = tjcEl("div", { class: "tjc-bar" },
-      tjcEl("b", { text: `${this.pairs.length} pairs` }),
+      tjcEl("b", { text: this.pairs.length === 1 ? "1 pair" : `${this.pairs.length} pairs` }),
       tjcEl("span", { class: "tjc-quiet", text: open ? `${open} undecided` : "all decided", "data-tjc-open": open }),
       tjcEl("span", { class: "tjc-grow" }),
       this.button(`Next undecided`, "U", () => this.next(), { title: `${this.undecidedElsewhere} undecided on other traces` }),
