@@ -2,160 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import socket
-import subprocess
-import sys
 import time
-import urllib.request
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, Route, expect, sync_playwright
+from playwright.sync_api import BrowserContext, Route, expect
 
-from ingest.store import pack, write, writing
-from ingest.trace import Trace
-from judging.ledger import Workspace, labels, open_workspace
+from judging.ledger import Workspace
 from judging.records import DIMENSIONS
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
+from tests.browser.desk import OpenDesk, store
 
 pytestmark = pytest.mark.browser
-
-APP = Path(__file__).parent / "desk_app" / "asgi.py"
-SELECT = """([seq, field, from, to]) => {
-  const host = document.querySelector(`[data-block="${seq}"] .tj-text[data-field="${field}"]`);
-  const walk = document.createTreeWalker(host, NodeFilter.SHOW_TEXT);
-  const find = (words, atEnd) => {
-    walk.currentNode = host;
-    for (let node; (node = walk.nextNode()); ) {
-      const at = node.data.indexOf(words);
-      if (at >= 0) return [node, at + (atEnd ? words.length : 0)];
-    }
-    throw new Error('no ' + words);
-  };
-  const [a, i] = find(from, false), [b, j] = find(to, true);
-  getSelection().setBaseAndExtent(a, i, b, j);
-}"""
-
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    return open_workspace(tmp_path_factory.mktemp("desk") / "home")
-
-
-@pytest.fixture(scope="module")
-def server(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on a free port; ends with the module."""
-    store(space, desk_trace("first"))
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    environment = os.environ | {"TRACEJURY_HOME": str(space.home), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-P", "-m", "streamlit", "run", str(APP), f"--server.port={port}"]
-    log = tmp_path_factory.mktemp("log") / "server.txt"
-    with log.open("w", encoding="utf-8") as out:
-        process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=APP.parent)
-        try:
-            wait_for_server(f"http://127.0.0.1:{port}/_stcore/health", process, log)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            process.terminate()
-            process.wait(10)
-
-
-def wait_for_server(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    for _ in range(240):
-        if process.poll() is not None:
-            break
-        try:
-            urllib.request.urlopen(url, timeout=1)
-        except OSError:
-            time.sleep(0.25)
-        else:
-            return
-    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
-        yield running
-        running.close()
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    made = browser.new_context(viewport={"width": 1280, "height": 800})
-    yield made
-    made.close()
-
-
-def store(space: Workspace, trace: Trace) -> None:
-    with writing(space.engine) as connection:
-        write(connection, pack(trace))
-
-
-class Desk:
-    """One trace on the screen of one page, with the ledger behind it."""
-
-    def __init__(self, page: Page, server: str, space: Workspace, trace_id: str) -> None:
-        self.page, self.server, self.space, self.trace_id = page, server, space, trace_id
-        self.outside: list[str] = []
-        page.on("request", self._note)
-        page.on("pageerror", lambda error: self.outside.append(f"error: {error}"))
-        self.open()
-
-    def _note(self, request: Any) -> None:
-        if not request.url.startswith((self.server, "blob:", "data:")):
-            self.outside.append(request.url)
-
-    def open(self, span: str | None = None) -> None:
-        tail = f"&span={span}" if span else ""
-        self.page.goto(f"{self.server}/?trace={self.trace_id}{tail}")
-        self.ready()
-
-    def ready(self, trace_id: str | None = None) -> None:
-        self.page.wait_for_selector(f'.tj-desk[data-ready="{trace_id or self.trace_id}"]', timeout=30_000)
-
-    def keys(self, *keys: str) -> None:
-        for key in keys:
-            self.page.keyboard.press(key)
-
-    def select(self, seq: int, field: str, start: str, end: str | None = None) -> None:
-        self.page.evaluate(SELECT, [seq, field, start, end or start])
-
-    def saved(self, timeout: float = 20_000) -> dict[str, Any]:
-        """The stored state, once the page says that everything is saved."""
-        self.page.wait_for_selector('[data-tj="saved"][data-kind="saved"]', timeout=timeout)
-        return self.stored()
-
-    def stored(self, user: str = "me") -> dict[str, Any]:
-        return labels.state(self.space.engine, annotator=user, trace_id=self.trace_id)
-
-    def current(self) -> str:
-        return str(self.page.get_attribute(".tj-desk", "data-current"))
-
-    def toast(self) -> str:
-        return str(self.page.text_content('[data-tj="toast"]'))
-
-
-OpenDesk = Callable[..., Desk]
-
-
-@pytest.fixture
-def open_desk(context: BrowserContext, server: str, space: Workspace, request: pytest.FixtureRequest) -> OpenDesk:
-    """Opens a fresh trace of this test (or the one given) in a page of the context."""
-
-    def opened(trace: Trace | None = None, trace_id: str | None = None) -> Desk:
-        name = trace_id or (trace.trace_id if trace else request.node.name.split("[")[0])
-        if trace_id is None:
-            store(space, trace or desk_trace(name))
-        return Desk(context.new_page(), server, space, name)
-
-    return opened
 
 
 def test_four_keys_make_a_label_that_is_stored_and_survives_reload(open_desk: OpenDesk) -> None:
@@ -249,7 +106,7 @@ def test_offline_everything_is_kept_and_then_arrives_once(open_desk: OpenDesk, c
     context.set_offline(True)
     desk.keys("a", "3", "m", "w", "0", "ArrowDown", "2")
     expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
-    time.sleep(5)
+    time.sleep(2)
     assert desk.stored()["revision"] == 0
     assert int(desk.page.get_attribute('[data-tj="saved"]', "data-unsaved") or 0) == 5
     context.set_offline(False)
@@ -391,20 +248,14 @@ def test_submit_asks_for_what_is_missing_and_goes_to_the_next_trace(open_desk: O
 
 def test_a_submitted_trace_is_closed_until_it_is_reopened(open_desk: OpenDesk) -> None:
     desk = open_desk()
-    desk.keys("z", "w")
-    for _ in DIMENSIONS:
-        desk.keys("2", "ArrowDown")
-    desk.keys("Control+Enter")
-    desk.page.wait_for_function(f"document.querySelector('.tj-desk').dataset.ready !== '{desk.trace_id}' || "
-                                "document.querySelector('[data-tj=status]').textContent === 'submitted'")  # fmt: skip
-    desk.open()
+    desk.submit()
     desk.keys("a", "w", "0")
     assert "finished" in desk.toast()
-    assert desk.saved()["scores"]["LC"]["value"] == 2
+    assert desk.saved()["scores"]["LC"]["value"] == 0
     desk.page.click('[data-tj="reopen"]')
-    desk.keys("w", "0")
+    desk.keys("w", "2")
     state = desk.saved()
-    assert (state["review"]["status"], state["scores"]["LC"]["value"]) == ("open", 0)
+    assert (state["review"]["status"], state["scores"]["LC"]["value"]) == ("open", 2)
 
 
 def test_skip_wants_a_reason(open_desk: OpenDesk) -> None:
@@ -497,7 +348,7 @@ def test_several_spans_and_the_mouse_do_all_that_keys_do(open_desk: OpenDesk) ->
 
 
 def test_keys_can_be_changed_and_conflicts_are_refused(open_desk: OpenDesk) -> None:
-    desk = open_desk()
+    desk = open_desk(user="keys")
     desk.keys("?")
     desk.page.click('[data-action="newError"]')
     desk.keys("j")
@@ -509,10 +360,25 @@ def test_keys_can_be_changed_and_conflicts_are_refused(open_desk: OpenDesk) -> N
     assert desk.saved()["errors"] == []
     desk.keys("b")
     assert len(desk.saved()["errors"]) == 1
+    desk.page.evaluate("localStorage.clear()")
     desk.page.reload()
     desk.ready()
-    desk.keys("b")
-    assert len(desk.saved()["errors"]) == 2
+    desk.keys("b", "v")
+    assert len(desk.saved()["errors"]) == 2, "the server keeps the keys, also for another browser"
+    other = open_desk(trace_id=desk.trace_id)
+    other.keys("b")
+    assert other.stored()["errors"] == [], "another person has their own"
+
+
+def test_the_way_of_reading_is_kept_on_the_server(open_desk: OpenDesk, space: Workspace) -> None:
+    desk = open_desk(user="reader")
+    with desk.page.expect_response("**/api/settings") as answer:
+        desk.keys("v")
+    assert answer.value.status == 200
+    desk.page.evaluate("localStorage.clear()")
+    desk.page.reload()
+    desk.ready()
+    expect(desk.page.locator('[data-tj="pretty"]')).to_have_attribute("aria-pressed", "true")
 
 
 def test_keys_of_other_pages_are_left_alone(open_desk: OpenDesk) -> None:
@@ -553,7 +419,7 @@ def test_5_mb_show_their_head_and_all_when_asked(open_desk: OpenDesk) -> None:
     expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("1 of 2")
 
 
-@pytest.mark.parametrize("count", [30, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.slow)])
 def test_labels_by_keys_only_none_missed(open_desk: OpenDesk, count: int) -> None:
     trace = long_trace(301, f"keys-only-{count}")
     desk = open_desk(trace)
@@ -601,19 +467,3 @@ def test_33_000_spans_are_usable_soon(open_desk: OpenDesk) -> None:
     desk.keys("Enter")
     assert desk.current() == "S32999"
     expect(desk.page.locator('[data-block="32999"]')).to_contain_text("I read page 10999 now.", timeout=20_000)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_finding_of_axe(browser: Browser, server: str, space: Workspace, scheme: Any) -> None:
-    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
-    store(space, desk_trace(f"axe-{scheme}"))
-    desk = Desk(context.new_page(), server, space, f"axe-{scheme}")
-    assert desk.page.get_attribute(".tj-desk", "data-scheme") == scheme
-    desk.keys("j", "j", "j", "]", "a", "1", "7", "h", "a", "w", "2")
-    desk.saved()
-    for step in ("the desk", "the cheat sheet"):
-        found = axe.Axe().run(desk.page, context=".tj-desk").response["violations"]
-        assert [(step, each["id"], [node["html"] for node in each["nodes"]]) for each in found] == []
-        desk.keys("?")
-    context.close()

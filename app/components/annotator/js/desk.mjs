@@ -17,6 +17,7 @@ import { Tree } from "./tree.mjs";
 
 const TJ_PANES = ["tree", "text", "errors", "scores"];
 const TJ_IDLE = 60000; // milliseconds without a sign of the person: the timer stands still
+const TJ_PATIENCE = 4000; // milliseconds that submitting waits for the store before it says so and lets one go on
 const tjOutboxes = new Map(); // they go on sending when the page shows another trace
 const tjHistories = new Map();
 
@@ -384,7 +385,7 @@ class Desk {
     this.perform({ kind: "review.put", payload: this.reviewWith({ status, reason }) });
     this.isBusy = true;
     this.drawHead();
-    const isStored = await this.drained(8000);
+    const isStored = await this.drained(TJ_PATIENCE);
     this.isBusy = false;
     this.drawHead();
     if (isStored) {
@@ -404,10 +405,10 @@ class Desk {
 
   /** Asks the server to show what judges and others said; from then on the blind labels are closed. */
   async reveal() {
-    if (!(await this.drained(8000))) return say(this, "Not everything is stored yet: reveal when it is", true);
+    if (!(await this.drained(TJ_PATIENCE))) return say(this, "Not everything is stored yet: reveal when it is", true);
     this.setHistory(new History());
     this.perform({ kind: "reveal", payload: {} });
-    if (await this.drained(8000)) return this.loadRevealed();
+    if (await this.drained(TJ_PATIENCE)) return this.loadRevealed();
     return say(this, "Not revealed yet: it is shown as soon as the server answers", true);
   }
 
