@@ -33,11 +33,11 @@ def test_filters_stand_in_the_address_and_hold_on_another_page(page: Page, sampl
     page.get_by_test_id("stSelectbox").filter(has_text="Matches").locator("input").click()
     page.get_by_role("option", name="confirmed").click()
     page.wait_for_url("**matches=confirmed**")
-    expect(page.get_by_text("confirmed matches only")).to_be_visible()
+    expect(page.get_by_text("confirmed matches only").first).to_be_visible()
     page.get_by_role("link", name="Reports").click()
     page.wait_for_url("**/reports**")
     settled(page)
-    expect(page.get_by_text("confirmed matches only")).to_be_visible()
+    expect(page.get_by_text("confirmed matches only").first).to_be_visible()
     expect(page.get_by_text("Human: ben")).to_be_visible()
 
 
