@@ -128,13 +128,16 @@ def queue_desk(key: int) -> None:
 
 
 def place_in_hand(key: int) -> Assigned | None:
-    """The place that the address names, if it is this person's; else the next one."""
-    asked = st.query_params.get("place", "")
-    if asked.isdecimal():
-        with reading(workspace().engine) as connection:
+    """The place (or the trace) that the address names, if it is this person's; else the next one."""
+    asked, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
+    place = None
+    with reading(workspace().engine) as connection:
+        if asked.isdecimal():
             place = queue.held(connection, int(asked), user().name)
-        if place is not None and place.queue_key == key:
-            return place
+        elif trace_id is not None:
+            place = queue.place_of(connection, key, user().name, trace_id)
+    if place is not None and place.queue_key == key:
+        return place
     return queue.next_item(workspace().engine, key, user().name, now=now())
 
 
@@ -173,6 +176,8 @@ def follow_queue_act(place: Assigned) -> None:
     if to is None and (kind == "previous" or (kind == "next" and stored is not None and stored.outcome is None)):
         st.toast("Submit or skip this trace to get the next one." if kind == "next" else "This is the first trace.")
         return
+    if kind == "submitted" and place.occasion == queue.PRACTICE:
+        st.toast("The right answers stand on the Guideline page, under Practice.")
     st.query_params.from_dict(link_params(queue=str(place.queue_key), place=None if to is None else str(to)))
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, and_, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, and_, case, func, insert, or_, select, update
 
 from ingest.store import schema, writing
 from judging import queueing
@@ -196,7 +196,7 @@ def queues(connection: Connection) -> list[Row[Any]]:
             _item.c.queue_key,
             func.count().label("items"),
             func.sum(_item.c.wanted).label("places"),
-            func.max(_item.c.is_practice).label("is_practice"),
+            func.max(case((_item.c.is_practice, 1), else_=0)).label("is_practice"),
         )
         .group_by(_item.c.queue_key)
         .subquery()
@@ -256,6 +256,15 @@ def held(connection: Connection, lease_key: int, annotator: str) -> Assigned | N
     """This person's place of that key; None where it is nobody's or someone else's."""
     row = connection.execute(_places(_lease.c.lease_key == lease_key, _lease.c.annotator == annotator)).one_or_none()
     return None if row is None else _assigned(row)
+
+
+def place_of(connection: Connection, queue_key: int, annotator: str, trace_id: str) -> Assigned | None:
+    """This person's place on a trace in a queue: the open one, else the one met last."""
+    rows = connection.execute(
+        _places(_lease.c.annotator == annotator, _item.c.queue_key == queue_key, _item.c.trace_id == trace_id)
+    ).all()
+    best = max(rows, key=lambda row: (row.outcome is None, row.lease_key), default=None)
+    return None if best is None else _assigned(best)
 
 
 def neighbours(connection: Connection, place: Assigned) -> Neighbours:

@@ -52,6 +52,14 @@ class TestSameError:
         assert paired([label(1, 4)], [label(2, 1)]) == [("label-1", "label-2")]
         assert len(paired([label(1, 4)], [label(2, 6)])) == 2
 
+    def test_words_alone_join_errors_of_one_dimension_and_few_or_other_words_do_not(self) -> None:
+        said = "The timetable tool was called with a day that it does not know."
+        again = "Called the timetable tool with a day it does not know"
+        other = "The final answer names a ferry that does not run in winter."
+        assert len(paired([label(1, 4, description=said)], [label(2, 6, description=again)])) == 1
+        assert len(paired([label(1, 4, description=said)], [label(2, 6, description=other)])) == 2
+        assert len(paired([label(1, 4, description="wrong tool")], [label(2, 6, description="wrong tool")])) == 2
+
     def test_pairs_are_one_to_one_and_the_surest_wins(self) -> None:
         words = "The timetable tool is called with a day that it does not know."
         mine = [label(1, 4), label(2, 4, description=words)]

@@ -27,6 +27,7 @@ from judging.ledger.queue import (
     neighbours,
     next_item,
     occasion_of,
+    place_of,
     progress,
     queues,
 )
@@ -303,6 +304,8 @@ class TestHiddenRepeats:
         with reading(space.engine) as connection:
             assert occasion_of(connection, "ada", place.trace_id) == REPEAT
             assert occasion_of(connection, "ben", place.trace_id) == FIRST
+            assert place_of(connection, queue, "ada", place.trace_id) == place  # by an address of the trace
+            assert place_of(connection, queue, "ben", place.trace_id) is None
             others = [one for one in met if one != before]
             assert neighbours(connection, place).previous in {one.lease_key for one in others}
             assert neighbours(connection, before).previous is None
