@@ -4,7 +4,7 @@ from ingest.trace import Message, Source, SpanDraft, ToolCall, Trace
 from ingest.tree import assemble
 
 EMOJI_CRLF_RTL = (
-    "Start 😀 here.\r\nSecond line: שלום עולם! Third 👩‍👩‍👧 end.\r\nLast \u202ereversed\u202c and \x00 nul."
+    "Start 😀 here.\r\nSecond line: שלום עולם! Third 👩‍👩‍👧 end.\r\nLast \u202ereversed\u202c and \x1b esc."
 )
 IMAGE = "data:image/png;base64," + "iVBORw0KGgo" * 40
 SECOND = 1_000_000

@@ -1,66 +1,97 @@
-"""One workspace, server and browser for each module of desk tests; each test starts with an empty storage."""
+"""The whole app over a workspace of samples, in a real browser: fixtures of the researcher's pages."""
 
 from __future__ import annotations
 
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
 
-from ingest.trace import Trace
-from judging.ledger import Workspace, open_workspace
-from tests.app.desk_traces import desk_trace
-from tests.browser.desk import Desk, OpenDesk, Server, store
+import app
+from judging.ledger import Workspace
+from tests.app.workspaces import filled
 
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
-    return open_workspace(tmp_path_factory.mktemp("desk") / "home")
+ASGI = Path(app.__file__).parent / "asgi.py"
+SLOW_MS = 30_000  # a machine that also builds and tests
 
 
-@pytest.fixture(scope="module")
-def server(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the app on a free port; ends with the module."""
-    store(space, desk_trace("first"))
-    running = Server(space.home, tmp_path_factory.mktemp("log") / "server.txt")
-    yield running.url
-    running.stop()
+@pytest.fixture(scope="session")
+def sample_space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return filled(tmp_path_factory.mktemp("researcher") / "home")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
+@pytest.fixture(scope="session")
+def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The app on a free port, for all tests of the session."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    own = {
+        "TRACEJURY_HOME": str(sample_space.home),
+        "OMP_NUM_THREADS": "1",
+        "TRACEJURY_USER": "ruth",
+    }
+    command = [sys.executable, "-P", "-m", "streamlit", "run", str(ASGI), f"--server.port={port}"]
+    command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
+    log = tmp_path_factory.mktemp("log") / "server.txt"
+    with log.open("w", encoding="utf-8") as out:
+        process = subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out, cwd=ASGI.parent)
+        try:
+            _wait(f"http://127.0.0.1:{port}/api/health", process, log)
+            yield f"http://127.0.0.1:{port}"
+        finally:
+            process.terminate()
+            process.wait(10)
+
+
+@pytest.fixture(scope="module")  # a second Playwright cannot run beside the first
+def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         yield running
         running.close()
 
 
-@pytest.fixture(scope="module")
-def warm_context(browser: Browser) -> BrowserContext:
-    """Streamlit's own scripts are fetched and compiled once a module, not once a test."""
-    return browser.new_context(viewport={"width": 1280, "height": 800})
-
-
 @pytest.fixture
-def context(warm_context: BrowserContext, server: str) -> Iterator[BrowserContext]:
-    yield warm_context
-    warm_context.set_offline(False)
-    for page in warm_context.pages:
-        page.close()
-    page = warm_context.new_page()
-    page.goto(f"{server}/_stcore/health")
-    page.evaluate("localStorage.clear()")
-    page.close()
+def page(chromium: Browser, sample_server: str) -> Iterator[Page]:
+    """A fresh page; fails when a script broke or anything was asked of another host."""
+    context = chromium.new_context(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
+    opened = context.new_page()
+    opened.set_default_timeout(SLOW_MS)
+    expect.set_options(timeout=SLOW_MS)
+    problems: list[str] = []
+
+    def note(request: Request) -> None:
+        if not request.url.startswith((sample_server, "data:", "blob:")) and not _is_streamlits(request.url):
+            problems.append(f"asked of another host: {request.url}")
+
+    opened.on("request", note)
+    opened.on("pageerror", lambda error: problems.append(f"script: {error}"))
+    yield opened
+    context.close()
+    assert problems == []
 
 
-@pytest.fixture
-def open_desk(context: BrowserContext, server: str, space: Workspace, request: pytest.FixtureRequest) -> OpenDesk:
-    """Opens a fresh trace of this test (or the one given) in a page of the context."""
+def _is_streamlits(url: str) -> bool:
+    """A Material icon as the page's favicon is fetched by Streamlit from its maker."""
+    return url.startswith("https://fonts.gstatic.com/s/i/short-term/release/materialsymbols")
 
-    def opened(trace: Trace | None = None, trace_id: str | None = None, user: str = "me") -> Desk:
-        name = trace_id or (trace.trace_id if trace else request.node.name.split("[")[0])
-        if trace_id is None:
-            store(space, trace or desk_trace(name))
-        return Desk(context.new_page(), server, space, name, user)
 
-    return opened
+def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
+    for _ in range(240):
+        if process.poll() is not None:
+            break
+        try:
+            urllib.request.urlopen(url, timeout=1)
+        except OSError:
+            time.sleep(0.25)
+        else:
+            return
+    pytest.fail(f"the server did not start:\n{log.read_text(encoding='utf-8')[-2000:]}")

@@ -15,9 +15,13 @@ from judging.ledger import Workspace
 from judging.ledger.queue import QueueSpec, make_queue
 from tests.app.desk_judges import MARKERS, judge, other_person
 from tests.app.desk_traces import desk_trace, long_trace
+from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, store
 
 pytestmark = pytest.mark.browser
+space, server, warm_context, context, open_desk = (
+    given.space, given.server, given.warm_context, given.context, given.open_desk,
+)  # fmt: skip
 
 LAST, TOOL = "last000000000006", "tool000000000004"
 
@@ -50,9 +54,9 @@ class Sent:
 
 
 @pytest.fixture
-def sent(browser: Browser, server: str) -> Iterator[tuple[Sent, Page]]:
+def sent(chromium: Browser, server: str) -> Iterator[tuple[Sent, Page]]:
     """A page and the record of all that reaches it."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
     record = Sent(context)
     yield record, context.new_page()
     context.close()
@@ -238,9 +242,9 @@ def offset(node: Any, host: Any) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_finding_of_axe(browser: Browser, server: str, space: Workspace, scheme: Any) -> None:
+def test_no_serious_finding_of_axe(chromium: Browser, server: str, space: Workspace, scheme: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
+    context = chromium.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
     desk = Desk(context.new_page(), server, space, labelled(space, f"axe-{scheme}"))
     assert desk.page.get_attribute(".tj-desk", "data-scheme") == scheme
     desk.keys("j", "j", "j", "]", "a", "1", "7", "h", "a", "2", "l", "w", "2")

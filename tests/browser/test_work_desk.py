@@ -10,9 +10,13 @@ from playwright.sync_api import BrowserContext, Route, expect
 from judging.ledger import Workspace
 from judging.records import DIMENSIONS
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
+from tests.browser import desk as given
 from tests.browser.desk import OpenDesk, store
 
 pytestmark = pytest.mark.browser
+space, server, warm_context, context, open_desk = (
+    given.space, given.server, given.warm_context, given.context, given.open_desk,
+)  # fmt: skip
 
 
 def test_four_keys_make_a_label_that_is_stored_and_survives_reload(open_desk: OpenDesk) -> None:
@@ -40,7 +44,7 @@ QUOTES = (
     ("Start 😀", None, "Start 😀"),
     ("😀", "Second", "😀 here.\r\nSecond"),
     ("Third 👩‍👩‍👧", "Last ", "Third 👩‍👩‍👧 end.\r\nLast "),
-    ("and ", " nul.", "and \x00 nul."),
+    ("and ", " esc.", "and \x1b esc."),
     ("reversed", " and ", "reversed\u202c and "),
 )
 
@@ -277,7 +281,7 @@ def test_trace_text_is_text_and_nothing_from_outside_is_loaded(open_desk: OpenDe
     expect(desk.page.locator('[data-block="5"] .tj-text').last).to_contain_text("<img src=x onerror=alert(1)>")
     assert desk.page.locator(".tj-desk img, .tj-desk script, .tj-desk iframe").count() == 0
     odd = desk.page.locator('[data-block="3"] .tj-text[data-field="output"]')
-    expect(odd.locator(".tj-control")).to_have_text(["RLO", "PDF", "␀"])
+    expect(odd.locator(".tj-control")).to_have_text(["RLO", "PDF", "␛"])
     assert odd.get_attribute("dir") == "auto"
     assert desk.outside == []
 

@@ -14,16 +14,20 @@ from app import grants
 from ingest.store import pack, write, writing
 from judging.ledger import Workspace, open_workspace
 from tests.app.desk_traces import desk_trace, huge_trace
+from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, Server, store
 
 pytestmark = pytest.mark.browser
+space, server, warm_context, context, open_desk = (
+    given.space, given.server, given.warm_context, given.context, given.open_desk,
+)  # fmt: skip
 
 
-def test_work_waits_for_a_server_that_was_killed_and_comes_back(browser: Browser, tmp_path: Path) -> None:
+def test_work_waits_for_a_server_that_was_killed_and_comes_back(chromium: Browser, tmp_path: Path) -> None:
     space = open_workspace(tmp_path / "killed")
     store(space, desk_trace("killed"))
     server = Server(space.home, tmp_path / "server.txt")
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
     try:
         desk = Desk(context.new_page(), server.url, space, "killed")
         desk.keys("a", "1")
