@@ -200,12 +200,15 @@ def verdicts() -> None:
 @HOME
 @click.option("--as", "form", type=click.Choice(["trail"]), default="trail", show_default=True)
 @click.option("--judge", "judge_name", required=True, help="Name of the judge (or model) that made them.")
+@click.option("--repeat", type=click.IntRange(0), default=None, help="Which run of the judge these are, from 0.")
 @JSON
-def verdicts_import(files: tuple[Path, ...], home: Path | None, form: str, judge_name: str, as_json: bool) -> None:
+def verdicts_import(
+    files: tuple[Path, ...], home: Path | None, form: str, judge_name: str, repeat: int | None, as_json: bool
+) -> None:
     """Import judge outputs made elsewhere; each file ends as findings or as a named failure."""
     from app.commands import opinions
 
-    sys.exit(opinions.import_verdicts(files, home, form=form, judge=judge_name, as_json=as_json))
+    sys.exit(opinions.import_verdicts(files, home, form=form, judge=judge_name, repeat=repeat, as_json=as_json))
 
 
 @verdicts.command("export")

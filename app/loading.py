@@ -21,6 +21,7 @@ from judging.export import inputs_of
 from judging.ledger import tables
 from judging.ledger.frames import PEOPLE, Counting, Frames, Selection, humans, load_frames, read_splits, revision
 from judging.ledger.labels import error_labels, newest, reviews
+from judging.ledger.systems import systems as ledger_systems
 
 Revision = tuple[int, ...]
 KEPT = 6  # choices whose frames and figures stay in memory
@@ -91,14 +92,8 @@ def people() -> pd.DataFrame:
 
 def systems() -> list[str]:
     """Models and imported judges that have an outcome, by name."""
-    version, cell = tables.judge_version, tables.cell
-    query = (
-        select(version.c.model)
-        .join(cell, cell.c.judge_version == version.c.judge_version)
-        .where(cell.c.finished_at.is_not(None))
-    )
     with reading(workspace().engine) as connection:
-        return sorted(set(connection.scalars(query.distinct())))
+        return ledger_systems(connection)
 
 
 def selection(choice: Choice) -> Selection:

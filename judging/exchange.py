@@ -8,9 +8,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from urllib.parse import quote
 
 import orjson
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from sqlalchemy import Connection, select
 
 from ingest.store import schema
@@ -18,7 +19,7 @@ from ingest.trace import Json, Rejected
 from judging.ledger import tables
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.ledger.ops import ErrorPut
-from judging.records import ErrorLabel, Evidence, Phase, Review, ScoreLabel
+from judging.records import DIMENSIONS, SCORES, ErrorLabel, Evidence, Phase, Review, ScoreLabel
 
 FORMAT, VERSION = "tracejury-labels", 1
 LabelForm = Literal["tracejury", "trail", "csv"]
@@ -63,6 +64,16 @@ class _Score(_Form):
     note: str = ""
     confidence: int | None = None
     phase: Phase = "blind"
+
+    @model_validator(mode="after")
+    def _on_its_scale(self) -> _Score:
+        if self.value is not None and self.not_applicable:
+            raise ValueError("a score is given or not applicable, not both")
+        if self.dimension not in DIMENSIONS and not self.dimension.startswith("trail."):
+            raise ValueError(f"no dimension {self.dimension!r}; there are {', '.join(DIMENSIONS)} and trail.*")
+        if self.dimension in DIMENSIONS and self.value is not None and self.value not in SCORES:
+            raise ValueError(f"a score of {self.dimension} is 0, 1, 2 or 3, not {self.value:g}")
+        return self
 
 
 class _Item(_Form):
@@ -137,7 +148,10 @@ def _rejected(file: str, place: str, error: ValidationError) -> Rejected:
 
 
 def to_tracejury(connection: Connection, annotators: Sequence[str] = ()) -> bytes:
-    """Every current label in our JSON form, importable again; one item for each annotator and trace."""
+    """Every current label in our JSON form, importable again; one item for each annotator and trace.
+
+    Hidden repeats are left out: they are a person's second opinion, not their label (see `self_consistency`).
+    """
     items: dict[tuple[str, str], dict[str, Any]] = {}
 
     def item(annotator: str, trace_id: str) -> dict[str, Any]:
@@ -271,8 +285,9 @@ def to_trail(connection: Connection, folder: Path, annotator: str) -> int:
     for trace_id, errors in by_trace.items():
         scores = _trail_scores(connection, annotator, trace_id)
         document = {"trace_id": trace_id, "errors": list(_trail_errors(errors)), "scores": [scores] if scores else []}
-        name = "".join(letter if letter.isalnum() or letter in "-_" else "_" for letter in trace_id)
-        (folder / f"{name}.json").write_bytes(orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n")
+        (folder / f"{quote(trace_id, safe='')}.json").write_bytes(
+            orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+        )
     return len(by_trace)
 
 

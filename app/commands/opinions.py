@@ -32,7 +32,15 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
     with writing(workspace.engine) as connection:
         for name in labels.annotators:
             ensure_annotator(connection, name)
-        new = put_labels(connection, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author=COMMAND)
+        new, kept = put_labels(
+            connection,
+            errors=labels.errors,
+            scores=labels.scores,
+            reviews=labels.reviews,
+            author=COMMAND,
+            keeps_edits=True,
+        )
+    labels.warnings += kept
     with reading(workspace.engine) as connection:
         present = set(connection.scalars(select(schema.trace.c.trace_id)))
         labels.warnings += _dead_locations(connection, labels, present)
@@ -96,7 +104,9 @@ def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequen
     return 0
 
 
-def import_verdicts(files: Sequence[Path], home: Path | None, *, form: str, judge: str, as_json: bool) -> int:
+def import_verdicts(
+    files: Sequence[Path], home: Path | None, *, form: str, judge: str, as_json: bool, repeat: int | None = None
+) -> int:
     """Exit code 0, or 1 when a file could not be tied to a trace."""
     workspace = opened(home)
     rejected: list[Rejected] = []
@@ -111,7 +121,7 @@ def import_verdicts(files: Sequence[Path], home: Path | None, *, form: str, judg
             outcomes.append(trail.to_outcome(reply, model=judge, reading=text))
         show(number + 1, len(replies))
     close()
-    counts = import_outcomes(workspace.engine, outcomes, model=judge, author=COMMAND)
+    counts = import_outcomes(workspace.engine, outcomes, model=judge, author=COMMAND, repeat=repeat)
     name_rejected(rejected)
     document = {
         "files": len(replies),

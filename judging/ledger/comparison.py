@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from ingest.store import schema
 from judging.comparison import Comparison, JudgedCell, Pair
 from judging.ledger import tables
 from judging.ledger.frames import FINAL
-from judging.ledger.labels import error_labels, newest, reviews, score_labels
-from judging.ledger.matches import Decision, decisions
+from judging.ledger.labels import error_labels, reviews, score_labels
+from judging.ledger.matches import Decision, decisions, finding_reviews
+from judging.ledger.systems import current_versions
 from judging.ledger.verdicts import findings_of, to_outcome
 from judging.records import ErrorLabel, Finding, FindingVerdict
 
@@ -49,11 +50,14 @@ def compare_trace(connection: Connection, *, trace_id: str, human: str, system: 
 
 def repeats_of(connection: Connection, *, trace_id: str, system: str) -> list[int]:
     """The repeats in which the system answered or failed on the trace."""
-    cell, version = tables.cell, tables.judge_version
+    cell = tables.cell
     rows = connection.scalars(
         select(cell.c.repeat)
-        .join(version, version.c.judge_version == cell.c.judge_version)
-        .where(version.c.model == system, cell.c.trace_id == trace_id, cell.c.state.in_(FINAL))
+        .where(
+            cell.c.judge_version.in_(_current_versions(connection, system).values()),
+            cell.c.trace_id == trace_id,
+            cell.c.state.in_(FINAL),
+        )
         .distinct()
     )
     return sorted(rows)
@@ -70,10 +74,10 @@ def undecided(connection: Connection, *, human: str, system: str) -> dict[str, i
         .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == 0, cell.c.state.in_(ANSWERED))
         .order_by(schema.trace.c.trace_key)
     ).all()
-    mine = {label.label_id for label in error_labels(connection, tables.error_label.c.annotator == human)}
     mine_done = reviews(connection, tables.review.c.annotator == human)
     labelled = {review.trace_id for review in mine_done if review.status == "submitted"}
-    paired = {d.finding_key: d.status for d in decisions(connection) if d.status != "rejected" and d.label_id in mine}
+    decided = decisions(connection, annotator=human, versions=versions.values())
+    paired = {d.finding_key: d.status for d in decided if d.status != "rejected"}
     reviewed = _verdicts(connection, {0: [(row.finding_key, None) for row in rows]})
     counts: dict[str, int] = {}
     for row in rows:
@@ -109,16 +113,8 @@ def _cells(connection: Connection, trace_id: str, system: str, repeat: int) -> l
 
 
 def _current_versions(connection: Connection, system: str) -> dict[str, str]:
-    """The version of each judge of the system that judged last."""
-    cell, version = tables.cell, tables.judge_version
-    rows = connection.execute(
-        select(cell.c.judge, cell.c.judge_version)
-        .join(version, version.c.judge_version == cell.c.judge_version)
-        .where(version.c.model == system, cell.c.state.in_(FINAL))
-        .group_by(cell.c.judge, cell.c.judge_version)
-        .order_by(func.max(cell.c.finished_at), func.max(cell.c.cell_key))
-    )
-    return {row.judge: row.judge_version for row in rows.all()}
+    """The version of each judge that stands for the system."""
+    return {judge: version for (name, judge), version in current_versions(connection).items() if name == system}
 
 
 def _errors(connection: Connection, trace_id: str, human: str) -> list[ErrorLabel]:
@@ -130,19 +126,8 @@ def _errors(connection: Connection, trace_id: str, human: str) -> list[ErrorLabe
 def _verdicts(
     connection: Connection, findings: Mapping[int, Sequence[tuple[int, Finding | None]]]
 ) -> dict[int, FindingVerdict]:
-    keys = [key for found in findings.values() for key, _ in found]
-    table = tables.finding_review
-    verdicts: dict[int, FindingVerdict] = {}
-    for at in range(0, len(keys), 5000):
-        rows = connection.execute(
-            select(table.c.finding_key, table.c.verdict).where(
-                table.c.finding_key.in_(keys[at : at + 5000]),
-                newest(table, ("finding_key",)),
-                table.c.verdict.is_not(None),
-            )
-        )
-        verdicts |= {row.finding_key: row.verdict for row in rows.all()}
-    return verdicts
+    keys = {key for found in findings.values() for key, _ in found}
+    return {key: verdict for key, verdict in finding_reviews(connection).items() if key in keys}
 
 
 def _pairs(

@@ -14,10 +14,11 @@ from ingest.store import schema
 from judging.ledger import side_frames, tables
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.ledger.matches import Decision, decisions, finding_reviews
-from judging.records import DIMENSIONS, ErrorLabel, ScoreLabel
+from judging.ledger.systems import current_versions, system_name
+from judging.records import CELL_STATES, DIMENSIONS, ErrorLabel, ScoreLabel
 
 Counting = Literal["proposed", "confirmed"]
-FINAL = ("scored", "not_applicable", "unparsable", "too_long", "refused", "error")
+FINAL = CELL_STATES
 PEOPLE = "people"
 
 
@@ -26,12 +27,14 @@ class Selection:
     """What is compared. None and empty mean all (for `human`: the one with the most submitted reviews).
 
     `matches` says whether proposals count until a person decides, or only confirmed pairs. `splits` maps
-    trace ids to a split's name; traces outside it are left out when `only_split` is set.
+    trace ids to a split's name; traces outside it are left out when `only_split` is set. `versions` are judge
+    versions to set beside each other (prompt against prompt), by their hash; their systems are named by it.
     """
 
     human: str | None = None
     systems: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
+    versions: tuple[str, ...] = ()
     matches: Counting = "proposed"
     splits: Mapping[str, str] = field(default_factory=dict)
     only_split: bool = False
@@ -65,23 +68,25 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
     cells = _cells(connection, selection)
     current = cells[cells["repeat"] == selection.repeat]
     done = _submitted(connection)
-    errors = [e for e in _errors(connection, selection, human) if (human, e.trace_id) in done]
-    scores = _scores(connection, selection)
-    decided = decisions(connection)
+    reviewed = _reviewed(done, human)
+    seen = current[current["trace_id"].isin(reviewed)]
+    errors = [e for e in _errors(connection, selection, human) if e.trace_id in reviewed]
+    scores = [s for s in _scores(connection, selection) if (s.annotator, s.trace_id) in done]
+    decided = [] if human is None else decisions(connection, annotator=human)
     return Frames(
         human=human,
         error_pairs=_error_pairs(current, errors, decided, selection),
         score_pairs=_score_pairs(current, [s for s in scores if s.annotator == human], selection),
-        ratings=_ratings(cells, scores, done, selection),
-        findings=_findings(connection, current, errors, decided, selection),
+        ratings=_ratings(cells, scores, selection),
+        findings=_findings(connection, seen, errors, decided, selection),
         rationales=_rationales(cells),
-        judged=_judged(current, selection),
+        judged=_judged(seen, selection),
         repeats=side_frames.repeats(connection),
-        unit_labels=side_frames.unit_labels(connection, current, errors, _reviewed(done, human)),
+        unit_labels=side_frames.unit_labels(connection, current, errors, reviewed),
         trail_gold=side_frames.trail_gold(errors),
-        trail_predictions=side_frames.trail_predictions(connection, current),
-        trail_traces=side_frames.trail_traces(current[current["trace_id"].isin(_reviewed(done, human))]),
-        trail_scores=side_frames.trail_scores(connection, current, human or ""),
+        trail_predictions=side_frames.trail_predictions(connection, seen),
+        trail_traces=side_frames.trail_traces(seen),
+        trail_scores=side_frames.trail_scores(connection, seen, human or ""),
     )
 
 
@@ -108,19 +113,25 @@ def default_human(connection: Connection) -> str | None:
 
 
 def revision(connection: Connection) -> tuple[int, ...]:
-    """Changes whenever anything that a figure depends on changes: the key for caches."""
-    tables_read = (
+    """Changes whenever anything that a figure depends on changes: the key for caches.
+
+    Counts stand beside the newest keys: cells that wait again change no key, and the clock of a worker may be
+    behind that of another.
+    """
+    appended = (
         (schema.trace, "trace_key"),
         (tables.error_label, "row_key"),
         (tables.score_label, "row_key"),
         (tables.review, "row_key"),
         (tables.match, "row_key"),
         (tables.finding_review, "row_key"),
-        (tables.cell, "finished_at"),
         (tables.finding, "finding_key"),
     )
-    counts = [select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in tables_read]
-    return tuple(connection.execute(select(*counts)).one())
+    parts = [select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in appended]
+    parts.append(select(func.coalesce(func.max(schema.trace.c.ingested_at), 0)).scalar_subquery())
+    parts.append(select(func.count(tables.cell.c.finished_at)).scalar_subquery())
+    parts.append(select(func.coalesce(func.max(tables.cell.c.finished_at), 0)).scalar_subquery())
+    return tuple(int(value) for value in connection.execute(select(*parts)).one())
 
 
 def read_splits(data: bytes, file: str) -> dict[str, str]:
@@ -173,8 +184,9 @@ def _scores(connection: Connection, selection: Selection) -> list[ScoreLabel]:
     if selection.blind_only:
         conditions.append(table.c.phase == "blind")
     newest_first: dict[tuple[str, str, str], ScoreLabel] = {}
+    present = set(connection.scalars(select(schema.trace.c.trace_id)))
     for score in score_labels(connection, *conditions):
-        if _in_split(score.trace_id, selection):
+        if score.trace_id in present and _in_split(score.trace_id, selection):
             newest_first[score.annotator, score.trace_id, score.dimension] = score
     return list(newest_first.values())
 
@@ -198,38 +210,48 @@ _CELL_COLUMNS = {
 def _cells(connection: Connection, selection: Selection) -> pd.DataFrame:
     """Finished cells of traces in the workspace: of each system, judge, trace and repeat the newest one.
 
-    Where a system's judge exists in several versions, only the version judged last counts.
+    Where a system's judge exists in several versions, the one of `current_versions` counts, or those chosen.
     """
     cell, version = tables.cell, tables.judge_version
+    chosen = selection.versions or tuple(current_versions(connection).values())
     rows = connection.execute(
         select(
             cell.c.cell_key,
             cell.c.trace_id,
             cell.c.judge,
-            version.c.model.label("system"),
             cell.c.judge_version,
             cell.c.repeat,
             cell.c.state,
             cell.c.score,
             cell.c.rationale,
+            version.c.model,
+            version.c.mode,
+            version.c.prompt_order,
         )
         .join(version, version.c.judge_version == cell.c.judge_version)
         .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
-        .where(cell.c.state.in_(FINAL))
+        .where(cell.c.state.in_(CELL_STATES), cell.c.judge_version.in_(chosen))
         .order_by(cell.c.finished_at, cell.c.cell_key)
     )
-    found = pd.DataFrame(
-        rows.all(), columns=[*list(_CELL_COLUMNS)[:4], "judge_version", "repeat", "state", "score", "rationale"]
-    )
+    found = pd.DataFrame(rows.all(), columns=_CELL_QUERY)
+    asked = found[["model", "mode", "prompt_order"]].itertuples(index=False)
+    found["system"] = [system_name(*way) for way in asked]
+    if selection.versions:
+        found["system"] += " @" + found["judge_version"].str.slice(0, 6)
     if selection.systems:
         found = found[found["system"].isin(selection.systems)]
     if selection.judges:
         found = found[found["judge"].isin(selection.judges)]
     if selection.only_split:
         found = found[found["trace_id"].isin(selection.splits)]
-    last = found.groupby(["system", "judge"])["judge_version"].transform("last")
-    kept = found[found["judge_version"] == last].drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")
+    kept = found.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")
     return kept[list(_CELL_COLUMNS)].astype(_CELL_COLUMNS)
+
+
+_CELL_QUERY = [
+    "cell_key", "trace_id", "judge", "judge_version", "repeat", "state", "score", "rationale", "model", "mode",
+    "prompt_order",
+]  # fmt: skip
 
 
 def _rows(frame: pd.DataFrame) -> Iterator[Any]:
@@ -313,9 +335,7 @@ def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: S
     return pd.DataFrame(rows, columns=["trace_id", "judge", "system", "split", "human", "model", "state"])
 
 
-def _ratings(
-    cells: pd.DataFrame, scores: Sequence[ScoreLabel], done: set[tuple[str, str]], selection: Selection
-) -> pd.DataFrame:
+def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection) -> pd.DataFrame:
     """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`)."""
     rows = [
         {
@@ -345,7 +365,6 @@ def _ratings(
             "state": "not_applicable" if score.not_applicable else "scored",
         }
         for score in scores
-        if (score.annotator, score.trace_id) in done
     ]
     columns = ["unit", "trace_id", "rater", "rater_kind", "value", "judge", "system", "split", "state"]
     return pd.DataFrame(rows, columns=columns)
@@ -372,9 +391,9 @@ def _findings(
             (func.count(citation.c.citation_key) - func.count(citation.c.span_id)).label("invalid"),
         )
         .outerjoin(citation, citation.c.finding_key == finding.c.finding_key)
-        .group_by(finding.c.finding_key)
+        .group_by(finding.c.finding_key, finding.c.cell_key)
         .order_by(finding.c.finding_key)
-    )
+    ).all()
     found = [
         {
             "trace_id": by_cell[row.cell_key].trace_id,

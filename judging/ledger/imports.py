@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import groupby
 
 import orjson
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, select, update
+from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.store import writing
+from ingest.store import load, reading, schema, writing
 from ingest.trace import Json
+from judging.evidence import place_evidence
 from judging.ledger import tables
 from judging.ledger.verdicts import (
     JudgeVersion,
@@ -22,17 +25,20 @@ from judging.ledger.verdicts import (
     set_run_status,
     to_outcome,
 )
-from judging.records import Failure, Verdict
+from judging.reading import Reading, read
+from judging.records import Failure, Finding, Verdict
 
 
 def import_outcomes(
-    engine: Engine, outcomes: Sequence[Verdict | Failure], *, model: str, author: str
+    engine: Engine, outcomes: Sequence[Verdict | Failure], *, model: str, author: str, repeat: int | None = None
 ) -> dict[str, int]:
     """Store outcomes of a judge called `model`; an outcome that is there already, word for word, is not repeated.
 
     Returns `{"new", "duplicates", "findings", "citations", "unresolved_citations"}` (the last three of all
-    outcomes given). Several outcomes for one trace become repeats 0, 1, ...
+    outcomes given). Different outcomes for one trace become repeats 0, 1, ...; `repeat` says which repeat these
+    are, so that equal answers of several runs are kept apart.
     """
+    resolve_waiting(engine)
     counts: Counter[str] = Counter(new=0, duplicates=0, findings=0, citations=0, unresolved_citations=0)
     for outcome in outcomes:
         for finding in outcome.findings if isinstance(outcome, Verdict) else ():
@@ -46,13 +52,13 @@ def import_outcomes(
             )
             for judge in dict.fromkeys(outcome.judge for outcome in outcomes)
         }
-        there = _there(connection, list(versions.values()))
+        there = _there(connection, list(versions.values()), repeat)
         new = [outcome for outcome in outcomes if _identity(outcome) not in there]
         counts["new"], counts["duplicates"] = len(new), len(outcomes) - len(new)
         if new:
             spec: dict[str, Json] = {"model": model, "judges": list(versions), "mode": "imported"}
             run = add_run(connection, name=f"imported: {model}", spec=spec, author=author, status="running")
-            _store(connection, run, new, versions)
+            _store(connection, run, new, versions, repeat)
             set_run_status(connection, run, "done")
     return dict(counts)
 
@@ -82,28 +88,77 @@ def _identity(outcome: Verdict | Failure) -> tuple[str, str, str, str]:
     return (outcome.judge, outcome.trace_id, outcome.state, outcome.call.raw_reply or "")
 
 
-def _there(connection: Connection, versions: Sequence[str]) -> set[tuple[str, str, str, str]]:
+def resolve_waiting(engine: Engine) -> int:
+    """Resolve citations of verdicts that were stored before their trace came; returns how many cells that were."""
     cell = tables.cell
-    rows = connection.execute(select(cell).where(cell.c.judge_version.in_(versions), cell.c.finished_at.is_not(None)))
+    with reading(engine) as connection:
+        waiting = connection.execute(
+            select(cell.c.cell_key, cell.c.trace_id)
+            .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
+            .where(cell.c.trace_digest.is_(None), cell.c.finished_at.is_not(None))
+            .order_by(cell.c.trace_id)
+        ).all()
+    for trace_id, rows in groupby(waiting, key=lambda row: row.trace_id):
+        with writing(engine) as connection:
+            text = read(load(connection, trace_id, with_logs=False))
+            digest = connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id))
+            keys = [row.cell_key for row in rows]
+            for findings in findings_of(connection, keys).values():
+                for finding_key, finding in findings:
+                    _resolve(connection, finding_key, finding, text)
+            connection.execute(update(cell).where(cell.c.cell_key.in_(keys)).values(trace_digest=digest))
+    return len(waiting)
+
+
+def _resolve(connection: Connection, finding_key: int, finding: Finding, text: Reading) -> None:
+    citation, table = tables.citation, tables.finding
+    spans = [text.resolve(one.cite) for one in finding.citations]
+    for position, span_id in enumerate(spans):
+        here = (citation.c.finding_key == finding_key) & (citation.c.position == position)
+        connection.execute(update(citation).where(here).values(span_id=span_id))
+    place = place_evidence(text, finding.evidence, [span_id for span_id in spans if span_id is not None])
+    if place is not None:
+        connection.execute(
+            update(table)
+            .where(table.c.finding_key == finding_key)
+            .values(evidence_place=place.place, evidence_span_id=place.span_id)
+        )
+
+
+def _there(connection: Connection, versions: Sequence[str], repeat: int | None) -> set[tuple[str, str, str, str]]:
+    cell = tables.cell
+    conditions: list[ColumnElement[bool]] = [cell.c.judge_version.in_(versions), cell.c.finished_at.is_not(None)]
+    if repeat is not None:
+        conditions.append(cell.c.repeat == repeat)
+    rows = connection.execute(select(cell).where(*conditions))
     found = (to_outcome(row, ()) for row in rows.all())
     return {_identity(outcome) for outcome in found if outcome is not None}
 
 
 def _store(
-    connection: Connection, run_key: int, outcomes: Sequence[Verdict | Failure], versions: dict[str, str]
+    connection: Connection,
+    run_key: int,
+    outcomes: Sequence[Verdict | Failure],
+    versions: dict[str, str],
+    repeat: int | None,
 ) -> None:
     cell = tables.cell
     for outcome in outcomes:
         version = versions[outcome.judge]
-        same = select(func.count()).where(cell.c.run_key == run_key, cell.c.trace_id == outcome.trace_id)
-        repeat = int(connection.scalar(same.where(cell.c.judge_version == version)) or 0)
-        add_cells(connection, run_key, [(version, outcome.judge, outcome.trace_id, repeat)], state="running")
+        number = repeat
+        if number is None:
+            newest = select(func.max(cell.c.repeat)).where(
+                cell.c.judge_version == version, cell.c.trace_id == outcome.trace_id
+            )
+            last = connection.scalar(newest)
+            number = 0 if last is None else int(last) + 1
+        add_cells(connection, run_key, [(version, outcome.judge, outcome.trace_id, number)], state="running")
         key = connection.scalar(
             select(cell.c.cell_key).where(
                 cell.c.run_key == run_key,
                 cell.c.judge_version == version,
                 cell.c.trace_id == outcome.trace_id,
-                cell.c.repeat == repeat,
+                cell.c.repeat == number,
             )
         )
         assert key is not None

@@ -6,11 +6,13 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
+from uuid import NAMESPACE_URL, uuid5
 
 import orjson
 from sqlalchemy import Connection, Engine, Row, Table, and_, func, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
+from ingest.parse import clean, json_text
 from ingest.store import reading, schema, writing
 from judging.ledger import queue, tables
 from judging.ledger.guidelines import acknowledged
@@ -60,6 +62,7 @@ def apply_ops(
     operation that cannot be applied (unknown trace or span, a foreign label, malformed payload).
     """
     item = Item(annotator=annotator, trace_id=trace_id, occasion=occasion)
+    ops = list({op.op_id: op for op in ops}.values())
     forms = {op.op_id: op.form() for op in ops}
     with writing(engine) as connection:
         known = _known_ops(connection, forms)
@@ -116,7 +119,7 @@ class _Writer:
                 occasion=self.item.occasion,
                 revision=revision,
                 kind=op.kind,
-                payload=orjson.dumps(op.payload).decode(),
+                payload=json_text(clean(op.payload)[0]),
                 client_time=op.client_time,
                 created_at=self.now,
             )
@@ -229,9 +232,20 @@ class _Writer:
 
 
 def newest(table: Table, keys: Sequence[str], *conditions: ColumnElement[bool]) -> ColumnElement[bool]:
-    """The condition that keeps the newest row of each combination of `keys`."""
+    """The condition that keeps the newest row of each combination of `keys`.
+
+    `conditions` spare the search among the rest of the table; they may only speak of what is the same in every
+    row of a combination (whose it is, of which trace), else an older row would pass for the newest.
+    """
     rows = select(func.max(table.c.row_key)).where(*conditions).group_by(*(table.c[key] for key in keys))
     return table.c.row_key.in_(rows)
+
+
+class Put(NamedTuple):
+    """What became of labels: rows written by kind, and what was left as it is, each with its reason."""
+
+    new: dict[str, int]
+    kept: tuple[str, ...]
 
 
 def put_labels(
@@ -241,34 +255,78 @@ def put_labels(
     scores: Iterable[ScoreLabel],
     reviews: Iterable[Review],
     author: str,
-) -> dict[str, int]:
-    """Append imported labels; what stands there already, equal, is not written again.
+    keeps_edits: bool = False,
+) -> Put:
+    """Append labels made elsewhere; what stands there already, equal, is not written again.
 
-    Labels of traces that are not in the workspace are kept and count once the trace arrives. Returns how many
-    rows were new: `{"errors", "scores", "reviews"}`.
+    Labels of traces that are not in the workspace are kept and count once the trace arrives. With
+    `keeps_edits` (imports) nothing that a person has done here since is undone: content that stood here before
+    is left out, and where a person wrote the newest row, theirs stays and the difference is told. A label id
+    that belongs to another person or trace gets an id of its own.
     """
-    digests = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).all())
-    now = time.time_ns() // 1000
-    common = {"author": author, "created_at": now, "op_id": None}
     reviews = list(reviews)
-    versions = {(review.annotator, review.trace_id): review.guideline_version for review in reviews}
-    tables_and_rows: list[tuple[str, Table, tuple[str, ...], list[dict[str, Any]]]] = [
-        ("errors", _error, ("label_id",), [_error_row(label) for label in errors]),
-        ("scores", _score, ("annotator", "trace_id", "dimension"), [_score_row(score) for score in scores]),
-        ("reviews", _review, ("annotator", "trace_id"), [_review_row(review) for review in reviews]),
-    ]
-    written = {}
-    for name, table, keys, rows in tables_and_rows:
-        known = _current_by_key(connection, table, keys)
-        new = [row for row in rows if not _same(known.get(tuple(row[key] for key in keys)), row)]
-        for row in new:
-            row |= {key: value for key, value in common.items() if key in table.c}
-            row["trace_digest"] = digests.get(row["trace_id"])
-            row["guideline_version"] = versions.get((row["annotator"], row["trace_id"]))
+    writer = _Putter(connection, author, keeps_edits, reviews)
+    new = {
+        "errors": writer.put(_error, ("label_id",), writer.own_ids([_error_row(label) for label in errors])),
+        "scores": writer.put(
+            _score, ("annotator", "trace_id", "dimension", "phase"), [_score_row(score) for score in scores]
+        ),
+        "reviews": writer.put(_review, ("annotator", "trace_id"), [_review_row(review) for review in reviews]),
+    }
+    return Put(new, tuple(writer.kept))
+
+
+class _Putter:
+    """Compares rows with the history of their key and appends those that say something new."""
+
+    def __init__(self, connection: Connection, author: str, keeps_edits: bool, reviews: Sequence[Review]) -> None:
+        self.connection, self.keeps_edits = connection, keeps_edits
+        self.kept: list[str] = []
+        self.digests = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.digest)).all())
+        self.versions = {(review.annotator, review.trace_id): review.guideline_version for review in reviews}
+        self.common = {"author": author, "created_at": time.time_ns() // 1000, "op_id": None}
+
+    def own_ids(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The rows, an id that is another's replaced by one made of person, trace and id."""
+        held = {
+            row.label_id: (row.annotator, row.trace_id)
+            for row in self.connection.execute(
+                select(_error.c.label_id, _error.c.annotator, _error.c.trace_id).distinct()
+            ).all()
+        }
+        for row in rows:
+            owner = (row["annotator"], row["trace_id"])
+            if held.setdefault(row["label_id"], owner) != owner:
+                row["label_id"] = str(uuid5(NAMESPACE_URL, f"tracejury:{owner[0]}:{owner[1]}:{row['label_id']}"))
+                held[row["label_id"]] = owner
+        return rows
+
+    def put(self, table: Table, keys: tuple[str, ...], rows: list[dict[str, Any]]) -> int:
+        history = _history(self.connection, table, keys)
+        new = []
+        for row in rows:
+            before = history.get(tuple(row[key] for key in keys), [])
+            if before and (_same(before[-1], row) or (self.keeps_edits and any(_same(old, row) for old in before))):
+                continue
+            if self.keeps_edits and before and before[-1]["op_id"] is not None:
+                what = ", ".join(str(row[key]) for key in keys)
+                self.kept.append(f"{table.name} {what}: a person changed it here since; theirs stays")
+                continue
+            new.append(self._completed(table, row, before[-1] if before else None))
         if new:
-            connection.execute(insert(table), new)
-        written[name] = len(new)
-    return written
+            self.connection.execute(insert(table), new)
+        return len(new)
+
+    def _completed(self, table: Table, row: dict[str, Any], before: Mapping[str, Any] | None) -> dict[str, Any]:
+        completed = row | {key: value for key, value in self.common.items() if key in table.c}
+        completed["trace_digest"] = self.digests.get(row["trace_id"])
+        completed["guideline_version"] = self.versions.get((row["annotator"], row["trace_id"]))
+        if table is _review and before is not None:
+            completed |= {name: before[name] for name in _OF_THE_DESK}
+        return completed
+
+
+_OF_THE_DESK = ("active_ms", "revealed", "item_key")  # what an imported review does not know
 
 
 def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported", role: str = "annotator") -> None:
@@ -290,21 +348,18 @@ def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported
 
 def error_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ErrorLabel]:
     """Current error labels, deleted ones left out, in the order they were first made."""
-    first = select(_error.c.label_id, func.min(_error.c.row_key).label("first")).group_by(_error.c.label_id).subquery()
-    rows = connection.execute(
-        select(_error)
-        .join(first, first.c.label_id == _error.c.label_id)
-        .where(newest(_error, ("label_id",)), _error.c.deleted.is_(False), *conditions)
-        .order_by(first.c.first)
-    )
-    return [_to_error(row) for row in rows]
+    rows = connection.execute(select(_error).where(*conditions).order_by(_error.c.row_key))
+    current = {row.label_id: row for row in rows}  # the newest row, at the place of the first
+    return [_to_error(row) for row in current.values() if not row.deleted]
 
 
 def score_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreLabel]:
     """Current scores that are given (0 to 3 or not applicable); a blind one stands beside a later revealed one."""
     keys = ("annotator", "trace_id", "occasion", "dimension", "phase")
     given = _score.c.value.is_not(None) | _score.c.not_applicable.is_(True)
-    rows = connection.execute(select(_score).where(newest(_score, keys), given, *conditions).order_by(_score.c.row_key))
+    rows = connection.execute(
+        select(_score).where(newest(_score, keys, *conditions), given, *conditions).order_by(_score.c.row_key)
+    )
     return [
         ScoreLabel(
             trace_id=row.trace_id,
@@ -324,7 +379,9 @@ def reviews(connection: Connection, *conditions: ColumnElement[bool]) -> list[Re
     """Current reviews, one for each annotator and trace (first occasion)."""
     rows = connection.execute(
         select(_review)
-        .where(newest(_review, ("annotator", "trace_id", "occasion")), _review.c.occasion == 0, *conditions)
+        .where(
+            newest(_review, ("annotator", "trace_id", "occasion"), *conditions), _review.c.occasion == 0, *conditions
+        )
         .order_by(_review.c.row_key)
     )
     return [
@@ -464,16 +521,19 @@ def _review_row(review: Review) -> dict[str, Any]:
     return asdict(review) | {"occasion": 0, "active_ms": None, "revealed": False, "item_key": None}
 
 
-def _current_by_key(
+def _history(
     connection: Connection, table: Table, keys: tuple[str, ...]
-) -> dict[tuple[Any, ...], Mapping[str, Any]]:
-    rows = connection.execute(select(table).where(newest(table, (*keys,)), table.c.occasion == 0)).mappings().all()
-    return {tuple(row[key] for key in keys): dict(row) for row in rows}
+) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
+    """All rows of first occasions by key, oldest first."""
+    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    rows = connection.execute(select(table).where(table.c.occasion == 0).order_by(table.c.row_key)).mappings()
+    for row in rows.all():
+        found.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
+    return found
 
 
-def _same(known: Mapping[str, Any] | None, row: Mapping[str, Any]) -> bool:
-    ignored = {"active_ms", "revealed", "item_key"}
-    return known is not None and all(known[key] == value for key, value in row.items() if key not in ignored)
+def _same(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
+    return all(known[key] == value for key, value in row.items() if key not in _OF_THE_DESK)
 
 
 def _dump(value: object) -> str:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any
 
 import orjson
@@ -12,13 +13,15 @@ from sqlalchemy import Connection, Engine, insert, select
 
 from ingest.store import reading, schema, writing
 from judging.ledger import tables
-from judging.ledger.labels import error_labels, newest
+from judging.ledger.imports import resolve_waiting
+from judging.ledger.labels import ensure_annotator, error_labels, newest, put_labels
 from judging.ledger.verdicts import findings_of, now
 from judging.matching import AUTO, Candidate, TextLikeness, error_text, is_localized, propose
 from judging.records import (
     DIMENSIONS,
     Dimension,
     ErrorLabel,
+    Evidence,
     Finding,
     FindingVerdict,
     Match,
@@ -28,6 +31,8 @@ from judging.taxonomy import dimensions_of
 
 _match, _finding, _cell = tables.match, tables.finding, tables.cell
 Progress = Callable[[int, int], None]
+CANDIDATES = "candidates"
+"""Whose labels the accepted findings of judges are, until somebody adjudicates them."""
 _CORPUS = 20_000  # findings whose words are counted
 
 
@@ -52,6 +57,7 @@ def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progr
     Proposals that are no longer made are withdrawn; human decisions stay untouched. Returns
     `{"pairs", "new", "withdrawn", "traces"}`.
     """
+    resolve_waiting(engine)
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with reading(engine) as connection:
         by_trace = _complete_errors(connection)
@@ -74,88 +80,199 @@ def finding_dimensions(finding: Finding, judge: str) -> frozenset[Dimension]:
 
 
 def decide(connection: Connection, *, label_id: str, finding_key: int, status: MatchStatus, author: str) -> None:
-    """A person's word on one pair, appended. Raises `KeyError` when label or finding is unknown."""
+    """A person's word on one pair, appended.
+
+    Confirming rejects the pairs that stood confirmed before it for this label or this finding (of the same
+    person's labels, in the same cell): pairs are one to one. Raises `KeyError` when label or finding is
+    unknown, `ValueError` for the author of proposals.
+    """
+    if author == AUTO:
+        raise ValueError(f"{AUTO!r} is the author of proposals, not a person")
     error = next(iter(error_labels(connection, tables.error_label.c.label_id == label_id)), None)
     if error is None:
         raise KeyError(f"no error label {label_id}")
-    cell_key = connection.scalar(select(_finding.c.cell_key).where(_finding.c.finding_key == finding_key))
-    if cell_key is None:
+    cell = connection.execute(
+        select(_finding.c.cell_key, _cell.c.trace_id)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .where(_finding.c.finding_key == finding_key)
+    ).one_or_none()
+    if cell is None:
         raise KeyError(f"no finding {finding_key}")
-    found = dict(findings_of(connection, [cell_key])[cell_key])[finding_key]
+    found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])
+    rivals = _rivals(connection, error, finding_key, cell) if status == "confirmed" else []
+    said = [(label_id, finding_key, status), *((label, finding, "rejected") for label, finding in rivals)]
     _append(
         connection,
         [
             Match(
-                label_id=label_id,
-                finding_id=finding_key,
-                status=status,
+                label_id=label,
+                finding_id=finding,
+                status=word,
                 author=author,
                 confidence=1.0,
                 reasons=("decided by a person",),
-                localized=is_localized(error, found),
+                localized=label == label_id and is_localized(error, found[finding]),
             )
+            for label, finding, word in said
         ],
     )
 
 
+def _rivals(connection: Connection, error: ErrorLabel, finding_key: int, cell: Any) -> list[tuple[str, int]]:
+    """Confirmed pairs of the same person and cell that share the label or the finding of a new one."""
+    own = {
+        label.label_id for label in error_labels(connection, tables.error_label.c.trace_id == error.trace_id)
+        if label.annotator == error.annotator
+    }  # fmt: skip
+    return [
+        (d.label_id, d.finding_key)
+        for d in decisions(connection, trace_id=cell.trace_id)
+        if d.status == "confirmed"
+        and d.cell_key == cell.cell_key
+        and d.label_id in own
+        and (d.label_id == error.label_id) != (d.finding_key == finding_key)
+    ]
+
+
 def review_finding(
-    connection: Connection,
-    *,
-    finding_key: int,
-    verdict: FindingVerdict | None,
-    author: str,
-    label_id: str | None = None,
-) -> None:
-    """A person's verdict on a finding that matches no human error; None takes it back."""
+    connection: Connection, *, finding_key: int, verdict: FindingVerdict | None, author: str
+) -> str | None:
+    """A person's verdict on a finding that matches no human error; None takes it back.
+
+    A valid new error becomes a candidate label of `CANDIDATES`, credited to the judge: its id is returned. It
+    counts in no table before somebody adjudicates it. Raises `KeyError` for an unknown finding.
+    """
+    label_id = None
+    if verdict == "valid new error":
+        label_id = _add_candidate(connection, finding_key, author)
     connection.execute(
         insert(tables.finding_review).values(
             finding_key=finding_key, verdict=verdict, author=author, label_id=label_id, created_at=now()
         )
     )
+    return label_id
 
 
-def decisions(connection: Connection, *, trace_id: str | None = None) -> list[Decision]:
-    """What stands for every pair: human words first, proposals that contradict a confirmed match left out."""
-    conditions = [] if trace_id is None else [_cell.c.trace_id == trace_id]
-    rows = connection.execute(
+def _add_candidate(connection: Connection, finding_key: int, author: str) -> str:
+    cell = connection.execute(
+        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.judge, tables.judge_version.c.model)
+        .join(_finding, _finding.c.cell_key == _cell.c.cell_key)
+        .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
+        .where(_finding.c.finding_key == finding_key)
+    ).one_or_none()
+    if cell is None:
+        raise KeyError(f"no finding {finding_key}")
+    found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])[finding_key]
+    label = ErrorLabel(
+        label_id=f"candidate-{finding_key}",
+        trace_id=cell.trace_id,
+        annotator=CANDIDATES,
+        span_ids=tuple(dict.fromkeys(c.span_id for c in found.citations if c.span_id is not None)),
+        dimensions=tuple(sorted(finding_dimensions(found, cell.judge), key=DIMENSIONS.index)),
+        impact=found.impact,
+        description=found.description,
+        category=found.category,
+        evidence=(Evidence(quote=found.evidence, span_id=found.evidence_span_id),) if found.evidence else (),
+        phase="revealed",
+        attributes={"finding": finding_key, "judge": cell.judge, "system": cell.model, "accepted_by": author},
+    )
+    ensure_annotator(connection, CANDIDATES, kind="imported")
+    put_labels(connection, errors=[label], scores=(), reviews=(), author=author)
+    return label.label_id
+
+
+def decisions(
+    connection: Connection,
+    *,
+    trace_id: str | None = None,
+    annotator: str | None = None,
+    versions: Collection[str] | None = None,
+) -> list[Decision]:
+    """What stands for every pair of a label that is there: human words first (the newest), else the proposal.
+
+    Proposals that contradict a confirmed match are left out. `localized` is that of the label as it is now.
+    `trace_id`, `annotator` (whose labels) and `versions` (of judges) narrow it.
+    """
+    of_trace = [] if trace_id is None else [_cell.c.trace_id == trace_id]
+    if versions is not None:
+        of_trace.append(_cell.c.judge_version.in_(versions))
+    pairs = (
         select(_match, _finding.c.cell_key)
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .where(newest(_match, ("label_id", "finding_key", "author")), *conditions)
+        .where(*of_trace)
         .order_by(_match.c.row_key)
-    ).all()
+    )
+    rows = connection.execute(pairs).all()
+    labels_of_trace = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
+    if annotator is not None:
+        labels_of_trace.append(tables.error_label.c.annotator == annotator)
+    labels = {label.label_id: label for label in error_labels(connection, *labels_of_trace)}
+    newest_rows = {(row.label_id, row.finding_key, row.author): row for row in rows if row.label_id in labels}
     by_pair: dict[tuple[str, int], Any] = {}
-    for row in rows:
+    for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
         key = (row.label_id, row.finding_key)
-        if row.withdrawn or (row.author == AUTO and key in by_pair and by_pair[key].author != AUTO):
-            continue
-        by_pair[key] = row
-    return _without_contradicted([_decision(row) for row in by_pair.values()])
+        if not row.withdrawn and not (row.author == AUTO and key in by_pair and by_pair[key].author != AUTO):
+            by_pair[key] = row
+    cited = _cited(connection, [row.finding_key for row in by_pair.values()])
+    found = [_decision(row, labels[row.label_id], cited.get(row.finding_key, frozenset())) for row in by_pair.values()]
+    return _without_contradicted(found, labels)
+
+
+def _cited(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
+    """The spans that each finding cites."""
+    citation = tables.citation
+    spans: dict[int, set[str]] = defaultdict(set)
+    for at in range(0, len(finding_keys), 5000):
+        query = select(citation.c.finding_key, citation.c.span_id).where(
+            citation.c.finding_key.in_(finding_keys[at : at + 5000]), citation.c.span_id.is_not(None)
+        )
+        for finding_key, span_id in connection.execute(query).all():
+            spans[finding_key].add(span_id)
+    return {key: frozenset(found) for key, found in spans.items()}
 
 
 def finding_reviews(connection: Connection) -> dict[int, FindingVerdict]:
-    """The newest verdict on each reviewed finding; those taken back are left out."""
+    """The newest verdict on each reviewed finding that its author has not taken back."""
+    table = tables.finding_review
     rows = connection.execute(
-        select(tables.finding_review.c.finding_key, tables.finding_review.c.verdict).where(
-            newest(tables.finding_review, ("finding_key",)), tables.finding_review.c.verdict.is_not(None)
-        )
-    )
-    return {row.finding_key: row.verdict for row in rows.all()}
+        select(table.c.finding_key, table.c.author, table.c.verdict).order_by(table.c.row_key)
+    ).all()
+    by_author = {(row.finding_key, row.author): row.verdict for row in rows}
+    order = {(row.finding_key, row.author): number for number, row in enumerate(rows)}
+    standing = sorted((key for key, verdict in by_author.items() if verdict is not None), key=order.__getitem__)
+    return {finding_key: by_author[finding_key, author] for finding_key, author in standing}
 
 
-def _without_contradicted(found: Sequence[Decision]) -> list[Decision]:
-    """One to one: where a person confirmed a pair, other proposals of its label or finding in that cell fall."""
+def matcher_agreement(connection: Connection) -> dict[str, int]:
+    """How far people who decided the same pairs agree: `{"pairs", "agreed"}` over pairs of deciders."""
+    rows = connection.execute(
+        select(_match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status)
+        .where(_match.c.author != AUTO)
+        .order_by(_match.c.row_key)
+    ).all()
+    newest_word = {(row.label_id, row.finding_key, row.author): row.status for row in rows}
+    words: dict[tuple[str, int], list[str]] = defaultdict(list)
+    for (label_id, finding_key, _author), status in newest_word.items():
+        words[label_id, finding_key].append(status)
+    both = [pair for said in words.values() for pair in combinations(said, 2)]
+    return {"pairs": len(both), "agreed": sum(one == other for one, other in both)}
+
+
+def _without_contradicted(found: Sequence[Decision], labels: Mapping[str, ErrorLabel]) -> list[Decision]:
+    """One to one: where a pair is confirmed, other proposals of its label or finding fall, per person and cell."""
     confirmed = [d for d in found if d.status == "confirmed"]
-    labels = {(d.cell_key, d.label_id) for d in confirmed}
-    taken = {d.finding_key for d in confirmed}
+    taken = {(d.cell_key, d.label_id) for d in confirmed}
+    findings = {(labels[d.label_id].annotator, d.finding_key) for d in confirmed}
     return [
         d
         for d in found
-        if d.status != "proposed" or ((d.cell_key, d.label_id) not in labels and d.finding_key not in taken)
+        if d.status != "proposed"
+        or ((d.cell_key, d.label_id) not in taken and (labels[d.label_id].annotator, d.finding_key) not in findings)
     ]
 
 
-def _decision(row: Any) -> Decision:
+def _decision(row: Any, label: ErrorLabel, cited: frozenset[str]) -> Decision:
     return Decision(
         label_id=row.label_id,
         finding_key=row.finding_key,
@@ -164,7 +281,7 @@ def _decision(row: Any) -> Decision:
         author=row.author,
         confidence=row.confidence,
         reasons=tuple(orjson.loads(row.reasons)),
-        localized=row.localized,
+        localized=bool(cited.intersection(label.span_ids)),
         at=row.created_at,
     )
 

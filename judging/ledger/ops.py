@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BeforeValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from ingest.parse import clean_text
 from judging.records import Dimension, Impact, Phase
 
 MAX_TEXT = 100_000  # characters of a description, note or quote
@@ -23,7 +24,12 @@ class _Form(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-Text = Annotated[str, Field(max_length=MAX_TEXT)]
+def _readable(value: Any) -> Any:
+    """NUL and lone surrogates, which no database takes, as readable escapes."""
+    return clean_text(value) if isinstance(value, str) else value
+
+
+Text = Annotated[str, Field(max_length=MAX_TEXT), BeforeValidator(_readable)]
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 
 
@@ -35,8 +41,8 @@ class EvidenceForm(_Form):
     field: Id | None = None
     start: int | None = Field(default=None, ge=0)
     end: int | None = Field(default=None, ge=0)
-    before: Annotated[str, Field(max_length=2000)] = ""
-    after: Annotated[str, Field(max_length=2000)] = ""
+    before: Annotated[str, Field(max_length=2000), BeforeValidator(_readable)] = ""
+    after: Annotated[str, Field(max_length=2000), BeforeValidator(_readable)] = ""
 
 
 class ErrorPut(_Form):

@@ -11,6 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
+from ingest.parse import clean_text
 from ingest.store import schema
 from ingest.store.texts import compress, decompress
 from ingest.trace import Json
@@ -252,9 +253,14 @@ def _outcome_row(outcome: Verdict | Failure) -> dict[str, Any]:
             "score": outcome.score,
             "criteria": outcome.criteria,
             "rationale": outcome.rationale,
-            "notes": _dump(list(outcome.notes)),
+            "notes": _dump([clean_text(note) for note in outcome.notes]),
         }
-    return row
+    return _storable(row)
+
+
+def _storable(row: dict[str, Any]) -> dict[str, Any]:
+    """A row whose texts every database takes: NUL and lone surrogates of a model's answer as readable escapes."""
+    return {name: clean_text(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
 def _add_findings(connection: Connection, cell_key: int, findings: Sequence[Finding]) -> None:
@@ -263,23 +269,25 @@ def _add_findings(connection: Connection, cell_key: int, findings: Sequence[Find
     keys = connection.scalars(
         _ADD_FINDINGS,
         [
-            {
-                "cell_key": cell_key,
-                "position": position,
-                "description": finding.description,
-                "evidence": finding.evidence,
-                "dimension": finding.dimension,
-                "impact": finding.impact,
-                "category": finding.category,
-                "check_name": finding.check,
-                "evidence_place": finding.evidence_place,
-                "evidence_span_id": finding.evidence_span_id,
-            }
+            _storable(
+                {
+                    "cell_key": cell_key,
+                    "position": position,
+                    "description": finding.description,
+                    "evidence": finding.evidence,
+                    "dimension": finding.dimension,
+                    "impact": finding.impact,
+                    "category": finding.category,
+                    "check_name": finding.check,
+                    "evidence_place": finding.evidence_place,
+                    "evidence_span_id": finding.evidence_span_id,
+                }
+            )
             for position, finding in enumerate(findings)
         ],
     ).all()
     citations = [
-        {"finding_key": key, "position": number, "cite": citation.cite, "span_id": citation.span_id}
+        {"finding_key": key, "position": number, "cite": clean_text(citation.cite), "span_id": citation.span_id}
         for key, finding in zip(keys, findings, strict=True)
         for number, citation in enumerate(finding.citations)
     ]

@@ -2,6 +2,7 @@
 
 import threading
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,28 @@ from ingest.batch import store
 from ingest.store import reading, writing
 from judging.ledger import WorkspaceError, open_workspace, tables
 from judging.ledger.frames import Selection, load_frames, read_splits, revision
-from judging.ledger.imports import export_outcomes, import_outcomes
+from judging.ledger.imports import export_outcomes, import_outcomes, resolve_waiting
 from judging.ledger.labels import Applied, Stale, apply_ops, error_labels, put_labels, reviews, score_labels, state
-from judging.ledger.matches import decide, decisions, propose_matches, review_finding
+from judging.ledger.matches import (
+    CANDIDATES,
+    decide,
+    decisions,
+    finding_reviews,
+    matcher_agreement,
+    propose_matches,
+    review_finding,
+)
 from judging.ledger.ops import Op, OpError, read_ops
-from judging.ledger.verdicts import findings_of
+from judging.ledger.verdicts import (
+    JudgeVersion,
+    add_cells,
+    add_run,
+    ensure_judge_version,
+    findings_of,
+    finish_cell,
+)
 from judging.ledger.workspace import HEAD, Workspace, alembic_config
-from judging.records import Call, Failure, Review, ScoreLabel, Verdict
+from judging.records import Call, Citation, Failure, Finding, Review, ScoreLabel, Verdict
 from tests.build import TRACE, error_label, finding, small_trace, span_id, workspace
 
 
@@ -59,6 +75,12 @@ class TestOperations:
         assert isinstance(again, Applied)
         assert again.revision == 1
         assert len(now(opened)["errors"]) == 1
+
+    def test_one_operation_twice_in_a_batch_is_applied_once(self, opened: Workspace) -> None:
+        one = put_error()
+        sent = send(opened, one, one)
+        assert isinstance(sent, Applied)
+        assert sent.revision == 1
 
     def test_a_lost_answer_does_not_make_the_resent_batch_stale(self, opened: Workspace) -> None:
         first, second = put_error("e1"), put_error("e2")
@@ -182,7 +204,7 @@ def put(opened: Workspace, who: str = "ada", **labels: Any) -> dict[str, int]:
         "reviews": [Review(trace_id=TRACE, annotator=who, status="submitted")],
     }
     with writing(opened.engine) as connection:
-        return put_labels(connection, author="test", **(content | labels))
+        return put_labels(connection, author="test", keeps_edits=True, **(content | labels)).new
 
 
 def verdict(judge: str = "TC", score: int | None = 0, *found: Any, raw: str = "raw") -> Verdict:
@@ -208,6 +230,69 @@ class TestImports:
         with reading(opened.engine) as connection:
             assert len(load_frames(connection, Selection()).error_pairs) == 1
 
+    def test_importing_again_undoes_nothing_that_a_person_did_since(self, opened: Workspace) -> None:
+        put(opened, errors=[error_label(1), error_label(2)])
+        edited = put_error("label-1", description="better words")
+        send(opened, edited, op("error.delete", {"label_id": "label-2"}))
+        again = put(opened, errors=[error_label(1), error_label(2)])
+        assert again == {"errors": 0, "scores": 0, "reviews": 0}
+        assert [e["description"] for e in now(opened)["errors"]] == ["better words"]
+        with writing(opened.engine) as connection:
+            changed = put_labels(
+                connection,
+                errors=[error_label(1, impact="low")],
+                scores=(),
+                reviews=(),
+                author="test",
+                keeps_edits=True,
+            )
+        assert changed.new["errors"] == 0
+        assert "theirs stays" in changed.kept[0]
+
+    def test_equal_label_ids_of_different_people_or_traces_are_all_kept(self, opened: Workspace) -> None:
+        other = "cd" * 16
+        labels = [error_label(1), error_label(1, annotator="ben"), error_label(1, trace_id=other)]
+        for expected in (3, 0):
+            assert put(opened, errors=labels)["errors"] == expected
+        with reading(opened.engine) as connection:
+            owners = {(label.annotator, label.trace_id) for label in error_labels(connection)}
+        assert owners == {("ada", TRACE), ("ben", TRACE), ("ada", other)}
+
+    def test_a_blind_and_a_revealed_score_are_imported_once_each(self, opened: Workspace) -> None:
+        blind = ScoreLabel(trace_id=TRACE, annotator="ada", dimension="TC", value=1)
+        scores = [blind, replace(blind, value=2, phase="revealed")]
+        assert put(opened, scores=scores)["scores"] == 2
+        assert put(opened, scores=scores)["scores"] == 0
+
+    def test_an_imported_review_does_not_forget_the_reveal(self, opened: Workspace) -> None:
+        send(opened, op("review.put", {"status": "submitted"}), op("reveal", {}))
+        with writing(opened.engine) as connection:
+            review = Review(trace_id=TRACE, annotator="ada", status="open")
+            put_labels(connection, errors=(), scores=(), reviews=[review], author="test")
+        assert now(opened)["review"]["revealed"]
+
+    def test_verdicts_that_came_before_their_trace_are_resolved_when_it_comes(self, tmp_path: Path) -> None:
+        opened = open_workspace(tmp_path)
+        cite = Citation(cite=span_id(4), span_id=None)
+        early = Finding(description="d", evidence="KeyError: 'Monday'", citations=(cite,))
+        import_outcomes(opened.engine, [verdict("TC", 0, early)], model="m", author="test")
+        store(opened.engine, [small_trace()])
+        assert resolve_waiting(opened.engine) == 1
+        assert resolve_waiting(opened.engine) == 0
+        with reading(opened.engine) as connection:
+            ((_, found),) = findings_of(connection, [1])[1]
+        assert found.citations[0].span_id == span_id(4)
+        assert (found.evidence_place, found.evidence_span_id) == ("verbatim", span_id(4))
+
+    def test_text_that_no_database_takes_is_kept_readable(self, opened: Workspace) -> None:
+        odd = verdict("TC", 1, finding("bad \ud83d text \x00", 4, evidence="\udc00"))
+        import_outcomes(opened.engine, [replace(odd, rationale="\ud83d")], model="m", author="test")
+        with reading(opened.engine) as connection:
+            ((_, found),) = findings_of(connection, [1])[1]
+        assert found.description == "bad \\ud83d text \\u0000"
+        send(opened, put_error("odd", description="\ud83d\x00"))
+        assert now(opened)["errors"][0]["description"] == "\\ud83d\\u0000"
+
     def test_an_outcome_is_not_stored_twice(self, opened: Workspace) -> None:
         first = import_outcomes(opened.engine, [verdict()], model="m", author="test")
         again = import_outcomes(opened.engine, [verdict(), verdict(raw="other")], model="m", author="test")
@@ -219,6 +304,20 @@ class TestImports:
         with reading(opened.engine) as connection:
             assert [f for found in findings_of(connection, [1]).values() for _, f in found] == list(given.findings)
             assert b'"too late"' in export_outcomes(connection)
+
+
+def judged(opened: Workspace, outcome: Verdict | Failure, *, rubric_version: str, mode: str = "trace") -> str:
+    """The outcome as that of a judge version of model `m`; returns the version."""
+    judge = JudgeVersion(judge="TC", model="m", rubric_version=rubric_version, mode=mode)
+    with writing(opened.engine) as connection:
+        version = ensure_judge_version(connection, judge)
+        run = add_run(connection, name="r", spec={}, author="test")
+        add_cells(connection, run, [(version, "TC", outcome.trace_id, 0)])
+        cell = tables.cell
+        key = connection.scalar(select(cell.c.cell_key).where(cell.c.run_key == run))
+        assert key is not None
+        finish_cell(connection, key, outcome)
+    return version
 
 
 class TestFrames:
@@ -252,12 +351,59 @@ class TestFrames:
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
         assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
 
-    def test_the_newest_version_of_a_judge_counts(self, opened: Workspace) -> None:
+    def test_other_outputs_of_the_same_judge_are_repeats(self, opened: Workspace) -> None:
         put(opened)
         import_outcomes(opened.engine, [verdict(score=3)], model="m", author="test")
         import_outcomes(opened.engine, [verdict(score=1, raw="later")], model="m", author="test")
         with reading(opened.engine) as connection:
-            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [1.0]
+            ratings = load_frames(connection, Selection()).ratings
+            first = load_frames(connection, Selection()).score_pairs
+            second = load_frames(connection, Selection(repeat=1)).score_pairs
+        runs = ratings[ratings["system"] == "m"]
+        assert dict(zip(runs["rater"], runs["value"], strict=True)) == {"run 0": 3.0, "run 1": 1.0}
+        assert (first["model"].tolist(), second["model"].tolist()) == ([3.0], [1.0])
+
+    def test_a_newer_version_that_only_failed_does_not_hide_the_answers_of_an_older_one(
+        self, opened: Workspace
+    ) -> None:
+        put(opened)
+        import_outcomes(opened.engine, [verdict(score=2)], model="m", author="test")
+        failed = Failure(judge="TC", trace_id=TRACE, state="error", reason="wrong key", call=Call(model="m"))
+        judged(opened, failed, rubric_version="2")
+        with reading(opened.engine) as connection:
+            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [2.0]
+        judged(opened, verdict(score=0), rubric_version="3")
+        with reading(opened.engine) as connection:
+            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [0.0]
+
+    def test_another_mode_is_another_system_and_versions_can_stand_beside_each_other(self, opened: Workspace) -> None:
+        put(opened)
+        one = judged(opened, verdict(score=2), rubric_version="1")
+        two = judged(opened, verdict(score=3), rubric_version="2")
+        judged(opened, verdict(score=0), rubric_version="1", mode="span")
+        with reading(opened.engine) as connection:
+            pairs = load_frames(connection, Selection()).score_pairs
+            beside = load_frames(connection, Selection(versions=(one, two))).score_pairs
+        assert dict(zip(pairs["system"], pairs["model"], strict=True)) == {"m": 3.0, "m · span": 0.0}
+        assert sorted(beside["model"]) == [2.0, 3.0]
+
+    def test_only_traces_the_person_reviewed_enter_any_frame(self, opened: Workspace) -> None:
+        other = "cd" * 16
+        store(opened.engine, [small_trace(other)])
+        put(opened)
+        score = ScoreLabel(trace_id=other, annotator="ada", dimension="TC", value=3)
+        absent = ScoreLabel(trace_id="ee" * 16, annotator="ada", dimension="TC", value=3)
+        done = Review(trace_id="ee" * 16, annotator="ada", status="submitted")
+        put(opened, errors=[], scores=[score, absent], reviews=[done])
+        found = finding("Something else.", 2, category="Goal Deviation")
+        there = replace(verdict("TC", 1, found), trace_id=other)
+        import_outcomes(opened.engine, [verdict("TC", 0, found), there], model="m", author="test")
+        with reading(opened.engine) as connection:
+            frames = load_frames(connection, Selection())
+        for name in ("score_pairs", "findings", "judged", "trail_predictions", "trail_traces"):
+            assert set(getattr(frames, name)["trace_id"]) == {TRACE}, name
+        people = frames.ratings[frames.ratings["rater_kind"] == "human"]
+        assert set(people["trace_id"]) == {TRACE}
 
     def test_the_revision_changes_with_every_word(self, opened: Workspace) -> None:
         seen = set()
@@ -321,6 +467,53 @@ class TestMatches:
         assert propose_matches(matched.engine) == {"pairs": 0, "new": 0, "withdrawn": 0, "traces": 0}
         with reading(matched.engine) as connection:
             assert load_frames(connection, Selection()).error_pairs.empty
+
+    def test_confirming_for_one_person_leaves_the_proposals_of_another(self, matched: Workspace) -> None:
+        put(matched, who="ben", errors=[error_label(3, annotator="ben")])
+        propose_matches(matched.engine)
+        with writing(matched.engine) as connection:
+            decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")
+        assert ("label-3", 1, "proposed", "auto") in self.pairs(matched)
+
+    def test_a_finding_is_confirmed_for_one_error_of_a_person_only(self, matched: Workspace) -> None:
+        for label in ("label-1", "label-2"):
+            with writing(matched.engine) as connection:
+                decide(connection, label_id=label, finding_key=1, status="confirmed", author="ada")
+        assert self.pairs(matched) == {("label-1", 1, "rejected", "ada"), ("label-2", 1, "confirmed", "ada")}
+
+    def test_localized_follows_the_label_when_it_moves(self, matched: Workspace) -> None:
+        with writing(matched.engine) as connection:
+            decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")
+        put(matched, errors=[error_label(1, spans=(2,))])
+        with reading(matched.engine) as connection:
+            assert [d.localized for d in decisions(connection)] == [False]
+
+    def test_taking_back_ones_verdict_leaves_that_of_another(self, matched: Workspace) -> None:
+        for verdict_, author in (("false alarm", "ann"), ("duplicate", "bob"), (None, "bob")):
+            with writing(matched.engine) as connection:
+                review_finding(connection, finding_key=2, verdict=verdict_, author=author)  # type: ignore[arg-type]
+        with reading(matched.engine) as connection:
+            assert finding_reviews(connection) == {2: "false alarm"}
+
+    def test_a_valid_new_error_becomes_a_candidate_credited_to_the_judge(self, matched: Workspace) -> None:
+        with writing(matched.engine) as connection:
+            label_id = review_finding(connection, finding_key=2, verdict="valid new error", author="ada")
+        with reading(matched.engine) as connection:
+            (label,) = [one for one in error_labels(connection) if one.label_id == label_id]
+            assert len(load_frames(connection, Selection()).error_pairs) == 2
+        assert (label.annotator, label.span_ids, label.dimensions) == (CANDIDATES, (span_id(2),), ("TC",))
+        assert label.attributes["system"] == "m"
+
+    def test_people_who_decide_the_same_pair_have_an_agreement(self, matched: Workspace) -> None:
+        for author, status in (("ann", "confirmed"), ("bob", "rejected"), ("cat", "confirmed")):
+            with writing(matched.engine) as connection:
+                decide(connection, label_id="label-1", finding_key=1, status=status, author=author)  # type: ignore[arg-type]
+        with reading(matched.engine) as connection:
+            assert matcher_agreement(connection) == {"pairs": 3, "agreed": 1}
+
+    def test_nobody_can_pass_for_the_machine(self, matched: Workspace) -> None:
+        with pytest.raises(ValueError, match="proposals"), writing(matched.engine) as connection:
+            decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="auto")
 
     def test_an_unknown_label_or_finding_is_refused(self, matched: Workspace) -> None:
         with pytest.raises(KeyError), writing(matched.engine) as connection:
