@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -57,7 +57,7 @@ def ingest(
     of `workers`, files are read and compressed in other processes and written in this one; not with `merge`.
     """
     if workers > 1 and not merge:
-        return _write(engine, _from_workers(list(paths), format, redact, workers), progress)
+        return _write(engine, _from_workers(list(paths), format, redact, workers), progress, set())
     items = (item for path in paths for item in _read(path, format, merge))
     return store(engine, items, redact=redact, progress=progress)
 
@@ -70,7 +70,8 @@ def store(
     progress: Progress | None = None,
 ) -> Report:
     """Store traces at hand; as `ingest`."""
-    return _write(engine, _ready(items, redact), progress)
+    stored: set[str] = set()
+    return _write(engine, _ready(items, redact, stored), progress, stored)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,18 +84,17 @@ class _Ready:
     warnings: tuple[str, ...]
 
 
-def _ready(items: Iterable[Trace | Rejected], redact: bool) -> Iterator[_Ready | Rejected]:
-    known: set[str] = set()
+def _ready(
+    items: Iterable[Trace | Rejected], redact: bool, stored: Container[str] = frozenset()
+) -> Iterator[_Ready | Rejected]:
+    """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
     mask = _redaction() if redact else None
     for found in items:
         item = found if mask is None else mask(found)
         if isinstance(item, Rejected):
             yield item
             continue
-        packed = pack(item, known_texts=known)
-        known.update(key for texts in packed.texts for key, _, _ in texts.texts)
-        if len(known) > _KNOWN_TEXTS:
-            known.clear()
+        packed = pack(item, known_texts=stored)
         yield _Ready(packed=packed, file=item.source.file, place=item.source.place, warnings=item.all_warnings)
 
 
@@ -104,7 +104,8 @@ def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
     return Redactor().apply
 
 
-def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progress | None) -> Report:
+def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progress | None, stored: set[str]) -> Report:
+    """Write what comes in batches; `stored` learns the texts of each batch once it is committed."""
     report = Report()
     waiting: list[_Ready] = []
     since = time.monotonic()
@@ -114,11 +115,11 @@ def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progres
         else:
             waiting.append(item)
         if time.monotonic() - since > _BATCH_S:
-            _commit(engine, waiting, report)
+            _commit(engine, waiting, report, stored)
             since = time.monotonic()
             if progress is not None:
                 progress(report)
-    _commit(engine, waiting, report)
+    _commit(engine, waiting, report, stored)
     if progress is not None:
         progress(report)
     return report
@@ -176,18 +177,24 @@ def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace |
         yield rejected(str(path), error)
 
 
-def _commit(engine: Engine, waiting: list[_Ready], report: Report) -> None:
+def _commit(engine: Engine, waiting: list[_Ready], report: Report, stored: set[str]) -> None:
     if not waiting:
         return
+    written: set[str] = set()
     with writing(engine) as connection:
         for ready in waiting:
             try:
-                stored = write(connection, ready.packed)
+                outcome = write(connection, ready.packed)
             except StoreError as error:
                 remedy = "ingest it into another workspace, or keep the one that is there"
                 report.rejected.append(Rejected(file=ready.file, place=ready.place, reason=str(error), remedy=remedy))
                 continue
-            _count(report, ready, is_new=stored.state == "new")
+            _count(report, ready, is_new=outcome.state == "new")
+            if outcome.state == "new":
+                written.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
+    if len(stored) > _KNOWN_TEXTS:
+        stored.clear()
+    stored |= written
     waiting.clear()
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, Engine, func, insert, select
 
 from ingest.formats import otlp
 from ingest.parse import parse_json
-from ingest.store import load, pack, schema, write, writing
+from ingest.store import load, pack, reading, schema, write, writing
 from ingest.store.texts import compress, decompress
 from ingest.trace import IngestError, Rejected, Source, Trace
 
@@ -31,9 +31,10 @@ NO_PARENT = ("", "0" * 16)
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Receipt:
-    """What a request brought; `shown` are the traces that are whole enough to be looked at."""
+    """What a request brought; `rejected` items name no trace, `shown` traces are whole enough to be looked at."""
 
     items: int
+    rejected: int
     traces: tuple[str, ...]
     shown: tuple[str, ...]
 
@@ -45,28 +46,39 @@ def receive(engine: Engine, body: bytes, *, signal: Signal, is_protobuf: bool) -
     """
     request = _from_protobuf(body, signal) if is_protobuf else _from_json(body, signal)
     by_trace = _split(request, signal)
-    shown = []
     with writing(engine) as connection:
         for trace_id, (part, items) in by_trace.items():
             _keep(connection, trace_id, part, items, signal)
+    shown = []
+    for trace_id in by_trace:
+        with writing(engine) as connection:
             if _is_whole(connection, trace_id) and _show(connection, trace_id):
                 shown.append(trace_id)
-    return Receipt(items=sum(len(items) for _, items in by_trace.values()), traces=tuple(by_trace), shown=tuple(shown))
+    kept = sum(len(items) for _, items in by_trace.values())
+    rejected = sum(1 for _ in _items(request, signal)) - kept
+    return Receipt(items=kept, rejected=rejected, traces=tuple(by_trace), shown=tuple(shown))
 
 
 def show_stragglers(engine: Engine, *, older_than_s: float) -> list[str]:
     """Show traces whose root never came and that have been silent for so long; returns their ids."""
     before = (time.time() - older_than_s) * 1e6
     inbox = schema.inbox
-    with writing(engine) as connection:
-        known = select(schema.trace.c.trace_id)
-        silent = connection.scalars(
-            select(inbox.c.trace_id)
-            .where(inbox.c.trace_id.not_in(known))
-            .group_by(inbox.c.trace_id)
-            .having(func.max(inbox.c.received_at) < before)
+    known = select(schema.trace.c.trace_id)
+    with reading(engine) as connection:
+        silent = list(
+            connection.scalars(
+                select(inbox.c.trace_id)
+                .where(inbox.c.trace_id.not_in(known))
+                .group_by(inbox.c.trace_id)
+                .having(func.max(inbox.c.received_at) < before)
+            )
         )
-        return [trace_id for trace_id in list(silent) if _show(connection, trace_id)]
+    shown = []
+    for trace_id in silent:
+        with writing(engine) as connection:
+            if _show(connection, trace_id):
+                shown.append(trace_id)
+    return shown
 
 
 def waiting(connection: Connection) -> int:
@@ -110,11 +122,13 @@ def _from_json(body: bytes, signal: Signal) -> dict[str, Any]:
 
 def _items(request: dict[str, Any], signal: Signal) -> Iterator[dict[str, Any]]:
     resources, scopes, items = NAMES[signal]
-    for resource in request.get(resources, ()):
-        for scope in resource.get(scopes, ()) if isinstance(resource, dict) else ():
-            for item in scope.get(items, ()) if isinstance(scope, dict) else ():
-                if isinstance(item, dict):
-                    yield item
+    for resource in _dicts(request.get(resources)):
+        for scope in _dicts(resource.get(scopes)):
+            yield from _dicts(scope.get(items))
+
+
+def _dicts(value: object) -> list[dict[str, Any]]:
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _split(request: dict[str, Any], signal: Signal) -> dict[str, tuple[dict[str, Any], list[dict[str, Any]]]]:
@@ -131,10 +145,10 @@ def _split(request: dict[str, Any], signal: Signal) -> dict[str, tuple[dict[str,
 def _only(request: dict[str, Any], signal: Signal, trace_id: str) -> dict[str, Any]:
     resources, scopes, items = NAMES[signal]
     kept_resources = []
-    for resource in request[resources]:
+    for resource in _dicts(request[resources]):
         kept_scopes = []
-        for scope in resource.get(scopes, ()):
-            mine = [one for one in scope.get(items, ()) if str(one.get("traceId") or "").lower() == trace_id]
+        for scope in _dicts(resource.get(scopes)):
+            mine = [one for one in _dicts(scope.get(items)) if str(one.get("traceId") or "").lower() == trace_id]
             if mine:
                 kept_scopes.append({**scope, items: mine})
         if kept_scopes:

@@ -80,12 +80,17 @@ def assemble(
 
 def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
     by_id: dict[str, list[SpanDraft]] = {}
+    contents: dict[str, set[str]] = {}  # of ids that stand more than once: what their spans say
     kept = []
     for draft in drafts:
         same_id = by_id.setdefault(draft.span_id, [])
-        if any(draft == other for other in same_id):
-            warnings.append(f"duplicate_span: span {draft.span_id} stands twice, identical; kept once")
-            continue
+        if same_id:
+            said = contents.setdefault(draft.span_id, {repr(same_id[0])})
+            content = repr(draft)
+            if content in said:
+                warnings.append(f"duplicate_span: span {draft.span_id} stands twice, identical; kept once")
+                continue
+            said.add(content)
         same_id.append(draft)
         kept.append(draft)
     for span_id, same_id in by_id.items():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, Engine, select
 
 from ingest.store import load, reading, trace_ids, writing
-from ingest.trace import Json
+from ingest.trace import Json, Trace
 from judging.checks import MODEL, checks_version, judge_offline
 from judging.ledger import tables
 from judging.ledger.verdicts import (
@@ -21,9 +22,10 @@ from judging.ledger.verdicts import (
     trace_digests,
 )
 from judging.reading import read
-from judging.records import DIMENSIONS, Dimension, Verdict
+from judging.records import DIMENSIONS, Call, Dimension, Failure, Verdict
 
 Progress = Callable[[int, int], None]
+_log = logging.getLogger(__name__)
 
 
 def judge_versions(dimensions: Sequence[Dimension] = DIMENSIONS) -> dict[str, JudgeVersion]:
@@ -60,12 +62,12 @@ def judge_all(
     for number, (trace_id, missing) in enumerate(todo.items()):
         with reading(engine) as connection:
             trace = load(connection, trace_id, with_logs=False)
-        verdicts = [v for v in judge_offline(trace, read(trace)) if v.judge in missing]
+        verdicts = _verdicts(trace, missing)
         assert run_key is not None
         with writing(engine) as connection:
             _keep(connection, run_key, verdicts, versions)
         states.update(verdict.state for verdict in verdicts)
-        findings += sum(len(verdict.findings) for verdict in verdicts)
+        findings += sum(len(verdict.findings) for verdict in verdicts if isinstance(verdict, Verdict))
         if progress is not None:
             progress(number + 1, len(todo))
     if run_key is not None:
@@ -81,6 +83,19 @@ def judge_all(
         "skipped": len(wanted) * len(dimensions) - sum(len(missing) for missing in todo.values()),
         "cost_usd": 0.0,
     }
+
+
+def _verdicts(trace: Trace, wanted: Sequence[Dimension]) -> list[Verdict | Failure]:
+    """The verdicts of the wanted dimensions; a check that breaks on a trace is a failure of them, never a score."""
+    try:
+        return [verdict for verdict in judge_offline(trace, read(trace)) if verdict.judge in wanted]
+    except Exception as error:
+        _log.exception("the offline checks failed on trace %s", trace.trace_id)
+        reason = f"a check failed: {type(error).__name__}: {error}"
+        call = Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0)
+        return [
+            Failure(judge=name, trace_id=trace.trace_id, state="error", reason=reason, call=call) for name in wanted
+        ]
 
 
 def _done(connection: Connection, versions: dict[str, JudgeVersion]) -> set[tuple[str, str, str | None]]:
@@ -102,7 +117,9 @@ def _new_run(engine: Engine, versions: dict[str, JudgeVersion], author: str) -> 
         return add_run(connection, name="offline checks", spec=spec, author=author, status="running")
 
 
-def _keep(connection: Connection, run_key: int, verdicts: Sequence[Verdict], versions: dict[str, JudgeVersion]) -> None:
+def _keep(
+    connection: Connection, run_key: int, verdicts: Sequence[Verdict | Failure], versions: dict[str, JudgeVersion]
+) -> None:
     cell = tables.cell
     add_cells(
         connection,

@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import gzip
 import io
+import logging
 import zlib
 from collections.abc import Callable
 
 from aiolimiter import AsyncLimiter
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -30,6 +33,7 @@ REQUESTS_A_SECOND = 50
 SUBJECT = "otlp"
 TOKEN_AGE_S = 366 * 86400
 STRAGGLER_S, LOOK_EVERY_S = 600.0, 60.0
+_log = logging.getLogger(__name__)
 
 
 def otlp_routes(opener: Callable[[], Workspace], *, requests_a_second: float = REQUESTS_A_SECOND) -> tuple[Route, ...]:
@@ -66,19 +70,38 @@ async def _kept(request: Request, opener: Callable[[], Workspace], body: bytes) 
     signal: Signal = "logs" if request.url.path.endswith("/logs") else "traces"
     is_protobuf = "json" not in request.headers.get("content-type", "application/x-protobuf")
     try:
-        await run_in_threadpool(receive, opener().engine, body, signal=signal, is_protobuf=is_protobuf)
+        receipt = await run_in_threadpool(receive, opener().engine, body, signal=signal, is_protobuf=is_protobuf)
     except IngestError as error:
         return _status(400, f"{error.reason}; {error.remedy}")
-    if is_protobuf:
-        return Response(b"", media_type="application/x-protobuf")
-    return JSONResponse({})
+    return _answer(signal, receipt.rejected, is_protobuf=is_protobuf)
+
+
+def _answer(signal: Signal, rejected: int, *, is_protobuf: bool) -> Response:
+    """Success; items that name no trace are told as OTLP's partial success."""
+    told = "without a trace id: not kept"
+    if not is_protobuf:
+        counted = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
+        partial = {"partialSuccess": {counted: str(rejected), "errorMessage": told}}
+        return JSONResponse(partial if rejected else {})
+    if signal == "traces":
+        spans = ExportTraceServiceResponse()
+        if rejected:
+            spans.partial_success.rejected_spans, spans.partial_success.error_message = rejected, told
+        return Response(spans.SerializeToString(), media_type="application/x-protobuf")
+    logs = ExportLogsServiceResponse()
+    if rejected:
+        logs.partial_success.rejected_log_records, logs.partial_success.error_message = rejected, told
+    return Response(logs.SerializeToString(), media_type="application/x-protobuf")
 
 
 async def watch_stragglers(opener: Callable[[], Workspace]) -> None:
     """For ever: show traces whose root never came, once they have been silent for STRAGGLER_S."""
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
-        await run_in_threadpool(show_stragglers, opener().engine, older_than_s=STRAGGLER_S)
+        try:
+            await run_in_threadpool(show_stragglers, opener().engine, older_than_s=STRAGGLER_S)
+        except Exception:  # a locked database now must not end the watch for ever
+            _log.warning("looking for traces without a root failed; it goes on in a minute", exc_info=True)
 
 
 async def _body(request: Request) -> bytes | Response:

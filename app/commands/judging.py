@@ -78,7 +78,7 @@ def _offline(workspace: Workspace, traces: Sequence[str] | None, wanted: Sequenc
             f"{counted(summary['cells'], 'cell')} judged ({states or 'nothing new'}), "
             f"{counted(summary['findings'], 'finding')}, {summary['skipped']} judged before"
         )
-    return 0
+    return 1 if summary["states"].get("error") else 0
 
 
 def _spec(workspace: Workspace, model: str, judges: str, options: dict[str, Any]) -> RunSpec:

@@ -23,7 +23,10 @@ def open_engine(url: str) -> Engine:
 @contextmanager
 def reading(engine: Engine) -> Iterator[Connection]:
     """A connection that sees one state of the database."""
-    with engine.connect() as connection, connection.begin():
+    one_state = (
+        engine if engine.dialect.name == "sqlite" else engine.execution_options(isolation_level="REPEATABLE READ")
+    )
+    with one_state.connect() as connection, connection.begin():
         yield connection
 
 

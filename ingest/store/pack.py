@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from typing import Any
@@ -18,7 +18,7 @@ DETAILS = 64  # spans in a row of `span_detail`
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Packed:
-    """Rows of one trace, without the keys that the database gives."""
+    """Rows of one trace, without the keys that the database gives. `references` are all texts it needs, by hash."""
 
     trace_id: str
     digest: str
@@ -30,10 +30,11 @@ class Packed:
     expected_events: list[Row]
     details: list[Row]
     texts: list[TextPack]
+    references: tuple[str, ...]
     documents: list[str]
 
 
-def pack(trace: Trace, *, known_texts: set[str] | None = None) -> Packed:
+def pack(trace: Trace, *, known_texts: Container[str] = frozenset()) -> Packed:
     """All rows of `trace`. Texts whose hash is in `known_texts` are not compressed again."""
     refs = TextRefs()
     first_seq = _first_seq(trace)
@@ -58,7 +59,8 @@ def pack(trace: Trace, *, known_texts: set[str] | None = None) -> Packed:
         logs=logs,
         expected_events=expected,
         details=_detail_rows(details),
-        texts=list(packs(refs.texts, known_texts or set())),
+        texts=list(packs(refs.texts, known_texts)),
+        references=tuple(refs.texts),
         documents=list(_documents(trace, first_seq)),
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
-from typing import Literal, NamedTuple, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -44,6 +44,12 @@ def write(connection: Connection, packed: Packed, *, replaces: Packed | None = N
         return Stored(packed.trace_id, "duplicate", len(packed.spans))
     if there is not None and (replaces is None or replaces.digest != there.digest):
         raise StoreError(f"trace {packed.trace_id} is in the workspace already (from {there.file}) with other content")
+    with connection.begin_nested():
+        _write_new(connection, packed, there, replaces)
+    return Stored(packed.trace_id, "new" if there is None else "replaced", len(packed.spans))
+
+
+def _write_new(connection: Connection, packed: Packed, there: Any, replaces: Packed | None) -> None:
     now = time.time_ns() // 1000
     source_key = _source_key(connection, packed.source, now)
     row = {**packed.trace, "digest": packed.digest, "source_key": source_key, "ingested_at": now}
@@ -52,7 +58,11 @@ def write(connection: Connection, packed: Packed, *, replaces: Packed | None = N
     else:
         trace_key = int(there.trace_key)
         _remove_content(connection, trace_key, replaces)
-        connection.execute(update(schema.trace).where(schema.trace.c.trace_key == trace_key).values(**row))
+        of_trace = schema.trace.c.trace_key == trace_key
+        old_source = connection.scalar(select(schema.trace.c.source_key).where(of_trace))
+        connection.execute(update(schema.trace).where(of_trace).values(**row))
+        is_unused = schema.source.c.source_key.not_in(select(schema.trace.c.source_key))
+        connection.execute(delete(schema.source).where(schema.source.c.source_key == old_source, is_unused))
     _insert_spans(connection, packed, trace_key)
     _insert_messages(connection, packed, trace_key)
     for table, rows in (
@@ -62,7 +72,6 @@ def write(connection: Connection, packed: Packed, *, replaces: Packed | None = N
     ):
         if rows:
             connection.execute(insert(table), [{**row, "trace_key": trace_key} for row in rows])
-    return Stored(packed.trace_id, "new" if there is None else "replaced", len(packed.spans))
 
 
 def _remove_content(connection: Connection, trace_key: int, old: Packed) -> None:
@@ -117,8 +126,13 @@ def _text_keys(connection: Connection, packed: Packed) -> dict[str, int]:
                 for key, start, size in new
             ]
             connection.execute(insert(schema.text), rows)
-    needed = {row["content_hash"] for row in packed.messages if row["content_hash"]}
-    return known_text_keys(connection, needed)
+    stored = known_text_keys(connection, packed.references)
+    missing = [key for key in packed.references if key not in stored]
+    if missing:
+        raise StoreError(
+            f"trace {packed.trace_id} refers to {len(missing)} text(s) that are nowhere: nothing of it is kept"
+        )
+    return stored
 
 
 def known_text_keys(connection: Connection, hashes: Iterable[str]) -> dict[str, int]:

@@ -153,9 +153,22 @@ def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAIL
 
 
 def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
-    """A person pauses, cancels or queues a run again; the worker learns of it within seconds."""
+    """A person pauses, cancels or queues a run again; the worker learns of it within seconds.
+
+    A wish that does not fit where the run stands by now (to cancel what is done) changes nothing.
+    """
+    fits = and_(_run.c.run_key == run_key, _run.c.status.in_(_WISHES[status]))
     with writing(engine) as connection:
-        connection.execute(update(_run).where(_run.c.run_key == run_key).values(status=status))
+        connection.execute(update(_run).where(fits).values(status=status))
+
+
+_WISHES: Mapping[RunStatus, tuple[str, ...]] = {
+    "paused": ("queued", "running"),
+    "cancelled": ("queued", "running", "paused"),
+    "queued": ("paused", "cancelled", "running"),
+    "running": (),
+    "done": (),
+}
 
 
 def next_run(engine: Engine) -> int | None:

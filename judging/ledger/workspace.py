@@ -64,6 +64,8 @@ def open_workspace(home: Path | str | None = None) -> Workspace:
     try:
         engine = open_engine(url)
         migrate(engine)
+    except ModuleNotFoundError as error:
+        raise WorkspaceError(f"the database of {folder} needs the package {error.name}: install it") from error
     except SQLAlchemyError as error:
         raise WorkspaceError(
             f"cannot open the database of {folder}: {error}. Check TRACEJURY_HOME and TRACEJURY_DATABASE"
@@ -76,9 +78,15 @@ def migrate(engine: Engine) -> None:
     if _version(engine) == HEAD:
         return
     from alembic import command
+    from alembic.util.exc import CommandError
 
-    with writing(engine) as connection:  # one process migrates, others wait and find it done
-        command.upgrade(alembic_config(connection), "head")
+    try:
+        with writing(engine) as connection:  # one process migrates, others wait and find it done
+            command.upgrade(alembic_config(connection), "head")
+    except CommandError as error:
+        raise WorkspaceError(
+            f"the database was made by a newer Tracejury ({error}): update, or choose another home"
+        ) from error
 
 
 def alembic_config(connection: Connection) -> Config:

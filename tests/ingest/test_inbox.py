@@ -113,3 +113,21 @@ def test_a_trace_whose_root_never_comes_is_shown_after_a_while(opened: Workspace
     time.sleep(0.01)
     assert show_stragglers(opened.engine, older_than_s=0.001) == [LIVE]
     assert names(opened) == ["child"]
+
+
+def test_spans_without_a_trace_id_are_told_and_junk_is_no_error(opened: Workspace) -> None:
+    body = json.loads(request(("1", "", "root")))
+    spans = body["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    spans += [{"spanId": "00", "name": "nobody's"}, "junk", None]
+    body["resourceSpans"] += ["junk", {"scopeSpans": "junk"}]
+    receipt = receive(opened.engine, json.dumps(body).encode(), signal="traces", is_protobuf=False)
+    assert (receipt.items, receipt.rejected, receipt.shown) == (1, 1, (LIVE,))
+
+
+def test_a_trace_that_grows_keeps_one_source(opened: Workspace) -> None:
+    send(opened, request(("1", "", "root")))
+    for number in range(2, 8):
+        send(opened, request((str(number), "1", "late")))
+    with reading(opened.engine) as connection:
+        count = connection.exec_driver_sql("SELECT count(*) FROM source WHERE file LIKE 'otlp-http/%'").scalar()
+    assert count == 1

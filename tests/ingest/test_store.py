@@ -219,3 +219,28 @@ def test_the_database_is_an_eighth_of_the_json_it_holds(shared: Path, tmp_path: 
 
 def test_span_ids_of_the_small_trace() -> None:
     assert [span.span_id for span in small_trace().spans] == [span_id(n) for n in range(1, 6)]
+
+
+def test_a_trace_after_a_rejected_one_keeps_the_text_they_share(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+    shared_text = "said by both, and by nobody before. " * 20
+    rejected_one = with_output(small_trace(), shared_text)
+    later = with_output(small_trace("cd" * 16), shared_text)
+    report = store(opened.engine, [rejected_one, later])
+    assert (report.traces, len(report.rejected)) == (1, 1)
+    with reading(opened.engine) as connection:
+        assert load(connection, "cd" * 16).spans[0].output == shared_text
+
+
+def test_a_trace_that_refers_to_a_text_that_is_nowhere_is_refused_whole(tmp_path: Path) -> None:
+    opened = workspace(tmp_path)
+    broken = replace(pack(small_trace("cd" * 16)), references=("00" * 16,))
+    with pytest.raises(StoreError, match="nowhere"), writing(opened.engine) as connection:
+        write(connection, broken)
+    with reading(opened.engine) as connection:
+        assert trace_ids(connection) == [TRACE]
+
+
+def with_output(trace: Trace, output: str) -> Trace:
+    first, *others = trace.spans
+    return replace(trace, spans=(replace(first, output=output), *others))
