@@ -166,6 +166,7 @@ def test_a_500_keeps_the_item_and_the_text(open_desk: OpenDesk) -> None:
     expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
     assert desk.page.get_attribute(".tj-desk", "data-ready") == desk.trace_id
     failing.clear()
+    desk.page.click('[data-tj="saved"]')
     state = desk.saved()
     assert state["review"]["status"] == "submitted"
     assert len(state["scores"]) == 7
