@@ -7,6 +7,7 @@ from typing import NamedTuple
 from itsdangerous import BadData, SignatureExpired, URLSafeTimedSerializer
 
 MAX_AGE_S = 12 * 3600
+TRACE = "trace"
 
 
 class Grant(NamedTuple):
@@ -25,16 +26,17 @@ class TokenError(Exception):
         self.status = status
 
 
-def mint(secret: str, grant: Grant) -> str:
-    return _serializer(secret).dumps(list(grant))
+def mint(secret: str, grant: Grant, *, purpose: str = TRACE) -> str:
+    """A token for `purpose`: subjects of different purposes never meet, whatever a trace calls itself."""
+    return _serializer(secret, purpose).dumps(list(grant))
 
 
-def check(secret: str, token: object, *, subject: str, max_age_s: int = MAX_AGE_S) -> Grant:
-    """The grant of `token`. Raises `TokenError` unless it is genuine, fresh and for `subject`."""
+def check(secret: str, token: object, *, subject: str, purpose: str = TRACE, max_age_s: int = MAX_AGE_S) -> Grant:
+    """The grant of `token`. Raises `TokenError` unless it is genuine, fresh, and for `purpose` and `subject`."""
     if not isinstance(token, str) or not token:
         raise TokenError("no token was sent")
     try:
-        user, granted, occasion = _serializer(secret).loads(token, max_age=max_age_s)
+        user, granted, occasion = _serializer(secret, purpose).loads(token, max_age=max_age_s)
     except SignatureExpired as error:
         raise TokenError("the token is out of date: reload the page") from error
     except (BadData, ValueError, TypeError) as error:
@@ -44,5 +46,5 @@ def check(secret: str, token: object, *, subject: str, max_age_s: int = MAX_AGE_
     return Grant(user, granted, occasion)
 
 
-def _serializer(secret: str) -> URLSafeTimedSerializer:
-    return URLSafeTimedSerializer(secret, salt="tracejury-api")
+def _serializer(secret: str, purpose: str) -> URLSafeTimedSerializer:
+    return URLSafeTimedSerializer(secret, salt=f"tracejury-api-{purpose}")

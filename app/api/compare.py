@@ -10,8 +10,9 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from app.api.answers import NotServedError, Readings, answered, json_body
+from app.api.rights import checked
 from app.components.comparison.payload import pairs_payload, texts_payload
-from app.grants import Grant, check, mint
+from app.grants import Grant, mint
 from app.session import workspace
 from ingest.store import reading, writing
 from judging.comparison import Comparison, Pair
@@ -23,11 +24,12 @@ from judging.records import FindingVerdict, MatchStatus
 STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
 RELOAD = "reload the page"
+PURPOSE = "compare"
 
 
 def compare_token(space: Workspace, user: str, trace_id: str) -> str:
     """The token for reading and deciding this trace's pairs; only for those who may see judges' answers."""
-    return mint(space.secret(), Grant(user, _subject(trace_id)))
+    return mint(space.secret(), Grant(user, trace_id), purpose=PURPOSE)
 
 
 def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
@@ -56,7 +58,7 @@ def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[s
     from judging.ledger.labels import error_labels
     from judging.ledger.tables import error_label
 
-    check(space.secret(), asked.get("token"), subject=_subject(trace_id))
+    checked(space, asked.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
     with reading(space.engine) as connection:
         known = error_labels(connection, error_label.c.trace_id == trace_id)
         error = next((e for e in known if e.label_id == asked.get("label")), None)
@@ -84,7 +86,7 @@ def _finding(connection: Any, trace_id: str, key: str) -> Any:
 def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> dict[str, Any]:
     """Store one decision and give the pairs as they stand after it."""
     trace_id = str(body.get("trace_id"))
-    grant = check(space.secret(), body.get("token"), subject=_subject(trace_id))
+    grant = checked(space, body.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
     human, system = str(body.get("human")), str(body.get("judge"))
     with writing(space.engine) as connection:
         before = compare_trace(connection, trace_id=trace_id, human=human, system=system)
@@ -119,10 +121,6 @@ def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author:
 
 def _refuse(error: NotServedError) -> None:
     raise error
-
-
-def _subject(trace_id: str) -> str:
-    return f"compare:{trace_id}"
 
 
 ROUTES = compare_routes(workspace)

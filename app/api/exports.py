@@ -11,8 +11,9 @@ from starlette.routing import Route
 
 from app import datasets, loading
 from app.api.answers import NotServedError, answered
+from app.api.rights import checked
 from app.components.filters import BLIND, MATCHES, MISSING
-from app.grants import Grant, check, mint
+from app.grants import Grant, mint
 from app.loading import Choice, SplitError
 from app.session import workspace
 from judging.agreement.frames import Missing
@@ -25,7 +26,7 @@ STATS = "stats"
 
 def export_token(space: Workspace, user: str) -> str:
     """The token for every export; only for those who may see judges' answers."""
-    return mint(space.secret(), Grant(user, SUBJECT))
+    return mint(space.secret(), Grant(user, SUBJECT), purpose=SUBJECT)
 
 
 def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
@@ -59,7 +60,7 @@ def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], de
 
 
 def _export(space: Workspace, name: str, asked: Mapping[str, str], judges: tuple[str, ...]) -> Response:
-    check(space.secret(), asked.get("token"), subject=SUBJECT)
+    checked(space, asked.get("token"), subject=SUBJECT, purpose=SUBJECT, role="researcher")
     form = asked.get("format") or "csv"
     choice = choice_of(asked, judges)
     try:

@@ -60,7 +60,7 @@ def _refused(request: Request, opener: Callable[[], Workspace]) -> Response | No
         return None
     try:
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        grants.check(opener().secret(), bearer, subject=SUBJECT, max_age_s=TOKEN_AGE_S)
+        grants.check(opener().secret(), bearer, subject=SUBJECT, purpose=SUBJECT, max_age_s=TOKEN_AGE_S)
     except grants.TokenError as error:
         return _status(error.status, str(error))
     return None

@@ -12,13 +12,15 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from app.api.answers import NotServedError, answered
-from app.grants import Grant, check
+from app.api.rights import checked
+from app.grants import Grant
 from ingest.store import reading
 from judging.comparison import Comparison
 from judging.ledger import Workspace, labels, tables
 from judging.ledger.adjudication import ADJUDICATED
+from judging.ledger.anchoring import may_see_judges
 from judging.ledger.comparison import compare_trace
-from judging.ledger.frames import FINAL
+from judging.ledger.systems import systems_on
 from judging.records import ErrorLabel, Finding, ScoreLabel, Verdict
 
 _error, _score = tables.error_label, tables.score_label
@@ -35,17 +37,21 @@ def reveal_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
 
 def _revealed(space: Workspace, trace_id: str, token: object) -> dict[str, Any]:
-    grant = check(space.secret(), token, subject=trace_id)
+    grant = checked(space, token, subject=trace_id)
     with reading(space.engine) as connection:
         _must_be_revealed(connection, grant)
         return {
-            "systems": [_system(connection, grant, name) for name in _systems(connection, trace_id)],
+            "systems": [_system(connection, grant, name) for name in systems_on(connection, trace_id)],
             "people": _people(connection, grant),
             "own_scores": _own_scores(connection, grant),
         }
 
 
 def _must_be_revealed(connection: Connection, grant: Grant) -> None:
+    if not may_see_judges(connection, annotator=grant.user, role="annotator", trace_id=grant.subject):
+        raise NotServedError(
+            403, "what judges and other people said is shown only after submitting", "submit this trace first"
+        )
     review = tables.review
     row = connection.execute(
         select(review.c.status, review.c.revealed)
@@ -65,18 +71,6 @@ def _must_be_revealed(connection: Connection, grant: Grant) -> None:
         raise NotServedError(
             403, "what judges and other people said has not been revealed on this trace", "choose Reveal first"
         )
-
-
-def _systems(connection: Connection, trace_id: str) -> list[str]:
-    """Those who judged the trace, by name."""
-    cell, version = tables.cell, tables.judge_version
-    names = connection.scalars(
-        select(version.c.model)
-        .join(cell, cell.c.judge_version == version.c.judge_version)
-        .where(cell.c.trace_id == trace_id, cell.c.state.in_(FINAL))
-        .distinct()
-    )
-    return sorted(names)
 
 
 def _system(connection: Connection, grant: Grant, name: str) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from app.api.answers import NotServedError, answered, json_body
+from app.api.rights import checked
 from app.components.annotator.shortcuts import key_conflict
-from app.grants import check
 from ingest.store import reading, writing
 from judging.ledger import Workspace, tables
 from judging.ledger.audit import record
@@ -50,13 +50,13 @@ def desk_settings(connection: Connection, user: str) -> dict[str, Any]:
 
 
 def _get(space: Workspace, asked: Mapping[str, str]) -> dict[str, Any]:
-    grant = check(space.secret(), asked.get("token"), subject=str(asked.get("trace_id")))
+    grant = checked(space, asked.get("token"), subject=str(asked.get("trace_id")))
     with reading(space.engine) as connection:
         return desk_settings(connection, grant.user)
 
 
 def _put(space: Workspace, body: Mapping[str, Any]) -> dict[str, Any]:
-    grant = check(space.secret(), body.get("token"), subject=str(body.get("trace_id")))
+    grant = checked(space, body.get("token"), subject=str(body.get("trace_id")))
     keys, pretty = body.get("keys"), body.get("pretty")
     if not isinstance(keys, dict) or not isinstance(pretty, bool):
         raise NotServedError(422, "settings are {keys: {act: key}, pretty: true or false}", RELOAD)

@@ -14,9 +14,12 @@ from starlette.routing import Route
 
 from app.api.documents import Documents
 from app.api.reveal import reveal_routes
+from app.api.rights import checked
 from app.api.settings import settings_routes
-from app.grants import Grant, TokenError, check
+from app.grants import Grant, TokenError
 from app.session import workspace
+from ingest.parse import parse_json
+from ingest.trace import IngestError
 from judging.ledger import Workspace
 from judging.ledger.labels import Applied, apply_ops
 from judging.ledger.ops import OpError, read_ops
@@ -86,7 +89,7 @@ def _judge_text(documents: Documents, grant: Grant) -> bytes:
 
 
 def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[Grant], Any]) -> Answer:
-    grant = check(space.secret(), token, subject=trace_id)
+    grant = checked(space, token, subject=trace_id)
     try:
         return 200, cut(grant)
     except KeyError as error:
@@ -100,7 +103,7 @@ def _operations(space: Workspace, body: bytes | None) -> Answer:
         )
     batch = _batch(body)
     trace_id, base = str(batch.get("trace_id")), batch.get("base_revision")
-    grant = check(space.secret(), batch.get("token"), subject=trace_id)
+    grant = checked(space, batch.get("token"), subject=trace_id)
     if type(base) is not int or base < 0:
         raise RefusedError(422, f"base_revision is {base!r}, not a number from 0 on", "reload the page")
     outcome = apply_ops(
@@ -116,8 +119,8 @@ def _operations(space: Workspace, body: bytes | None) -> Answer:
 
 def _batch(body: bytes) -> dict[str, Any]:
     try:
-        batch = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
+        batch = parse_json(body)
+    except IngestError as error:
         raise RefusedError(
             422, f"the request is not JSON: {error}", "reload the page; unsaved labels are kept"
         ) from error

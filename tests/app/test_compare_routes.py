@@ -153,7 +153,7 @@ def test_an_annotators_token_opens_no_comparison(full: Workspace, client: TestCl
     found, _ = comparison_with(full, "localized")
     token = mint(full.secret(), Grant("ada", found.trace_id))
     answer = client.get(f"/api/compare/texts/{found.trace_id}", params={"token": token})
-    assert answer.status_code == 403
+    assert answer.status_code == 401
 
 
 def test_texts_hold_the_stored_text_whole_and_mark_both_evidences(full: Workspace, client: TestClient) -> None:

@@ -1,0 +1,23 @@
+"""What a request may do: its token, and that the person behind it still has the right."""
+
+from __future__ import annotations
+
+from app.config import config
+from app.grants import TRACE, Grant, TokenError, check
+from app.session import RANK, Role
+from ingest.store import reading
+from judging.ledger import Workspace
+from judging.ledger.people import person
+
+
+def checked(space: Workspace, token: object, *, subject: str, purpose: str = TRACE, role: Role = "annotator") -> Grant:
+    """The token's grant. Raises `TokenError` for a token that is not good for this, and, where people sign in,
+    for a person who has been deactivated or has lost the role since it was made.
+    """
+    grant = check(space.secret(), token, subject=subject, purpose=purpose)
+    if config().sign_in != "off":
+        with reading(space.engine) as connection:
+            found = person(connection, grant.user)
+        if found is None or RANK[found.role] < RANK[role]:
+            raise TokenError("this person may no longer do this", status=403)
+    return grant

@@ -1,0 +1,46 @@
+"""What a token may do: one purpose, one subject, and only while the person has the right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from app.api.rights import checked
+from app.config import config
+from app.grants import Grant, TokenError, check, mint
+from ingest.store import writing
+from judging.ledger import Workspace
+from judging.ledger.people import add_person, change_person
+from tests.build import workspace
+
+
+@pytest.fixture
+def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    monkeypatch.setenv("TRACEJURY_SIGN_IN", "password")
+    config.cache_clear()
+    opened = workspace(tmp_path)
+    with writing(opened.engine) as connection:
+        for name, role in (("root", "admin"), ("ada", "researcher")):
+            add_person(connection, name=name, role=role, password="a long enough word", by="root")  # type: ignore[arg-type]
+    yield opened  # type: ignore[misc]
+    config.cache_clear()
+
+
+def test_a_subject_of_one_purpose_is_none_of_another() -> None:
+    token = mint("secret", Grant("ada", "export"))
+    assert check("secret", token, subject="export") == Grant("ada", "export")
+    with pytest.raises(TokenError):
+        check("secret", token, subject="export", purpose="export")
+
+
+def test_a_person_who_lost_the_role_or_the_place_holds_a_dead_token(space: Workspace) -> None:
+    token = mint(space.secret(), Grant("ada", "export"), purpose="export")
+    asked = {"subject": "export", "purpose": "export", "role": "researcher"}
+    assert checked(space, token, **asked).user == "ada"  # type: ignore[arg-type]
+    for change in ({"role": "annotator"}, {"active": False}):
+        with writing(space.engine) as connection:
+            change_person(connection, name="ada", by="root", **change)  # type: ignore[arg-type]
+        with pytest.raises(TokenError) as caught:
+            checked(space, token, **asked)  # type: ignore[arg-type]
+        assert caught.value.status == 403
