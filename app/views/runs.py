@@ -10,6 +10,7 @@ from app import loading
 from app.components import charts, layout
 from app.components.figures import counted, plain
 from app.components.sheet import sheet
+from app.estimating import EstimateError, estimate
 from app.session import user, workspace
 from ingest.store import reading, trace_ids
 from judging.ledger import tables
@@ -222,8 +223,10 @@ def start() -> None:
         base = st.text_input(
             "Address of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's own"
         )
-        wanted = st.form_submit_button("Queue the run", type="primary", icon=":material/playlist_add:")
-    if not wanted:
+        with st.container(horizontal=True):
+            wanted = st.form_submit_button("Queue the run", type="primary", icon=":material/playlist_add:")
+            asked = st.form_submit_button("Estimate the cost", icon=":material/calculate:")
+    if not (wanted or asked):
         return
     try:
         spec = RunSpec(
@@ -243,6 +246,9 @@ def start() -> None:
     if not traces:
         st.error("There is no trace to judge. Bring some in on the Ingest page.")
         return
+    if asked:
+        show_estimate(spec)
+        return
     name = f"{', '.join(spec.judges)} by {', '.join(spec.models)}"
     key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, name=name, author=user().name)
     st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
@@ -250,6 +256,27 @@ def start() -> None:
     st.success(f"Run {key} is queued: {counted(calls, 'judgement')}. `tracejury worker` works on it.")
 
 
+def show_estimate(spec: RunSpec) -> None:
+    """The cost of the run in four ways, at public prices."""
+    try:
+        with st.spinner("Counting tokens"):
+            found = estimate(spec, workspace().home)
+    except EstimateError as error:
+        st.error(plain(str(error)))
+        return
+    price = {
+        way: st.column_config.NumberColumn(f"{way}, US$", format="%.2f", help=about) for way, about in _WAYS.items()
+    }
+    sheet(found, most=10, columns=price)
+    st.caption("n/a: no public price is known for this model. Nothing has been called.")
+
+
+_WAYS = {
+    "naive": "the raw trace file in every call",
+    "deduplicated": "our text in every call, no cache",
+    "cached": "our text first, read from the provider's cache by all but the first call of a trace",
+    "batch": "our text through the provider's batch interface",
+}
 _MODEL_HELP = "Any model name that litellm knows; its key is read from the worker's environment, never kept here."
 
 page()

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
+
+from app.estimating import EstimateError, estimate
 from ingest.store import reading
 from judging.ledger import Workspace
 from judging.ledger.runs import next_run, watch
+from judging.run import RunSpec
 from tests.app.conftest import OpenPage
 from tests.app.workspaces import REPEATED
 
@@ -55,3 +61,19 @@ def test_a_run_without_a_model_is_refused(full: Workspace, open_page: OpenPage) 
     at = open_page("runs")
     at.button[0].click().run()
     assert "at least one judge and one model" in at.error[0].value
+
+
+def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_queued(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs")
+    at.text_input(key="new_model").set_value("gpt-4.1")
+    at.button[1].click().run()
+    table = next(frame.value for frame in at.dataframe if "naive" in frame.value.columns)
+    total = table.iloc[-1]
+    assert (total["judge"], total["calls"]) == ("total", 42)  # 6 traces by 7 judges
+    assert total["naive"] > total["deduplicated"] >= total["cached"] > total["batch"] > 0
+    assert next_run(full.engine) is None
+
+
+def test_an_estimate_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    with pytest.raises(EstimateError, match="no trace"):
+        estimate(RunSpec(judges=("LC",), models=("gpt-4.1",)), tmp_path)

@@ -1,0 +1,41 @@
+"""What a run will cost, asked of the command `judge --dry-run` in a process of its own: counting tokens takes long."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pandas as pd
+
+from judging.run import RunSpec
+
+TIMEOUT_S = 300
+COLUMNS = ["judge", "model", "calls", "prompt_tokens", "answer_tokens", "naive", "deduplicated", "cached", "batch"]
+
+
+class EstimateError(Exception):
+    """The estimate could not be made; the message is the command's own."""
+
+
+def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
+    """One row a judge and model, the total last: calls, tokens, and US dollars in four ways (NaN: no price known).
+
+    Raises `EstimateError`.
+    """
+    command = [
+        sys.executable, "-P", "-m", "app.cli", "judge", "--home", str(home), "--dry-run", "--json",
+        "--model", ",".join(spec.models), "--judges", ",".join(spec.judges), "--runs", str(spec.repeats),
+        "--mode", spec.mode, "--order", spec.order, "--agent", spec.agent,
+        *(["--api-base", spec.api_base] if spec.api_base else []),
+    ]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_S)
+    except subprocess.TimeoutExpired as error:
+        raise EstimateError(f"counting tokens took longer than {TIMEOUT_S} s; use the command line") from error
+    if done.returncode != 0:
+        told = done.stderr.decode("utf-8", "replace").strip().rsplit("\n", 1)[-1]
+        raise EstimateError(told.removeprefix("Error: ") or f"the command ended with {done.returncode}")
+    found = pd.DataFrame(orjson.loads(done.stdout)["estimate"], columns=COLUMNS)
+    return found.astype(dict.fromkeys(COLUMNS[5:], "float64"))
