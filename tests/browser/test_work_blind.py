@@ -255,12 +255,12 @@ def test_no_serious_finding_of_axe(chromium: Browser, server: str, space: Worksp
         return [(step, each["id"], [node["html"] for node in each["nodes"]]) for each in found]
 
     assert problems("the desk") == []
-    desk.keys("?")
-    assert problems("the cheat sheet") == []
-    desk.page.click('dialog[open] [aria-label="Close"]')
     desk.submit()
     desk.reveal()
     desk.keys("a", "3", "m", "Shift+V")
     expect(desk.page.locator('[data-tj="judge"]')).to_be_visible()
     assert problems("revealed, beside the judge's text") == []
+    if scheme == "light":
+        desk.keys("?")
+        assert problems("the cheat sheet") == []
     context.close()
