@@ -9,12 +9,13 @@ from collections.abc import Callable
 from typing import Any
 
 import orjson
+from sqlalchemy import select
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
 from app.grants import TokenError
-from ingest.store import load, reading
+from ingest.store import load, reading, schema
 from judging.ledger import Workspace
 from judging.reading import Reading, read
 
@@ -59,28 +60,27 @@ async def json_body(request: Request) -> dict[str, Any]:
 
 
 class Readings:
-    """The readings opened last. A stored trace never changes, so they never go stale."""
+    """The readings opened last, by trace and content: a trace that grows is read again."""
 
     def __init__(self, space: Callable[[], Workspace]) -> None:
         self._space = space
-        self._kept: OrderedDict[str, Reading] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], Reading] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, trace_id: str) -> Reading:
         """The reading of a trace. Raises `NotServedError` for an unknown one."""
+        with reading(self._space().engine) as connection:
+            digest = connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id))
+            if digest is None:
+                raise NotServedError(404, f"no trace {trace_id!r} in this workspace", "choose a trace from the list")
+            key = (trace_id, str(digest))
+            with self._lock:
+                if key in self._kept:
+                    self._kept.move_to_end(key)
+                    return self._kept[key]
+            fresh = read(load(connection, trace_id, with_logs=False))
         with self._lock:
-            if trace_id in self._kept:
-                self._kept.move_to_end(trace_id)
-                return self._kept[trace_id]
-        try:
-            with reading(self._space().engine) as connection:
-                fresh = read(load(connection, trace_id, with_logs=False))
-        except KeyError as error:
-            raise NotServedError(
-                404, f"no trace {trace_id!r} in this workspace", "choose a trace from the list"
-            ) from error
-        with self._lock:
-            self._kept[trace_id] = fresh
+            self._kept[key] = fresh
             while len(self._kept) > _KEPT:
                 self._kept.popitem(last=False)
         return fresh

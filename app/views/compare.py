@@ -57,6 +57,11 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
     with reading(workspace().engine) as connection:
         found = compare_trace(connection, trace_id=trace_id, human=human, system=system)
     open_pairs = _undecided(str(workspace().engine.url), loading.now_revision(), human, system)
+    if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
+        not_judged(found, list(open_pairs))
+        if found.cells:
+            scores_and_replies(found)
+        return
     text = reading_of(trace_id)
     goal_line(traces, trace_id, found)
     focus = lanes(found, text) or st.query_params.get("pair")
@@ -79,6 +84,19 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
     scores_and_replies(found)
 
 
+def not_judged(found: Comparison, judged: list[str]) -> None:
+    """A trace this judge did not answer on: nothing there is missed, and nothing is caught."""
+    failed = sorted({cell.outcome.state for cell in found.cells})
+    told = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
+    st.info(f"{plain(found.system)} {told}: there is nothing to compare here.")
+    if judged:
+        st.caption(f"{counted(len(judged), 'trace')} that {plain(found.human)} labelled and this judge answered on.")
+        st.button(
+            "Go to the first of them", key="to_judged", icon=":material/arrow_forward:",
+            on_click=_go_to, args=(judged[0],),
+        )  # fmt: skip
+
+
 def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[str, str, str]:
     """The trace, the person and the judge; what the address asks for comes first.
 
@@ -88,9 +106,16 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
     names = dict(zip(ids, traces["name"].astype(str), strict=True))
     with reading(workspace().engine) as connection:
         usual = default_human(connection)
+    both = _undecided(
+        str(workspace().engine.url),
+        loading.now_revision(),
+        people[_asked("person", people, people.index(usual) if usual in people else 0)],
+        systems[_asked("judge", systems, 0)],
+    )
+    first = ids.index(next(iter(both))) if both and next(iter(both)) in ids else 0
     with st.container(horizontal=True, vertical_alignment="bottom"):
         trace_id = st.selectbox(
-            "Trace", ids, index=_asked("trace", ids, 0), format_func=lambda key: f"{key} · {names.get(key, '')}",
+            "Trace", ids, index=_asked("trace", ids, first), format_func=lambda key: f"{key} · {names.get(key, '')}",
             key="compare_trace", width=440, on_change=_follow_widget, args=("compare_trace", "trace"),
         )  # fmt: skip
         human = st.selectbox(
@@ -233,8 +258,12 @@ def follow(trace_id: str, open_pairs: dict[str, int]) -> None:
     start = order.index(trace_id) + 1 if trace_id in order else 0
     after = [key for key in [*order[start:], *order[:start]] if open_pairs[key] and key != trace_id]
     if after:
-        st.session_state["compare_trace"] = after[0]
-        _leave_pair(trace=after[0])
+        _go_to(after[0])
+
+
+def _go_to(trace_id: str) -> None:
+    st.session_state["compare_trace"] = trace_id
+    _leave_pair(trace=trace_id)
 
 
 def _follow_widget(widget: str, name: str) -> None:

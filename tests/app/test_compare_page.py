@@ -5,9 +5,10 @@ from __future__ import annotations
 import orjson
 from streamlit.testing.v1 import AppTest
 
-from ingest.store import reading
+from ingest.store import reading, trace_ids
 from judging.ledger import Workspace
-from judging.ledger.comparison import undecided
+from judging.ledger.comparison import compare_trace, undecided
+from judging.records import Verdict
 from tests.app.conftest import OpenPage
 
 
@@ -69,9 +70,22 @@ def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page:
             delete(tables.cell).where(tables.cell.c.judge_version == version, tables.cell.c.trace_id == first)
         )
     at = open_page("compare", trace=str(first), judge="hasty-judge")
-    assert any("no answer on this trace" in caption.value for caption in at.caption)
+    assert any("has not judged this trace" in info.value for info in at.info)
 
 
 def test_an_unknown_trace_in_the_address_falls_back_to_the_first(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("compare", trace="nothing")
     assert island(at)["trace_id"] == at.selectbox(key="compare_trace").value
+
+
+def test_a_trace_the_judge_failed_on_is_no_list_of_missed_errors(full: Workspace, open_page: OpenPage) -> None:
+    sides = {"human": "ada", "system": "careful-judge"}
+    with reading(full.engine) as connection:
+        judged = list(undecided(connection, **sides))
+        cells = {t: compare_trace(connection, trace_id=t, **sides).cells for t in trace_ids(connection)}
+    (failed,) = [t for t, found in cells.items() if not any(isinstance(cell.outcome, Verdict) for cell in found)]
+    assert open_page("compare", person="ada", judge="careful-judge").selectbox(key="compare_trace").value == judged[0]
+    at = open_page("compare", person="ada", judge="careful-judge", trace=failed)
+    assert any("failed on this trace" in info.value for info in at.info)
+    at.button(key="to_judged").click().run()
+    assert at.selectbox(key="compare_trace").value == judged[0]

@@ -174,6 +174,12 @@ class TestOperations:
             }
             assert sorted((s.phase, s.value) for s in score_labels(connection)) == [("blind", 1.0), ("revealed", 3.0)]
 
+    def test_no_error_said_blind_stays_after_the_reveal(self, opened: Workspace) -> None:
+        send(opened, op("review.put", {"status": "submitted", "no_error": True}), op("reveal", {}))
+        with pytest.raises(OpError, match="said blind"):
+            send(opened, op("review.put", {"status": "open", "no_error": False}), base=2)
+        assert isinstance(send(opened, op("review.put", {"status": "open", "no_error": True}), base=2), Applied)
+
     def test_many_at_once_apply_each_operation_once(self, opened: Workspace) -> None:
         batches = [[put_error(f"{who}-{n}") for n in range(10)] for who in range(6)]
 
