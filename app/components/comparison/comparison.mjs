@@ -16,6 +16,15 @@ function tjcEl(tag, { text, on, ...attributes } = {}, ...children) {
   return node;
 }
 
+/** Bring `element` into the visible part of `box`; the page itself stays where it is. */
+function tjcScrollTo(box, element) {
+  if (!box || !element) return;
+  const outer = box.getBoundingClientRect();
+  const inner = element.getBoundingClientRect();
+  if (inner.top < outer.top) box.scrollTop -= outer.top - inner.top;
+  else if (inner.bottom > outer.bottom) box.scrollTop += inner.bottom - outer.bottom;
+}
+
 class Comparison {
   constructor(root) {
     this.root = root;
@@ -198,8 +207,7 @@ class Comparison {
     const host = this.root.querySelector("[data-tjc-texts]");
     if (!host || this.chosen !== pair.key) return;
     host.replaceChildren(...(this.texts.get(pair.key) || []).map(tjcSpan));
-    const mark = host.querySelector("mark");
-    if (mark) mark.scrollIntoView({ block: "nearest" });
+    tjcScrollTo(this.root.querySelector(".tjc-main"), host.querySelector("mark"));
   }
 
   button(label, key, act, attributes = {}) {
@@ -217,8 +225,7 @@ class Comparison {
   }
 
   reveal() {
-    const row = this.root.querySelector('.tjc-row[aria-selected="true"]');
-    if (row) row.scrollIntoView({ block: "nearest" });
+    tjcScrollTo(this.root.querySelector(".tjc-list"), this.root.querySelector('.tjc-row[aria-selected="true"]'));
   }
 
   step(by) {
