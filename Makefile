@@ -9,7 +9,7 @@ export LITELLM_LOCAL_MODEL_COST_MAP ?= True
 export UV_COMPILE_BYTECODE := 1
 ARGS ?=
 
-.PHONY: help demo test check quick format bench lock clean setup
+.PHONY: help demo test soak check quick format bench lock clean setup
 help:  ## Show the targets
 	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
 
@@ -40,13 +40,16 @@ demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the ap
 	$(BIN)/tracejury demo $(ARGS)
 
 test: $(STAMP)/installed $(STAMP)/browser  ## Run every test, the browser's included
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not soak' $(ARGS)
+
+soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a worker killed 100 times, 200 items by keys
+	$(BIN)/python -m pytest -q -m soak $(ARGS)
 
 check: $(STAMP)/installed  ## Format, lint, types, quick tests
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not browser and not slow' $(ARGS)
+	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not browser and not slow and not soak' $(ARGS)
 
 format: $(STAMP)/installed  ## Format and mend what lint can mend
 	$(BIN)/ruff format .

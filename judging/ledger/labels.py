@@ -181,11 +181,13 @@ class _Writer:
     def _put_review(self, form: ReviewPut, op: Op) -> None:
         revealed = self.review is not None and self.review.revealed
         if revealed and self.review is not None and form.no_error != self.review.no_error:
-            raise OpError(
-                '"no error in this trace" was said blind and the judges\' errors have been shown since: it stays',
-                remedy="add what you see now as a label, it will be marked as made after the reveal",
-                op_id=op.op_id,
-            )
+            if form.status == "submitted":
+                raise OpError(
+                    '"no error in this trace" was decided blind; the judges\' errors have been shown since: it stays',
+                    remedy="add what you see now as a label, it will be marked as made after the reveal",
+                    op_id=op.op_id,
+                )
+            form = form.model_copy(update={"no_error": self.review.no_error})
         item_key = queue.follow_review(
             self.connection,
             annotator=self.item.annotator,

@@ -205,7 +205,7 @@ def test_a_batch_handed_in_by_a_worker_that_died_is_collected_and_not_paid_again
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("kills", [15, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [15, pytest.param(100, marks=pytest.mark.soak)])
 def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_asked_for_again(
     provider: Provider, tmp_path: Path, kills: int
 ) -> None:
