@@ -239,6 +239,14 @@ def match(home: Path | None, judge_name: str | None, as_json: bool) -> None:
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
 @click.option("--human", default=None, help="Whose labels are compared (default: gold, else who reviewed most).")
+@click.option("--judge", "systems", multiple=True, help="Only this judge model (may be given again).")
+@click.option(
+    "--judge-version", "versions", multiple=True, metavar="HASH", help="Set these versions of judges beside each other."
+)
+@click.option("--run", "repeat", type=click.IntRange(0), default=0, show_default=True, help="Run compared with people.")
+@click.option("--data", multiple=True, metavar="FORMAT", help="Only traces of this format: trail, gaia2 ...")
+@click.option("--guideline", default=None, help="Only traces whose review was made under this guideline version.")
+@click.option("--revealed", is_flag=True, help="Count labels made after the judge's answer was shown, too.")
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")
 @click.option("--missing", type=click.Choice(["drop", "disagree"]), default="drop", show_default=True)
 @click.option("--draws", type=click.IntRange(0), default=2000, show_default=True, help="Bootstrap resamples.")

@@ -23,6 +23,7 @@ from ingest.trace import Json
 from judging.agreement.tables import TABLES, Inputs, Table, can_build
 from judging.export import WRITERS, manifest_of
 from judging.ledger import tables
+from judging.ledger.frames import submitted
 from judging.ledger.labels import error_labels, score_labels
 from judging.ledger.verdicts import findings_of
 
@@ -52,7 +53,7 @@ def labels(choice: Choice) -> pd.DataFrame:
     table = tables.error_label
     with reading(workspace().engine) as connection:
         found = error_labels(connection, *_of_human(choice, table.c.annotator), table.c.occasion == 0)
-    kept = _in_split([asdict(label) for label in found], choice)
+    kept = _kept([asdict(label) for label in found], choice)
     columns = [
         "label_id", "trace_id", "annotator", "span_ids", "dimensions", "impact", "category", "description", "evidence",
         "phase", "attributes",
@@ -65,7 +66,7 @@ def score_rows(choice: Choice) -> pd.DataFrame:
     table = tables.score_label
     with reading(workspace().engine) as connection:
         found = score_labels(connection, *_of_human(choice, table.c.annotator), table.c.occasion == 0)
-    kept = _in_split([asdict(score) for score in found], choice)
+    kept = _kept([asdict(score) for score in found], choice)
     columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
     return pd.DataFrame(kept, columns=columns, dtype=object)
 
@@ -100,7 +101,12 @@ DATASETS: Final[tuple[Dataset, ...]] = (
         lambda choice: loading.frames(choice).ratings,
     ),
     Dataset("findings", "Findings", "An error that a judge reports, matched or not, with its citations.", findings),
-    Dataset("traces", "Traces", "A trace with its summary; no filter but the split.", lambda choice: _traces(choice)),
+    Dataset(
+        "traces",
+        "Traces",
+        "A trace with its summary; of the split and the data chosen, no other filter.",
+        lambda choice: _traces(choice),
+    ),
 )
 BY_NAME: Final = {dataset.name: dataset for dataset in DATASETS}
 
@@ -178,20 +184,30 @@ def report_zip(choice: Choice, *, forms: tuple[str, ...] = ("csv",), long: pd.Da
 
 def _traces(choice: Choice) -> pd.DataFrame:
     frame = loading.traces()
-    if choice.split is None:
-        return frame
-    return frame[frame["trace_id"].isin(loading.splits_of(choice.split))].reset_index(drop=True)
+    return frame[frame["trace_id"].isin(_trace_ids(choice))].reset_index(drop=True)
+
+
+def _trace_ids(choice: Choice) -> set[str]:
+    """The traces of the split and of the chosen formats."""
+    held = loading.traces()
+    ids = set(held["trace_id"] if not choice.formats else held.loc[held["format"].isin(choice.formats), "trace_id"])
+    return ids if choice.split is None else ids & set(loading.splits_of(choice.split))
 
 
 def _of_human(choice: Choice, column: ColumnElement[str]) -> list[ColumnElement[bool]]:
     return [] if choice.human is None else [column == choice.human]
 
 
-def _in_split(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, object]]:
-    if choice.split is None:
+def _kept(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, object]]:
+    """The rows of the traces that the filters keep; with a guideline those of reviews made under it."""
+    if choice.split is not None or choice.formats:
+        ids = _trace_ids(choice)
+        rows = [row for row in rows if row["trace_id"] in ids]
+    if choice.guideline is None:
         return rows
-    splits = loading.splits_of(choice.split)
-    return [row for row in rows if row["trace_id"] in splits]
+    with reading(workspace().engine) as connection:
+        done = submitted(connection, choice.guideline)
+    return [row for row in rows if (row["annotator"], row["trace_id"]) in done]
 
 
 def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:

@@ -3,24 +3,37 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
 from sqlalchemy import select
 
 from app.session import Role, user, workspace
-from ingest.store import reading
+from ingest.store import reading, schema
 from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.tables import Inputs
 from judging.export import inputs_of
 from judging.ledger import tables
-from judging.ledger.frames import PEOPLE, Counting, Frames, Selection, humans, load_frames, read_splits, revision
+from judging.ledger.frames import (
+    PEOPLE,
+    Counting,
+    Frames,
+    Selection,
+    guidelines_read,
+    humans,
+    load_frames,
+    read_splits,
+    revision,
+)
 from judging.ledger.labels import error_labels, newest, reviews
+from judging.ledger.systems import judge_versions, repeats
 from judging.ledger.systems import systems as ledger_systems
 
 Revision = tuple[int, ...]
@@ -30,7 +43,11 @@ UNUSED = "split"  # name of an uploaded file that has no usable character
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """What a person chose to compare; None and empty mean all. `split` is `file` or `file:name`."""
+    """What a person chose to compare; None and empty mean all. `split` is `file` or `file:name`.
+
+    `versions` are judge versions by hash, `repeat` the run that is compared with people, `formats` those of the
+    traces, `guideline` the version that people had read.
+    """
 
     human: str | None = None
     systems: tuple[str, ...] = ()
@@ -38,6 +55,10 @@ class Choice:
     split: str | None = None
     missing: Missing = "drop"
     blind_only: bool = True
+    versions: tuple[str, ...] = ()
+    repeat: int = 0
+    formats: tuple[str, ...] = ()
+    guideline: str | None = None
     draws: int = DRAWS
 
     def label(self) -> str:
@@ -48,8 +69,27 @@ class Choice:
             "proposed and confirmed matches" if self.matches == "proposed" else "confirmed matches only",
             "failures left out" if self.missing == "drop" else "failures count as disagreement",
             "blind labels only" if self.blind_only else "blind and revealed labels",
+            *([f"judge versions: {', '.join(version[:6] for version in self.versions)}"] if self.versions else []),
+            *([f"run {self.repeat}"] if self.repeat else []),
+            *([f"data: {', '.join(self.formats)}"] if self.formats else []),
+            *([f"guideline version {self.guideline}"] if self.guideline is not None else []),
         ]
         return " · ".join(parts)
+
+
+class Options(NamedTuple):
+    """What can be chosen: people with reviews, judges with outcomes, parts of the workspace.
+
+    `versions` gives the hash of each judge version by the words that choose it, on the page and in the address.
+    """
+
+    people: Sequence[str] = ()
+    systems: Sequence[str] = ()
+    splits: Sequence[str] = ()
+    versions: Mapping[str, str] = MappingProxyType({})
+    repeats: Sequence[int] = ()
+    formats: Sequence[str] = ()
+    guidelines: Sequence[str] = ()
 
 
 class SplitError(Exception):
@@ -96,6 +136,21 @@ def systems() -> list[str]:
         return ledger_systems(connection)
 
 
+def options() -> Options:
+    """What the filters of the researcher's pages offer."""
+    with reading(workspace().engine) as connection:
+        held = humans(connection)
+        return Options(
+            people=tuple(str(name) for name in held["annotator"]),
+            systems=tuple(ledger_systems(connection)),
+            splits=tuple(split_names()),
+            versions={one.name: one.judge_version for one in judge_versions(connection)},
+            repeats=tuple(repeats(connection)),
+            formats=tuple(sorted(connection.scalars(select(schema.trace.c.format).distinct()))),
+            guidelines=tuple(guidelines_read(connection)),
+        )
+
+
 def selection(choice: Choice) -> Selection:
     """The choice as the ledger takes it. Raises `SplitError`."""
     return Selection(
@@ -105,6 +160,10 @@ def selection(choice: Choice) -> Selection:
         splits=splits_of(choice.split) if choice.split else {},
         only_split=choice.split is not None,
         blind_only=choice.blind_only,
+        versions=choice.versions,
+        repeat=choice.repeat,
+        formats=choice.formats,
+        guideline=choice.guideline,
     )
 
 

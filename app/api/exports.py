@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast, get_args
 
 from starlette.requests import Request
@@ -12,7 +12,7 @@ from starlette.routing import Route
 from app import datasets, loading
 from app.api.answers import NotServedError, answered
 from app.api.rights import checked
-from app.components.filters import BLIND, MATCHES, MISSING
+from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING
 from app.grants import Grant, mint
 from app.loading import Choice, SplitError
 from app.session import workspace
@@ -22,6 +22,7 @@ from judging.ledger.frames import Counting
 
 SUBJECT = "export"
 STATS = "stats"
+SEVERAL = ("judges", "versions", "data")
 
 
 def export_token(space: Workspace, user: str) -> str:
@@ -34,22 +35,49 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
     async def export(request: Request) -> Response:
         name, asked = request.path_params["name"], request.query_params
-        judges = tuple(asked.getlist("judges"))
-        return await answered(lambda: _export(space(), name, dict(asked), judges))
+        several = {key: _parts(asked.getlist(key)) for key in SEVERAL}
+        return await answered(lambda: _export(space(), name, dict(asked), several))
 
     return (Route("/api/export/{name}", export),)
 
 
-def choice_of(asked: Mapping[str, str], judges: tuple[str, ...]) -> Choice:
-    """The filters of an address, in the words of the pages or of the command line. Raises `NotServedError`."""
+def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Choice:
+    """The filters of an address, in the words of the pages or of the command line. Raises `NotServedError`.
+
+    `several` holds the filters that may be given more than once, or with commas: judges, versions, data.
+    """
     return Choice(
         human=asked.get("human") or None,
-        systems=tuple(name for joined in judges for name in joined.split(",") if name),
+        systems=tuple(several.get("judges", ())),
         matches=cast("Counting", _one(asked, "matches", {**MATCHES}, "proposed")),
         split=asked.get("split") or None,
         missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
         blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
+        versions=tuple(_versions(several.get("versions", ()))),
+        repeat=_run(asked.get("run")),
+        formats=tuple(several.get("data", ())),
+        guideline=asked.get("guideline") if asked.get("guideline") not in {"", ANY_GUIDELINE} else None,
     )
+
+
+def _versions(names: Sequence[str]) -> list[str]:
+    """Judge versions by hash, or by the words of the page."""
+    held = loading.options().versions
+    unknown = [name for name in names if name not in held and name not in held.values()]
+    if unknown:
+        raise NotServedError(422, f"no judge version is called {unknown[0]!r}", f"use one of: {'; '.join(held)}")
+    return [held.get(name, name) for name in names]
+
+
+def _run(word: str | None) -> int:
+    number = (word or "0").removeprefix("run ")
+    if not number.isdigit():
+        raise NotServedError(422, f"run is {word!r}", "use a number, from 0")
+    return int(number)
+
+
+def _parts(given: Sequence[str]) -> list[str]:
+    return [name for joined in given for name in joined.split(",") if name]
 
 
 def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], default: str) -> object:
@@ -59,10 +87,10 @@ def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], de
     return meanings[word]
 
 
-def _export(space: Workspace, name: str, asked: Mapping[str, str], judges: tuple[str, ...]) -> Response:
+def _export(space: Workspace, name: str, asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Response:
     checked(space, asked.get("token"), subject=SUBJECT, purpose=SUBJECT, role="researcher")
     form = asked.get("format") or "csv"
-    choice = choice_of(asked, judges)
+    choice = choice_of(asked, several)
     try:
         if name == "manifest":
             return JSONResponse(datasets.manifest(choice))

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 import pandas as pd
+from sqlalchemy import Connection
 
 from app.commands.output import counted, opened, print_json, say
 from ingest.store import reading
@@ -15,6 +16,7 @@ from ingest.trace import Json
 from judging.agreement.tables import COLUMNS, Inputs
 from judging.export import inputs_of, manifest_of, report_tables, settings_of, write_report
 from judging.ledger.frames import Selection, load_frames, read_splits
+from judging.ledger.systems import judge_versions
 from judging.outcomes import outcome_tables
 
 
@@ -53,15 +55,38 @@ def _from_ledger(
 ) -> tuple[Inputs, dict[str, Json]]:
     split_file: Path | None = options["split_file"]
     splits = read_splits(split_file.read_bytes(), str(split_file)) if split_file else {}
-    selection = Selection(
-        human=options["human"], matches=options["matches"], splits=splits, only_split=split_file is not None
-    )
     with reading(opened(home).engine) as connection:
+        selection = Selection(
+            human=options["human"],
+            systems=options["systems"],
+            versions=_versions(connection, options["versions"]),
+            matches=options["matches"],
+            splits=splits,
+            only_split=split_file is not None,
+            repeat=options["repeat"],
+            formats=options["data"],
+            guideline=options["guideline"],
+            blind_only=not options["revealed"],
+        )
         frames = load_frames(connection, selection)
         inputs = inputs_of(frames, **settings)
         if frames.human is None:
             say("no submitted review is in this workspace: the tables of agreement are empty")
         return inputs, manifest_of(connection, frames, selection, inputs)
+
+
+def _versions(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...]:
+    """Judge versions by the head of their hash. Raises `ValueError` naming one that is not there or not clear."""
+    held = judge_versions(connection)
+    found = []
+    for head in wanted:
+        fitting = [one for one in held if one.judge_version.startswith(head)]
+        if len(fitting) != 1:
+            known = ", ".join(f"{one.judge_version[:12]} ({one.judge}, {one.system})" for one in fitting or held)
+            said = "is the head of several versions" if fitting else "is no judge version"
+            raise ValueError(f"{head!r} {said} of this workspace: use one of {known or 'none yet'}")
+        found.append(fitting[0].judge_version)
+    return tuple(found)
 
 
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:

@@ -244,8 +244,8 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
 def bias_plot(pairs: pd.DataFrame) -> go.Figure:
     """Judge minus human against their mean, with the mean difference and 1.96 standard deviations around it.
 
-    `pairs`: trace_id, judge, human, model. Marks are spread a little so that equal pairs stay visible; `customdata`
-    is (trace_id, judge, human, model). Source: Bland and Altman 1986.
+    `pairs`: trace_id, system, judge, human, model. Marks are spread a little so that equal pairs stay visible;
+    `customdata` is (trace_id, system, judge, human, model). Source: Bland and Altman 1986.
     """
     difference = (pairs["model"] - pairs["human"]).to_numpy(dtype=np.float64)
     mean = ((pairs["model"] + pairs["human"]) / 2).to_numpy(dtype=np.float64)
@@ -256,8 +256,8 @@ def bias_plot(pairs: pd.DataFrame) -> go.Figure:
             y=difference + shake[1],
             mode="markers",
             marker={"color": BLUE, "size": 8, "opacity": 0.6},
-            customdata=pairs[["trace_id", "judge", "human", "model"]].to_numpy(),
-            hovertemplate="%{customdata[1]}: human %{customdata[2]:.0f}, judge %{customdata[3]:.0f}"
+            customdata=pairs[["trace_id", "system", "judge", "human", "model"]].to_numpy(),
+            hovertemplate="%{customdata[1]} %{customdata[2]}: human %{customdata[3]:.0f}, judge %{customdata[4]:.0f}"
             "<br>trace %{customdata[0]}<extra></extra>",
         )
     )

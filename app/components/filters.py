@@ -3,30 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, NamedTuple
+from dataclasses import replace
+from typing import Literal
 
 import streamlit as st
 
-from app.loading import Choice
+from app.loading import Choice, Options
 from judging.agreement.frames import Missing
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
 ALL = "all traces"
 BEST = "gold or most reviews"
-KEYS = ("human", "judges", "matches", "split", "missing", "phase")
+LATEST = "newest version of each judge"
+ANY_GUIDELINE = "any version"
+KEYS = ("human", "judges", "matches", "split", "missing", "phase", "versions", "run", "data", "guideline")
+"""The names of the filters in the address, the same on every page."""
+MORE = KEYS[4:]  # those behind *More filters*
 """The names of the filters in the address, the same on every page."""
 
 MATCHES: dict[str, Literal["proposed", "confirmed"]] = {"proposed": "proposed", "confirmed": "confirmed"}
 MISSING: dict[str, Missing] = {"left out": "drop", "misses": "disagree"}
+WIDE = 280  # pixels, of a filter in the popover
 BLIND = {"blind": True, "revealed too": False}
-
-
-class Options(NamedTuple):
-    """What can be chosen: people with reviews, judges with outcomes, splits of the workspace."""
-
-    people: Sequence[str]
-    systems: Sequence[str]
-    splits: Sequence[str]
 
 
 def choose(options: Options, keep_split: Callable[[bytes, str], str]) -> Choice:
@@ -36,15 +34,27 @@ def choose(options: Options, keep_split: Callable[[bytes, str], str]) -> Choice:
         chosen = _systems(options.systems)
         matches = _select("Matches", "matches", list(MATCHES), _MATCHES_HELP, 140)
         split = _split(options.splits, keep_split)
-        missing = _select("Failures", "missing", list(MISSING), _MISSING_HELP, 120)
-        phase = _select("Labels", "phase", list(BLIND), _PHASE_HELP, 140)
+        narrowed = sum(bool(st.query_params.get(name)) for name in MORE)
+        with st.popover(f"More filters ({narrowed})" if narrowed else "More filters", icon=":material/tune:"):
+            more = _more(options)
+    return replace(more, human=human, systems=chosen, matches=MATCHES[matches], split=split)
+
+
+def _more(options: Options) -> Choice:
+    """The filters that are seldom moved; each shows where there is something to choose."""
+    missing = _select("Failures", "missing", list(MISSING), _MISSING_HELP, WIDE)
+    phase = _select("Labels", "phase", list(BLIND), _PHASE_HELP, WIDE)
+    chosen = _several("Judge versions", "versions", list(options.versions), LATEST, _VERSIONS_HELP, WIDE)
+    run = _select("Run", "run", [f"run {number}" for number in options.repeats or (0,)], _RUN_HELP, WIDE)
+    formats = _several("Data", "data", list(options.formats), "every format", _DATA_HELP, WIDE)
+    guideline = _select("Guideline", "guideline", [ANY_GUIDELINE, *options.guidelines], _GUIDELINE_HELP, WIDE)
     return Choice(
-        human=human,
-        systems=chosen,
-        matches=MATCHES[matches],
-        split=split,
         missing=MISSING[missing],
         blind_only=BLIND[phase],
+        versions=tuple(options.versions[name] for name in chosen),
+        repeat=int(run.removeprefix("run ")),
+        formats=formats,
+        guideline=None if guideline == ANY_GUIDELINE else guideline,
     )
 
 
@@ -62,6 +72,13 @@ _MISSING_HELP = (
     "each figure. Misses: its errors count as missed and its scores as wrong."
 )
 _PHASE_HELP = "Blind labels were made before the judge's answer was shown; only they measure agreement."
+_VERSIONS_HELP = (
+    "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to set "
+    "them beside each other; only the chosen ones are then shown, each under its own name."
+)
+_RUN_HELP = "Which of a judge's repeated runs is compared with people. Consistency always looks at all of them."
+_DATA_HELP = "The format that a trace came in."
+_GUIDELINE_HELP = "Only traces whose newest review was made under this version of the guideline."
 
 
 def _human(names: Sequence[str]) -> str | None:
@@ -71,13 +88,18 @@ def _human(names: Sequence[str]) -> str | None:
 
 
 def _systems(names: Sequence[str]) -> tuple[str, ...]:
+    about = "Models and imported judges. Each may hold several dimensions."
+    return _several("Judges", "judges", names, "all judges", about, 220)
+
+
+def _several(label: str, key: str, options: Sequence[str], none: str, about: str, width: int) -> tuple[str, ...]:
     chosen = st.multiselect(
-        "Judges",
-        names,
-        key="judges",
-        placeholder="all judges",
-        help="Models and imported judges. Each may hold several dimensions.",
-        width=220,
+        label,
+        options,
+        key=key,
+        placeholder=none,
+        help=about,
+        width=width,
         bind="query-params",
         persist_state="session",
     )

@@ -43,11 +43,9 @@ VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B",
 def page() -> None:
     loading.must("researcher")
     layout.heading("Agreement")
-    people = loading.people()
-    systems = loading.systems()
-    names = [str(name) for name in people["annotator"]]
-    choice = filters.choose(filters.Options(names, systems, loading.split_names()), loading.keep_split)
-    if not why_empty(people, systems):
+    options = loading.options()
+    choice = filters.choose(options, loading.keep_split)
+    if not why_empty(options):
         return
     try:
         found = loading.inputs(choice)
@@ -68,16 +66,16 @@ def page() -> None:
     DRAW[str(view)](choice, found)
 
 
-def why_empty(people: pd.DataFrame, systems: list[str]) -> bool:
+def why_empty(options: loading.Options) -> bool:
     """Whether there is anything to compare; says what is missing and what brings it."""
     if loading.traces().empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
-    elif people.empty:
+    elif not options.people:
         st.info(
             "No person has submitted a review yet, so there is nothing to agree with. Label a trace on the Work page "
             "and submit it, or run `tracejury labels import FILE`."
         )
-    elif not systems:
+    elif not options.systems:
         st.info("No judge has answered yet. Run `tracejury judge` (offline, no key needed), or start a run on Runs.")
     else:
         return True
@@ -259,7 +257,7 @@ def strip_card(choice: Choice) -> None:
     trace_id, error_id, label = str(point[0]), str(point[1]), str(point[2])
     system = str(pairs.loc[pairs["label"] == label, "system"].iloc[0])
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
-    open_in_compare(link_params(trace=trace_id, judge=system, person=choice.human, pair=error_id), key="strip-open")
+    open_in_compare(compare_link(choice, trace=trace_id, judge=system, pair=error_id), key="strip-open")
 
 
 @st.fragment(key="card-grid")
@@ -390,7 +388,7 @@ def bias_card(choice: Choice) -> None:
     if point is None:
         st.caption(f"{counted(len(pairs), 'score pair')}. Click a mark to open its trace.")
         return
-    open_in_compare(link_params(trace=str(point[0]), person=choice.human), key="bias-open")
+    open_in_compare(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
 
 
 def prevalence_card(found: Inputs) -> None:
@@ -458,7 +456,8 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     )
     point = chosen_point(event)
     if point is not None:
-        open_in_compare(link_params(trace=str(point[0]), person=choice.human), key="runs-open")
+        opened = compare_link(choice, trace=str(point[0]), judge=str(mine["system"].iloc[0]), repeat=run_of(point[1]))
+        open_in_compare(opened, key="runs-open")
     spread = reliability.run_spread(reliability.rating_matrix(mine).values)
     st.plotly_chart(charts.spread_histogram(spread), key="chart-spread", config=CONFIG, alt="Standard deviations")
 
@@ -549,7 +548,7 @@ def raters_card(choice: Choice) -> None:
         if point is None:
             st.caption("Items on which raters differ most come first. Click one to open it.")
         else:
-            open_in_compare(link_params(trace=str(point[0]), person=choice.human), key="items-open")
+            open_in_compare(compare_link(choice, trace=str(point[0])), key="items-open")
     undefined = pairs[pairs["n"] == 0]
     if len(undefined):
         st.caption(
@@ -714,14 +713,28 @@ def listed(choice: Choice, rows: pd.DataFrame, *, key: str) -> None:
         return
     pair = row.get("error_id")
     open_in_compare(
-        link_params(
+        compare_link(
+            choice,
             trace=str(row["trace_id"]),
             judge=str(row["system"]),
-            person=choice.human,
             pair=None if pair is None else str(pair),
         ),
         key=f"{key}-open",
     )
+
+
+def run_of(rater: object) -> int | None:
+    """The run in a rater's name: `checks run 2` is run 2."""
+    number = str(rater).rpartition("run ")[2]
+    return int(number) if number.isdigit() else None
+
+
+def compare_link(
+    choice: Choice, *, trace: str, judge: str | None = None, pair: str | None = None, repeat: int | None = None
+) -> dict[str, str]:
+    """The address of a trace on the Compare page, under the judge, run and person that the figure was made of."""
+    run = choice.repeat if repeat is None else repeat
+    return link_params(trace=trace, judge=judge, person=choice.human, pair=pair, repeat=str(run) if run else None)
 
 
 DRAW: dict[str, Callable[[Choice, Inputs], None]] = {

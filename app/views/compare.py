@@ -17,8 +17,9 @@ from app.components.figures import counted, plain
 from app.session import link_params, user, workspace
 from ingest.store import load, reading
 from judging.comparison import Comparison, JudgedCell
-from judging.ledger.comparison import compare_trace, undecided
+from judging.ledger.comparison import compare_trace, repeats_of, undecided
 from judging.ledger.frames import default_human
+from judging.ledger.systems import versions_of
 from judging.reading import Reading, read
 from judging.records import DIMENSIONS, Failure, Verdict
 
@@ -53,10 +54,10 @@ def why_empty(traces: pd.DataFrame, people: list[str], systems: list[str]) -> bo
 
 @st.fragment(key=f"{KEY}-fragment")
 def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) -> None:
-    trace_id, human, system = sides(traces, people, systems)
+    trace_id, human, system, repeat = sides(traces, people, named_too(systems))
     with reading(workspace().engine) as connection:
-        found = compare_trace(connection, trace_id=trace_id, human=human, system=system)
-    open_pairs = _undecided(str(workspace().engine.url), loading.now_revision(), human, system)
+        found = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
+    open_pairs = _undecided(str(workspace().engine.url), loading.now_revision(), human, system, repeat)
     if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
         not_judged(found, list(open_pairs))
         if found.cells:
@@ -97,8 +98,16 @@ def not_judged(found: Comparison, judged: list[str]) -> None:
         )  # fmt: skip
 
 
-def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[str, str, str]:
-    """The trace, the person and the judge; what the address asks for comes first.
+def named_too(systems: list[str]) -> list[str]:
+    """The judges, with the older version that the address names (`system @hash`)."""
+    wanted = st.query_params.get("judge", "")
+    with reading(workspace().engine) as connection:
+        is_version = wanted not in systems and bool(versions_of(connection, wanted))
+    return [*systems, wanted] if is_version else systems
+
+
+def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[str, str, str, int]:
+    """The trace, the person, the judge and its run; what the address asks for comes first.
 
     The address says `person`: `human` is bound to the filter of the Agreement page, and no link may set it.
     """
@@ -111,6 +120,7 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
         loading.now_revision(),
         people[_asked("person", people, people.index(usual) if usual in people else 0)],
         systems[_asked("judge", systems, 0)],
+        0,
     )
     first = ids.index(next(iter(both))) if both and next(iter(both)) in ids else 0
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -126,9 +136,23 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
             "Judge", systems, index=_asked("judge", systems, 0), key="compare_judge", width=220,
             on_change=_follow_widget, args=("compare_judge", "judge"),
         )  # fmt: skip
+        repeat = which_run(str(trace_id), str(system))
         if st.button("Open in Work", icon=":material/edit_note:", key="to_work"):
             st.switch_page("views/work.py", query_params=link_params(trace=str(trace_id)))
-    return str(trace_id), str(human), str(system)
+    return str(trace_id), str(human), str(system), repeat
+
+
+def which_run(trace_id: str, system: str) -> int:
+    """The judge's run; offered where it judged this trace several times."""
+    with reading(workspace().engine) as connection:
+        held = [str(repeat) for repeat in repeats_of(connection, trace_id=trace_id, system=system)]
+    if len(held) < 2:
+        return int(held[0]) if held else 0
+    chosen = st.selectbox(
+        "Run", held, index=_asked("repeat", held, 0), key="compare_repeat", width=90,
+        on_change=_follow_widget, args=("compare_repeat", "repeat"),
+    )  # fmt: skip
+    return int(str(chosen))
 
 
 def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
@@ -291,9 +315,9 @@ def _mark_big(row: pd.Series) -> list[str]:
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
-def _undecided(place: str, now: loading.Revision, human: str, system: str) -> dict[str, int]:
+def _undecided(place: str, now: loading.Revision, human: str, system: str, repeat: int) -> dict[str, int]:
     with reading(workspace().engine) as connection:
-        return undecided(connection, human=human, system=system)
+        return undecided(connection, human=human, system=system, repeat=repeat)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

@@ -27,9 +27,7 @@ PREVIEWED = 200  # rows
 def page() -> None:
     loading.must("researcher")
     layout.heading("Reports")
-    people = [str(name) for name in loading.people()["annotator"]]
-    options = filters.Options(people, loading.systems(), loading.split_names())
-    choice = filters.choose(options, loading.keep_split)
+    choice = filters.choose(loading.options(), loading.keep_split)
     if loading.traces().empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
         return

@@ -13,7 +13,7 @@ from judging.ledger import tables
 from judging.ledger.frames import FINAL
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.ledger.matches import Decision, decisions, finding_reviews
-from judging.ledger.systems import current_versions
+from judging.ledger.systems import versions_of
 from judging.ledger.verdicts import findings_of, to_outcome
 from judging.records import ErrorLabel, Finding, FindingVerdict
 
@@ -21,7 +21,7 @@ ANSWERED = ("scored", "not_applicable")
 
 
 def compare_trace(connection: Connection, *, trace_id: str, human: str, system: str, repeat: int = 0) -> Comparison:
-    """Put one person and the newest version of each judge of a system side by side on one trace."""
+    """Put one person and each judge of a system (newest or named version) side by side on one trace."""
     cells = _cells(connection, trace_id, system, repeat)
     findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED])
     errors = _errors(connection, trace_id, human)
@@ -54,7 +54,7 @@ def repeats_of(connection: Connection, *, trace_id: str, system: str) -> list[in
     rows = connection.scalars(
         select(cell.c.repeat)
         .where(
-            cell.c.judge_version.in_(_current_versions(connection, system).values()),
+            cell.c.judge_version.in_(versions_of(connection, system).values()),
             cell.c.trace_id == trace_id,
             cell.c.state.in_(FINAL),
         )
@@ -63,15 +63,15 @@ def repeats_of(connection: Connection, *, trace_id: str, system: str) -> list[in
     return sorted(rows)
 
 
-def undecided(connection: Connection, *, human: str, system: str) -> dict[str, int]:
+def undecided(connection: Connection, *, human: str, system: str, repeat: int = 0) -> dict[str, int]:
     """How many pairs and extra findings of each trace nobody has decided, in order of ingestion; none left out."""
-    versions = _current_versions(connection, system)
+    versions = versions_of(connection, system)
     cell, finding = tables.cell, tables.finding
     rows = connection.execute(
         select(finding.c.finding_key, cell.c.trace_id)
         .join(cell, cell.c.cell_key == finding.c.cell_key)
         .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
-        .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == 0, cell.c.state.in_(ANSWERED))
+        .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == repeat, cell.c.state.in_(ANSWERED))
         .order_by(schema.trace.c.trace_key)
     ).all()
     mine_done = reviews(connection, tables.review.c.annotator == human)
@@ -90,7 +90,7 @@ def undecided(connection: Connection, *, human: str, system: str) -> dict[str, i
 
 
 def _cells(connection: Connection, trace_id: str, system: str, repeat: int) -> list[JudgedCell]:
-    versions = _current_versions(connection, system)
+    versions = versions_of(connection, system)
     cell = tables.cell
     rows = connection.execute(
         select(cell)
@@ -110,11 +110,6 @@ def _cells(connection: Connection, trace_id: str, system: str, repeat: int) -> l
         if outcome is not None:
             cells.append(JudgedCell(cell_key=row.cell_key, judge=row.judge, outcome=outcome))
     return cells
-
-
-def _current_versions(connection: Connection, system: str) -> dict[str, str]:
-    """The version of each judge that stands for the system."""
-    return {judge: version for (name, judge), version in current_versions(connection).items() if name == system}
 
 
 def _errors(connection: Connection, trace_id: str, human: str) -> list[ErrorLabel]:

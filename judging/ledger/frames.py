@@ -14,7 +14,7 @@ from ingest.store import schema
 from judging.ledger import side_frames, tables
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.ledger.matches import Decision, decisions, finding_reviews
-from judging.ledger.systems import current_versions, system_name
+from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN, current_versions, system_name
 from judging.records import CELL_STATES, DIMENSIONS, ErrorLabel, ScoreLabel
 
 Counting = Literal["proposed", "confirmed"]
@@ -29,6 +29,8 @@ class Selection:
     `matches` says whether proposals count until a person decides, or only confirmed pairs. `splits` maps
     trace ids to a split's name; traces outside it are left out when `only_split` is set. `versions` are judge
     versions to set beside each other (prompt against prompt), by their hash; their systems are named by it.
+    `repeat` is the run whose answers are compared with people. `formats` are the formats of the traces that
+    count (`trail`, `gaia2` ...); `guideline` keeps the traces whose newest review was made under that version.
     """
 
     human: str | None = None
@@ -40,6 +42,8 @@ class Selection:
     only_split: bool = False
     blind_only: bool = True
     repeat: int = 0
+    formats: tuple[str, ...] = ()
+    guideline: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +71,7 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
     human = selection.human or default_human(connection)
     cells = _cells(connection, selection)
     current = cells[cells["repeat"] == selection.repeat]
-    done = _submitted(connection)
+    done = submitted(connection, selection.guideline)
     reviewed = _reviewed(done, human)
     seen = current[current["trace_id"].isin(reviewed)]
     errors = [e for e in _errors(connection, selection, human) if e.trace_id in reviewed]
@@ -96,11 +100,17 @@ def _reviewed(done: set[tuple[str, str]], human: str | None) -> set[str]:
 
 def humans(connection: Connection) -> pd.DataFrame:
     """People with submitted reviews: annotator, traces (in the workspace), most first."""
-    done = pd.DataFrame(sorted(_submitted(connection)), columns=["annotator", "trace_id"])
+    done = pd.DataFrame(sorted(submitted(connection)), columns=["annotator", "trace_id"])
     present = set(connection.scalars(select(schema.trace.c.trace_id)))
     counted = done[done["trace_id"].isin(present)].groupby("annotator")["trace_id"].nunique()
     table = counted.rename("traces").reset_index()
     return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
+
+
+def guidelines_read(connection: Connection) -> list[str]:
+    """The guideline versions that submitted reviews were made under, in order."""
+    query = select(tables.review.c.guideline_version).where(tables.review.c.guideline_version.is_not(None)).distinct()
+    return sorted((str(version) for version in connection.scalars(query)), key=lambda v: (len(v), v))
 
 
 def default_human(connection: Connection) -> str | None:
@@ -159,8 +169,20 @@ def read_splits(data: bytes, file: str) -> dict[str, str]:
     return splits
 
 
-def _submitted(connection: Connection) -> set[tuple[str, str]]:
-    return {(r.annotator, r.trace_id) for r in reviews(connection) if r.status == "submitted"}
+def submitted(connection: Connection, guideline: str | None = None) -> set[tuple[str, str]]:
+    """(annotator, trace) of the newest reviews that are submitted, of all or of one guideline version."""
+    return {
+        (r.annotator, r.trace_id)
+        for r in reviews(connection)
+        if r.status == "submitted" and guideline in {None, r.guideline_version}
+    }
+
+
+def _present(connection: Connection, selection: Selection) -> set[str]:
+    """The traces of the workspace that may count."""
+    trace = schema.trace.c
+    wanted = [trace.format.in_(selection.formats)] if selection.formats else []
+    return set(connection.scalars(select(trace.trace_id).where(*wanted)))
 
 
 def _errors(connection: Connection, selection: Selection, human: str | None) -> list[ErrorLabel]:
@@ -170,7 +192,7 @@ def _errors(connection: Connection, selection: Selection, human: str | None) -> 
     conditions = [table.c.annotator == human, table.c.occasion == 0]
     if selection.blind_only:
         conditions.append(table.c.phase == "blind")
-    present = set(connection.scalars(select(schema.trace.c.trace_id)))
+    present = _present(connection, selection)
     return [
         label
         for label in error_labels(connection, *conditions)
@@ -184,7 +206,7 @@ def _scores(connection: Connection, selection: Selection) -> list[ScoreLabel]:
     if selection.blind_only:
         conditions.append(table.c.phase == "blind")
     newest_first: dict[tuple[str, str, str], ScoreLabel] = {}
-    present = set(connection.scalars(select(schema.trace.c.trace_id)))
+    present = _present(connection, selection)
     for score in score_labels(connection, *conditions):
         if score.trace_id in present and _in_split(score.trace_id, selection):
             newest_first[score.annotator, score.trace_id, score.dimension] = score
@@ -236,12 +258,14 @@ def _cells(connection: Connection, selection: Selection) -> pd.DataFrame:
     found = pd.DataFrame(rows.all(), columns=_CELL_QUERY)
     asked = found[["model", "mode", "prompt_order"]].itertuples(index=False)
     found["system"] = [system_name(*way) for way in asked]
-    if selection.versions:
-        found["system"] += " @" + found["judge_version"].str.slice(0, 6)
     if selection.systems:
         found = found[found["system"].isin(selection.systems)]
+    if selection.versions:
+        found["system"] += VERSION_MARK + found["judge_version"].str.slice(0, VERSION_SHOWN)
     if selection.judges:
         found = found[found["judge"].isin(selection.judges)]
+    if selection.formats:
+        found = found[found["trace_id"].isin(_present(connection, selection))]
     if selection.only_split:
         found = found[found["trace_id"].isin(selection.splits)]
     kept = found.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from sqlalchemy import Connection, Integer, func, select
 
 from judging.ledger import tables
 from judging.records import CELL_STATES
 
 ANSWERED = ("scored", "not_applicable")
+VERSION_SHOWN = 6  # characters of a version's hash that name it
+VERSION_MARK = " @"
 _SAYS_NOTHING = {"mode": ("trace", "checks", "imported", ""), "prompt_order": ("cache", "")}
 
 
@@ -25,6 +29,49 @@ def systems(connection: Connection) -> list[str]:
     return sorted({system for system, _ in current_versions(connection)})
 
 
+class JudgeVersion(NamedTuple):
+    """A version of a judge that has finished a cell, and how many cells."""
+
+    judge_version: str
+    judge: str
+    system: str
+    cells: int
+
+    @property
+    def name(self) -> str:
+        """In words, with the head of the hash that figures name it by."""
+        return f"{self.judge} · {self.versioned}"
+
+    @property
+    def versioned(self) -> str:
+        """What the system is called where several of its versions stand beside each other."""
+        return f"{self.system}{VERSION_MARK}{self.judge_version[:VERSION_SHOWN]}"
+
+
+def judge_versions(connection: Connection) -> list[JudgeVersion]:
+    """Every version that has finished a cell, by judge and system, the oldest first."""
+    cell, version = tables.cell, tables.judge_version
+    asked = (version.c.judge_version, version.c.judge, version.c.model, version.c.mode, version.c.prompt_order)
+    rows = connection.execute(
+        select(*asked, func.count().label("cells"))
+        .join(cell, cell.c.judge_version == version.c.judge_version)
+        .where(cell.c.state.in_(CELL_STATES))
+        .group_by(*asked)
+        .order_by(version.c.judge, func.min(cell.c.finished_at), version.c.judge_version)
+    )
+    found = [
+        JudgeVersion(row.judge_version, row.judge, system_name(row.model, row.mode, row.prompt_order), row.cells)
+        for row in rows
+    ]
+    return sorted(found, key=lambda one: (one.judge, one.system))
+
+
+def repeats(connection: Connection) -> list[int]:
+    """The numbers of the runs that have finished a cell, from 0."""
+    query = select(tables.cell.c.repeat).where(tables.cell.c.state.in_(CELL_STATES)).distinct()
+    return sorted(int(repeat) for repeat in connection.scalars(query))
+
+
 def current_versions(connection: Connection) -> dict[tuple[str, str], str]:
     """By system and judge: the version that answered last, or failed last where none ever answered."""
     cell, version = tables.cell, tables.judge_version
@@ -40,6 +87,14 @@ def current_versions(connection: Connection) -> dict[tuple[str, str], str]:
     ).all()
     by_answer = sorted(rows, key=lambda row: row[-1] > 0)  # stable: of those that answered, the newest is last
     return {(system_name(row.model, row.mode, row.prompt_order), row.judge): row.judge_version for row in by_answer}
+
+
+def versions_of(connection: Connection, system: str) -> dict[str, str]:
+    """By judge: the version that stands for a system, or the one that a versioned name (`system @hash`) asks for."""
+    current = {judge: version for (name, judge), version in current_versions(connection).items() if name == system}
+    if current or VERSION_MARK not in system:
+        return current
+    return {one.judge: one.judge_version for one in judge_versions(connection) if one.versioned == system}
 
 
 def systems_on(connection: Connection, trace_id: str) -> list[str]:

@@ -141,7 +141,7 @@ def test_an_equal_f1_curve_holds_its_f1() -> None:
 
 def test_bias_lines_are_the_mean_and_two_deviations() -> None:
     pairs = pd.DataFrame(
-        {"trace_id": ["a", "b", "c", "d"], "judge": "LC", "human": [0.0, 1, 2, 3], "model": [1.0, 1, 3, 3]}
+        {"trace_id": list("abcd"), "system": "m", "judge": "LC", "human": [0.0, 1, 2, 3], "model": [1.0, 1, 3, 3]}
     )
     figure = charts.bias_plot(pairs)
     # differences 1 0 1 0: mean .5, sample deviation .5774, so .5 - 1.1316 and .5 + 1.1316

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+from sqlalchemy import update
 
-from app import loading
+from app import datasets, loading
 from app.components.figures import cell_text, definition, figure_text, plain, wide_table, with_labels
 from app.loading import Choice, SplitError
+from ingest.store import writing
 from judging.agreement.tables import METRICS
-from judging.ledger import Workspace
+from judging.ledger import Workspace, tables
+from tests.app.workspaces import REPEATED
 
 SPLIT = b'{"dev": ["a", "b"], "test": ["c"], "how": "by hand"}'
 
@@ -61,6 +64,50 @@ def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
     with writing(full.engine) as connection:
         put_labels(connection, errors=[label], scores=[], reviews=[], author="test")
     assert "one-more" in set(loading.frames(Choice(human="ada")).error_pairs["error_id"])
+
+
+def test_a_run_of_the_judge_can_be_chosen(full: Workspace) -> None:
+    # RUN_SCORES: the third run failed on the first trace, so its score there is absent
+    first = loading.frames(Choice(systems=(REPEATED,))).score_pairs
+    third = loading.frames(Choice(systems=(REPEATED,), repeat=2)).score_pairs
+    assert sorted(first["model"]) == [0, 0, 1, 2, 3, 3]
+    assert sorted(third["model"].dropna()) == [0, 0, 1, 2, 3]
+    assert list(third["state"]).count("failed") == 1
+
+
+def test_data_of_another_format_enters_no_frame(full: Workspace) -> None:
+    assert loading.options().formats == ("trail",)
+    assert loading.frames(Choice(formats=("trail",))).error_pairs.equals(loading.frames(Choice()).error_pairs)
+    other = loading.frames(Choice(formats=("gaia2",)))
+    assert other.error_pairs.empty
+    assert other.score_pairs.empty
+    assert other.ratings.empty
+
+
+def test_a_guideline_keeps_the_traces_whose_newest_review_was_made_under_it(full: Workspace) -> None:
+    trace_id = loading.frames(Choice(human="ada")).error_pairs["trace_id"].iloc[0]
+    review = tables.review
+    mine = (review.c.annotator == "ada", review.c.trace_id == trace_id)
+    with writing(full.engine) as connection:
+        connection.execute(update(review).where(review.c.annotator == "ada").values(guideline_version="1"))
+        connection.execute(update(review).where(*mine).values(guideline_version="2"))
+    assert loading.options().guidelines[:2] == ("1", "2")
+    under = loading.frames(Choice(human="ada", guideline="2"))
+    assert set(under.error_pairs["trace_id"]) == {trace_id}
+    assert trace_id not in set(loading.frames(Choice(human="ada", guideline="1")).error_pairs["trace_id"])
+    assert set(datasets.labels(Choice(human="ada", guideline="2"))["trace_id"]) == {trace_id}
+
+
+def test_versions_are_offered_by_words_and_set_beside_each_other(full: Workspace) -> None:
+    words, version = next(item for item in loading.options().versions.items() if REPEATED in item[0])
+    assert words == f"LC · {REPEATED} @{version[:6]}"
+    pairs = loading.frames(Choice(versions=(version,))).score_pairs
+    assert set(pairs["system"]) == {f"{REPEATED} @{version[:6]}"}
+    assert (
+        Choice(versions=(version,), repeat=1, formats=("trail",), guideline="2")
+        .label()
+        .endswith(f"judge versions: {version[:6]} · run 1 · data: trail · guideline version 2")
+    )
 
 
 def test_figures_have_fixed_decimals_rounded_half_up() -> None:
