@@ -13,14 +13,15 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import select
 
-from app.session import Role, user, workspace
-from ingest.store import reading, schema
+from app.components.saved import saved_views
+from app.session import Role, address, address_of, user, workspace
+from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.tables import Inputs
 from judging.export import inputs_of
-from judging.ledger import tables
+from judging.ledger import tables, views
 from judging.ledger.frames import (
     PEOPLE,
     Counting,
@@ -211,6 +212,23 @@ def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
     runs = ratings.groupby("system")["rater"].transform("nunique")
     judge = ratings["system"].where(runs <= 1, ratings["system"] + " " + ratings["rater"])
     return ratings.assign(rater=ratings["rater"].where(ratings["system"] == PEOPLE, judge), system="")
+
+
+def saved_views_menu(page: str) -> None:
+    """The menu of a page's saved views, beside its title."""
+    with reading(workspace().engine) as connection:
+        held = views.saved_views(connection, page)
+
+    def save(name: str) -> None:
+        with writing(workspace().engine) as connection:
+            view = views.SavedView(page=page, name=name.strip(), query=address(), author=user().name)
+            views.save_view(connection, view)
+
+    def take_away(name: str) -> None:
+        with writing(workspace().engine) as connection:
+            views.delete_view(connection, page=page, name=name, author=user().name)
+
+    saved_views(held, address_of=address_of, on_save=save, on_delete=take_away)
 
 
 def team() -> pd.DataFrame:

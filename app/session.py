@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 import streamlit as st
 
@@ -15,6 +17,9 @@ from judging.ledger.people import Person, person, person_by_email, sign_out
 from judging.ledger.people import Role as Role
 
 RANK: dict[str, int] = {"annotator": 0, "adjudicator": 1, "researcher": 2, "admin": 3}
+_PLACES = ("trace", "span", "pair", "person", "judge", "repeat")
+FILTERS = ("human", "judges", "matches", "split", "missing", "phase", "versions", "run", "data", "guideline")
+"""The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"
 
 
@@ -76,6 +81,19 @@ def sign_out_now() -> None:
         sign_out(workspace().engine, who.name)
     if config().sign_in == "oidc":
         st.logout()
+
+
+def address() -> dict[str, list[str]]:
+    """What the address of this page says, who one is left out."""
+    return {key: st.query_params.get_all(key) for key in st.query_params if key not in {"as", *_PLACES}}
+
+
+def address_of(query: Mapping[str, Sequence[str]]) -> str:
+    """A link to this page with these filters and no others.
+
+    It opens a session of its own: Streamlit lets no one set a parameter that a widget of the page is bound to.
+    """
+    return "?" + urlencode({**link_params(), **query}, doseq=True)
 
 
 def _person_of_provider() -> Person | None:

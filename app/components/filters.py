@@ -9,6 +9,7 @@ from typing import Literal
 import streamlit as st
 
 from app.loading import Choice, Options
+from app.session import FILTERS
 from judging.agreement.frames import Missing
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
@@ -16,10 +17,7 @@ ALL = "all traces"
 BEST = "gold or most reviews"
 LATEST = "newest version of each judge"
 ANY_GUIDELINE = "any version"
-KEYS = ("human", "judges", "matches", "split", "missing", "phase", "versions", "run", "data", "guideline")
-"""The names of the filters in the address, the same on every page."""
-MORE = KEYS[4:]  # those behind *More filters*
-"""The names of the filters in the address, the same on every page."""
+MORE = FILTERS[4:]  # those behind *More filters*
 
 MATCHES: dict[str, Literal["proposed", "confirmed"]] = {"proposed": "proposed", "confirmed": "confirmed"}
 MISSING: dict[str, Missing] = {"left out": "drop", "misses": "disagree"}
@@ -60,7 +58,7 @@ def _more(options: Options) -> Choice:
 
 def shared() -> dict[str, str]:
     """The filters that stand in the address, for a link to another page."""
-    return {key: st.query_params[key] for key in KEYS if key in st.query_params}
+    return {key: st.query_params[key] for key in FILTERS if key in st.query_params}
 
 
 _MATCHES_HELP = (

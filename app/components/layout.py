@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -18,11 +19,16 @@ _STYLE = """
 """
 
 
-def heading(text: str, about: str = "") -> None:
-    """The page's title; also sets the page's margins."""
+def heading(text: str, about: str = "", *, beside: Callable[[], None] | None = None) -> None:
+    """The page's title, with what `beside` draws at its right; also sets the page's margins."""
     with st.container(key="researcher"):
         _look()(key="look")
-        st.header(text, anchor=False, help=about or None)
+        if beside is None:
+            st.header(text, anchor=False, help=about or None)
+            return
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.header(text, anchor=False, help=about or None, width="content")
+            beside()
 
 
 @cache

@@ -42,7 +42,7 @@ VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B",
 
 def page() -> None:
     loading.must("researcher")
-    layout.heading("Agreement")
+    layout.heading("Agreement", beside=lambda: loading.saved_views_menu("agreement"))
     options = loading.options()
     choice = filters.choose(options, loading.keep_split)
     if not why_empty(options):

@@ -30,7 +30,7 @@ NOBODY = "nobody"
 
 def page() -> None:
     loading.must("researcher")
-    layout.heading("Explore")
+    layout.heading("Explore", beside=lambda: loading.saved_views_menu("explore"))
     traces = loading.traces()
     if traces.empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")

@@ -26,7 +26,7 @@ PREVIEWED = 200  # rows
 
 def page() -> None:
     loading.must("researcher")
-    layout.heading("Reports")
+    layout.heading("Reports", beside=lambda: loading.saved_views_menu("reports"))
     choice = filters.choose(loading.options(), loading.keep_split)
     if loading.traces().empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ingest.store import reading
 from judging.ledger import Workspace, exploring
+from judging.ledger.views import saved_views
 from judging.records import ErrorLabel
 from tests.app.conftest import OpenPage
 
@@ -81,3 +82,22 @@ def test_failed_tool_calls_come_first(full: Workspace) -> None:
         table = exploring.worst_tools(exploring.tools(connection))
     assert table["failed"].is_monotonic_decreasing
     assert (table["failed"] <= table["calls"]).all()
+
+
+def test_what_is_shown_is_saved_under_a_name_and_linked(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore", facet_score="0")
+    at.text_input(key="view-name").input("worst scores")
+    at.button(key="view-save").click().run()
+    assert not at.exception
+    with reading(full.engine) as connection:
+        (held,) = saved_views(connection, "explore")
+    assert (held.name, dict(held.query)) == ("worst scores", {"facet_score": ["0"]})
+    again = open_page("explore")
+    link = again.get("link_button")[0].proto
+    assert (link.label, link.url) == ("worst scores", "?facet_score=0")
+
+
+def test_a_view_without_a_name_is_refused_on_the_page(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore")
+    at.button(key="view-save").click().run()
+    assert "has no name" in at.error[0].value
