@@ -524,14 +524,22 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
         mine = cells[cells["outcome"] == outcome]
+        said = outcome.replace("_", " ")
+        look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)
         figure.add_bar(
-            x=mine["judge"], y=mine["count"], name=outcome, marker={"color": colors.get(outcome, "#4D4D4D")},
-            hovertemplate=outcome + ": %{y} traces<extra>%{x}</extra>",
+            x=mine["judge"], y=mine["count"], name=said, marker=look,
+            hovertemplate=said + ": %{y} traces<extra>%{x}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)))
     figure.update_xaxes(categoryorder="array", categoryarray=order)
     figure.update_yaxes(title="judgements", rangemode="tozero")
     return _finished(figure, height=320)
+
+
+def _failed_look(state: str) -> dict[str, Any]:
+    """Dark and hatched, each kind of failure its own way: no failure may pass for a score."""
+    shapes = {"unparsable": "/", "too_long": ".", "refused": "x"}
+    return {"color": "#6B6F76", "pattern": {"shape": shapes.get(state, "\\"), "fgcolor": "#FFFFFF", "size": 6}}
 
 
 def boxes(values: pd.DataFrame, *, y_title: str) -> go.Figure:

@@ -626,11 +626,12 @@ def versus_card(choice: Choice, systems: list[str]) -> None:
             for name in ("p_corrected", "p_exact", "p_holm")
         }
         tests = compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught")
-        sheet(tests, columns=p_values)
+        sheet(tests.rename(columns={"only_left": "only A", "only_right": "only B"}), columns=p_values)
     flips = compare.error_flips(*sides)
     with st.container(border=True):
-        layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"left: {left}; right: {right}"))
-        listed(choice, flips.assign(system=left), key="behind-flips")
+        layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"A: {left}; B: {right}"))
+        named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=left)
+        listed(choice, named, key="behind-flips")
 
 
 SUITES = "They share no dimension: each counts as one judge, and an error as caught when any of its dimensions did."

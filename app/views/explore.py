@@ -20,7 +20,7 @@ from judging.records import DIMENSIONS, ErrorLabel
 PAGE = 1_000  # rows of the list in the browser at once
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 LISTED = [
-    "trace_id", "name", "format", "status", "spans", "error_spans", "tools", "agents", "models", "total_tokens",
+    "trace_id", "name", "goal", "format", "status", "spans", "error_spans", "tools", "agents", "models", "total_tokens",
     "duration_s", "labelled_by", "errors", "judge_states", "lowest_score", "warning_count",
 ]  # fmt: skip
 FACETS = {"format": "Source", "agents": "Agent", "tools": "Tool", "models": "Model", "status": "Status"}
@@ -142,6 +142,7 @@ def listing(kept: pd.DataFrame, total: int) -> None:
             selection_mode="single-row",
             column_config={
                 "trace_id": st.column_config.TextColumn("trace", pinned=True, width="medium"),
+                "goal": st.column_config.TextColumn("goal", width="medium", help="What the user asked"),
                 "total_tokens": st.column_config.NumberColumn("tokens", format="localized"),
                 "duration_s": st.column_config.NumberColumn("seconds", format="%.1f"),
                 "error_spans": st.column_config.NumberColumn("failed spans"),
@@ -187,8 +188,13 @@ def insights(kept: pd.DataFrame, held: Known) -> None:
             st.caption("These traces have no tool call.")
         else:
             st.dataframe(
-                tools, hide_index=True, height=300,
-                column_config={"share": st.column_config.ProgressColumn("failed, share", min_value=0, max_value=1)},
+                tools, hide_index=True, height=300, column_order=("tool", "share", "failed", "calls"),
+                column_config={
+                    "tool": st.column_config.TextColumn("tool", width=130),
+                    "share": st.column_config.ProgressColumn("failed, share", min_value=0, max_value=1, width=90),
+                    "failed": st.column_config.NumberColumn("failed", width=60),
+                    "calls": st.column_config.NumberColumn("calls", width=60),
+                },
             )  # fmt: skip
     with right, st.container(border=True):
         layout.title(
