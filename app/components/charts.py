@@ -21,6 +21,7 @@ from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
 from judging.agreement.reliability import RELIABLE, TENTATIVE
 
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
+FAILED = "#6B6F76"
 GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 """In the order in which judges, models and people take them; the eighth begins again."""
@@ -539,7 +540,8 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
 def _failed_look(state: str) -> dict[str, Any]:
     """Dark and hatched, each kind of failure its own way: no failure may pass for a score."""
     shapes = {"unparsable": "/", "too_long": ".", "refused": "x"}
-    return {"color": "#6B6F76", "pattern": {"shape": shapes.get(state, "\\"), "fgcolor": "#FFFFFF", "size": 6}}
+    hatch = {"shape": shapes.get(state, "\\"), "fgcolor": "#FFFFFF", "bgcolor": FAILED, "size": 6}
+    return {"color": FAILED, "pattern": hatch}
 
 
 def boxes(values: pd.DataFrame, *, y_title: str) -> go.Figure:
