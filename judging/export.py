@@ -14,9 +14,10 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
+from ingest.spreadsheet import safe_cell
 from ingest.store import schema
 from ingest.trace import Json
-from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, csv_text, printed, tables_from_frames
+from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
 from judging.ledger import tables
 from judging.ledger.frames import Frames, Selection
 from judging.ledger.frames import revision as ledger_revision
@@ -126,6 +127,15 @@ def _counted(values: Any) -> Json:
 
 def _hash(rows: Sequence[Any]) -> str:
     return blake2b(orjson.dumps([list(row) for row in rows]), digest_size=16).hexdigest()
+
+
+def csv_text(frame: pd.DataFrame, table: Table) -> str:
+    """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, figures are not."""
+    text = printed(frame, table)
+    for column in (str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name].dtype)):
+        if column in text.columns:
+            text[column] = text[column].map(safe_cell)
+    return text.to_csv(index=False, lineterminator="\n")
 
 
 def _csv(frame: pd.DataFrame, table: Table) -> bytes:

@@ -201,19 +201,6 @@ def printed(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     return pd.DataFrame(columns, columns=list(columns), dtype="object")
 
 
-def csv_text(frame: pd.DataFrame, table: Table) -> str:
-    """`printed` as CSV; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
-    text = printed(frame, table)
-    names = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
-    for column in names:
-        if column in text.columns:
-            text[column] = [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in text[column]]
-    return text.to_csv(index=False, lineterminator="\n")
-
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-
-
 def _number(value: object) -> float | None:
     return None if pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from ingest.store import schema
 from judging.ledger import side_frames, tables
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.ledger.matches import Decision, decisions, finding_reviews
+from judging.ledger.side_frames import rows_of
 from judging.ledger.systems import current_versions, system_name
 from judging.records import CELL_STATES, DIMENSIONS, ErrorLabel, ScoreLabel
 
@@ -254,10 +255,6 @@ _CELL_QUERY = [
 ]  # fmt: skip
 
 
-def _rows(frame: pd.DataFrame) -> Iterator[Any]:
-    yield from frame.itertuples(index=False)
-
-
 def _split(trace_id: str, selection: Selection) -> str:
     return selection.splits.get(trace_id, "all") if selection.splits else "all"
 
@@ -274,7 +271,7 @@ def _error_pairs(
     for error in errors:
         by_trace.setdefault(error.trace_id, []).append(error)
     rows = []
-    for cell in _rows(cells):
+    for cell in rows_of(cells):
         for error in by_trace.get(str(cell.trace_id), ()):
             rows.append(_error_pair(cell, error, counted.get((cell.cell_key, error.label_id)), selection))
     return pd.DataFrame(rows, columns=list(_ERROR_PAIR))
@@ -314,7 +311,7 @@ def _counted(decided: Sequence[Decision], selection: Selection) -> dict[tuple[in
 def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection) -> pd.DataFrame:
     by_key = {(score.trace_id, score.dimension): score for score in scores}
     rows = []
-    for cell in _rows(cells):
+    for cell in rows_of(cells):
         score = by_key.get((str(cell.trace_id), str(cell.judge)))
         if score is None:
             continue
@@ -349,7 +346,7 @@ def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selec
             "split": _split(str(cell.trace_id), selection),
             "state": _state(str(cell.state)),
         }
-        for cell in _rows(cells)
+        for cell in rows_of(cells)
         if cell.judge in DIMENSIONS
     ]
     rows += [
@@ -381,7 +378,7 @@ def _findings(
     ours = {error.label_id for error in errors}
     matched = {d.finding_key for d in _counted(decided, selection).values() if d.label_id in ours}
     verdicts = finding_reviews(connection)
-    by_cell = {int(cell.cell_key): cell for cell in _rows(cells)}
+    by_cell = {int(cell.cell_key): cell for cell in rows_of(cells)}
     finding, citation = tables.finding, tables.citation
     rows = connection.execute(
         select(

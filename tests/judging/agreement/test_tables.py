@@ -15,10 +15,10 @@ from judging.agreement.tables import (
     Inputs,
     Metric,
     Table,
-    csv_text,
     printed,
     tables_from_frames,
 )
+from judging.export import csv_text
 
 TABLE = {table.name: table for table in TABLES}
 
