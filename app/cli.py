@@ -239,6 +239,17 @@ def match(home: Path | None, judge_name: str | None, as_json: bool) -> None:
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
 @click.option("--human", default=None, help="Whose labels are compared (default: gold, else who reviewed most).")
+@click.option("--judge-model", "systems", multiple=True, metavar="NAME", help="Only this judge (may be given again).")
+@click.option("--version", "versions", multiple=True, metavar="HASH", help="These judge versions, not the newest.")
+@click.option("--repeat", type=click.IntRange(0), default=0, show_default=True, help="Run of the judges, from 0.")
+@click.option(
+    "--compare",
+    "sides",
+    nargs=2,
+    default=None,
+    metavar="A B",
+    help="Two sides: a judge's name, or version=HASH, person=NAME, system=NAME,repeat=N.",
+)
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")
 @click.option("--missing", type=click.Choice(["drop", "disagree"]), default="drop", show_default=True)
 @click.option("--draws", type=click.IntRange(0), default=2000, show_default=True, help="Bootstrap resamples.")

@@ -17,10 +17,11 @@ from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.tables import Inputs
-from judging.export import inputs_of
+from judging.export import inputs_of, selected_words
 from judging.ledger import tables
 from judging.ledger.frames import PEOPLE, Counting, Frames, Selection, humans, load_frames, read_splits, revision
 from judging.ledger.labels import error_labels, newest, reviews
+from judging.ledger.person_pairs import person_pairs, person_revision
 from judging.ledger.systems import systems as ledger_systems
 
 Revision = tuple[int, ...]
@@ -206,7 +207,23 @@ def _frames(place: str, now: Revision, choice: Choice, stamp: int) -> Frames:
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT)
 def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
-    return inputs_of(_frames(place, now, choice, stamp), missing=choice.missing, draws=choice.draws)
+    chosen = selection(choice)
+    with reading(workspace().engine) as connection:
+        words = selected_words(connection, chosen)
+        pairs = _person_pairs(place, person_revision(connection), choice.split, stamp)
+    return inputs_of(
+        _frames(place, now, choice, stamp),
+        missing=choice.missing,
+        draws=choice.draws,
+        match_words=words,
+        person_pairs=pairs,
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT)
+def _person_pairs(place: str, now: Revision, split: str | None, stamp: int) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return person_pairs(connection, selection(Choice(split=split)))
 
 
 @st.cache_data(show_spinner=False, max_entries=2)

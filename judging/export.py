@@ -21,6 +21,8 @@ from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, ta
 from judging.ledger import tables
 from judging.ledger.frames import Frames, Selection
 from judging.ledger.frames import revision as ledger_revision
+from judging.ledger.matches import match_words
+from judging.ledger.person_pairs import person_pairs
 from judging.outcomes import OUTCOME_TABLES
 
 MISSING_RULES = {
@@ -47,6 +49,19 @@ def inputs_of(frames: Frames, **settings: Any) -> Inputs:
     """The frames of a selection as inputs of the tables; `settings` as `Inputs` takes them."""
     given = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
     return Inputs(**given, **settings)
+
+
+def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
+    """The inputs that no judge enters: people against people, and what people said of matches."""
+    return {"person_pairs": person_pairs(connection, selection), "match_words": selected_words(connection, selection)}
+
+
+def selected_words(connection: Connection, selection: Selection) -> pd.DataFrame:
+    """What people said of matches, on the traces and of the systems of the selection."""
+    words = match_words(connection)
+    kept = words["trace_id"].isin(selection.splits) | (not selection.only_split)
+    kept &= words["system"].isin(selection.systems) | (not selection.systems)
+    return words[kept].reset_index(drop=True)
 
 
 def write_report(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -78,7 +78,7 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
         human=human,
         error_pairs=_error_pairs(current, errors, decided, selection),
         score_pairs=_score_pairs(current, [s for s in scores if s.annotator == human], selection),
-        ratings=_ratings(cells, scores, selection),
+        ratings=_ratings(cells, scores, selection, gold_names(connection)),
         findings=_findings(connection, seen, errors, decided, selection),
         rationales=_rationales(cells),
         judged=_judged(seen, selection),
@@ -111,6 +111,12 @@ def default_human(connection: Connection) -> str | None:
     if gold is not None and gold in set(people["annotator"]):
         return str(gold)
     return None if people.empty else str(people["annotator"].iloc[0])
+
+
+def gold_names(connection: Connection) -> frozenset[str]:
+    """Under whose name adjudicated labels stand: nobody's own opinion."""
+    table = tables.annotator
+    return frozenset(connection.scalars(select(table.c.annotator).where(table.c.kind == "adjudicated")))
 
 
 def revision(connection: Connection) -> tuple[int, ...]:
@@ -255,7 +261,8 @@ _CELL_QUERY = [
 ]  # fmt: skip
 
 
-def _split(trace_id: str, selection: Selection) -> str:
+def split_of(trace_id: str, selection: Selection) -> str:
+    """The name of the trace's split, `all` where none is given."""
     return selection.splits.get(trace_id, "all") if selection.splits else "all"
 
 
@@ -290,7 +297,7 @@ def _error_pair(cell: Any, error: ErrorLabel, match: Decision | None, selection:
         "trace_id": error.trace_id,
         "error_id": error.label_id,
         "impact": error.impact,
-        "split": _split(error.trace_id, selection),
+        "split": split_of(error.trace_id, selection),
         "system": cell.system,
         "judge": cell.judge,
         "relevant": relevant,
@@ -323,7 +330,7 @@ def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: S
                 "trace_id": cell.trace_id,
                 "judge": cell.judge,
                 "system": cell.system,
-                "split": _split(str(cell.trace_id), selection),
+                "split": split_of(str(cell.trace_id), selection),
                 "human": score.value,
                 "model": cell.score if state == "scored" else None,
                 "state": state,
@@ -332,8 +339,13 @@ def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: S
     return pd.DataFrame(rows, columns=["trace_id", "judge", "system", "split", "human", "model", "state"])
 
 
-def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection) -> pd.DataFrame:
-    """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`)."""
+def _ratings(
+    cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection, golds: Collection[str]
+) -> pd.DataFrame:
+    """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`).
+
+    The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
+    """
     rows = [
         {
             "unit": cell.trace_id,
@@ -343,7 +355,7 @@ def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selec
             "value": cell.score if cell.state == "scored" else None,
             "judge": cell.judge,
             "system": cell.system,
-            "split": _split(str(cell.trace_id), selection),
+            "split": split_of(str(cell.trace_id), selection),
             "state": _state(str(cell.state)),
         }
         for cell in rows_of(cells)
@@ -354,11 +366,11 @@ def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selec
             "unit": score.trace_id,
             "trace_id": score.trace_id,
             "rater": score.annotator,
-            "rater_kind": "human",
+            "rater_kind": "gold" if score.annotator in golds else "human",
             "value": None if score.not_applicable else score.value,
             "judge": score.dimension,
             "system": PEOPLE,
-            "split": _split(score.trace_id, selection),
+            "split": split_of(score.trace_id, selection),
             "state": "not_applicable" if score.not_applicable else "scored",
         }
         for score in scores
@@ -396,7 +408,7 @@ def _findings(
             "trace_id": by_cell[row.cell_key].trace_id,
             "judge": by_cell[row.cell_key].judge,
             "system": by_cell[row.cell_key].system,
-            "split": _split(str(by_cell[row.cell_key].trace_id), selection),
+            "split": split_of(str(by_cell[row.cell_key].trace_id), selection),
             "finding_id": row.finding_key,
             "matched": row.finding_key in matched,
             "verdict": None if row.finding_key in matched else verdicts.get(row.finding_key),
@@ -422,7 +434,7 @@ def _findings(
 
 def _judged(cells: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     answered = cells.loc[cells["state"].map(_state) != "failed", ["trace_id", "judge", "system"]]
-    split = [_split(str(trace_id), selection) for trace_id in answered["trace_id"]]
+    split = [split_of(str(trace_id), selection) for trace_id in answered["trace_id"]]
     return answered.assign(split=pd.Series(split, index=answered.index, dtype="object")).reset_index(drop=True)
 
 
