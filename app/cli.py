@@ -239,11 +239,17 @@ def match(home: Path | None, judge_name: str | None, as_json: bool) -> None:
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
 @click.option("--human", default=None, help="Whose labels are compared (default: gold, else who reviewed most).")
-@click.option("--judge", "systems", multiple=True, help="Only this judge model (may be given again).")
+@click.option("--judge-model", "systems", multiple=True, metavar="NAME", help="Only this judge (may be given again).")
+@click.option("--version", "versions", multiple=True, metavar="HASH", help="These judge versions, not the newest.")
+@click.option("--repeat", type=click.IntRange(0), default=0, show_default=True, help="Run of the judges, from 0.")
 @click.option(
-    "--judge-version", "versions", multiple=True, metavar="HASH", help="Set these versions of judges beside each other."
+    "--compare",
+    "sides",
+    nargs=2,
+    default=None,
+    metavar="A B",
+    help="Two sides: a judge's name, or version=HASH, person=NAME, system=NAME,repeat=N.",
 )
-@click.option("--run", "repeat", type=click.IntRange(0), default=0, show_default=True, help="Run compared with people.")
 @click.option("--data", multiple=True, metavar="FORMAT", help="Only traces of this format: trail, gaia2 ...")
 @click.option("--guideline", default=None, help="Only traces whose review was made under this guideline version.")
 @click.option("--revealed", is_flag=True, help="Count labels made after the judge's answer was shown, too.")

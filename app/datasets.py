@@ -17,8 +17,8 @@ from sqlalchemy.sql.elements import ColumnElement
 from app import loading
 from app.loading import Choice
 from app.session import workspace
+from ingest.spreadsheet import safe_cell
 from ingest.store import reading
-from ingest.table import FORMULA_STARTS
 from ingest.trace import Json
 from judging.agreement.tables import TABLES, Inputs, Table, can_build
 from judging.export import WRITERS, manifest_of
@@ -135,7 +135,7 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     safe = _plain(frame)
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name].dtype):
-            safe[name] = [f"'{v}" if isinstance(v, str) and v.startswith(FORMULA_STARTS) else v for v in safe[name]]
+            safe[name] = safe[name].map(safe_cell)
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
 

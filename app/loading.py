@@ -20,7 +20,7 @@ from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.tables import Inputs
-from judging.export import inputs_of
+from judging.export import inputs_of, selected_words
 from judging.ledger import tables, views
 from judging.ledger.frames import (
     PEOPLE,
@@ -34,6 +34,7 @@ from judging.ledger.frames import (
     revision,
 )
 from judging.ledger.labels import error_labels, newest, reviews
+from judging.ledger.person_pairs import person_pairs, person_revision
 from judging.ledger.systems import judge_versions, repeats
 from judging.ledger.systems import systems as ledger_systems
 
@@ -283,7 +284,24 @@ def _frames(place: str, now: Revision, choice: Choice, stamp: int) -> Frames:
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT)
 def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
-    return inputs_of(_frames(place, now, choice, stamp), missing=choice.missing, draws=choice.draws)
+    chosen = selection(choice)
+    with reading(workspace().engine) as connection:
+        words = selected_words(connection, chosen)
+        people = Choice(split=choice.split, formats=choice.formats, guideline=choice.guideline)
+        pairs = _person_pairs(place, person_revision(connection), people, stamp)
+    return inputs_of(
+        _frames(place, now, choice, stamp),
+        missing=choice.missing,
+        draws=choice.draws,
+        match_words=words,
+        person_pairs=pairs,
+    )
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT)
+def _person_pairs(place: str, now: Revision, choice: Choice, stamp: int) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return person_pairs(connection, selection(choice))
 
 
 @st.cache_data(show_spinner=False, max_entries=2)

@@ -111,7 +111,7 @@ def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
     return value if isinstance(value, (dict, list)) else None
 
 
-def json_text(value: Json) -> str:
+def json_text(value: object) -> str:
     """Compact JSON text of a value, of any depth that `parse_json` reads."""
     try:
         return orjson.dumps(value).decode()

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, select
 
+from ingest.spreadsheet import safe_cell
 from ingest.store import schema
 from ingest.trace import SPAN_COLUMNS, Message, Span, Trace
 
@@ -37,7 +38,6 @@ ARROW_TYPES: dict[str, pa.DataType] = {
     "json": pa.string(),
 }
 SCHEMA = pa.schema([(column.name, ARROW_TYPES[column.type]) for column in SPAN_COLUMNS])
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 GROUP_SPANS, GROUP_TEXT = 20_000, 64 * 1024**2
 _DICTIONARY_LIMIT = 256 * 1024**2  # bytes: a text that repeats is written once a row group
 
@@ -117,9 +117,7 @@ def trace_frame(connection: Connection) -> pd.DataFrame:
 def _cell(value: Any) -> Any:
     if isinstance(value, (list, dict)) or type(value).__name__ == "ndarray":
         return orjson.dumps(value, default=_plain).decode()
-    if isinstance(value, str) and value.startswith(FORMULA_STARTS):
-        return f"'{value}"
-    return value
+    return safe_cell(value)
 
 
 def _plain(value: Any) -> Any:

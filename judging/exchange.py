@@ -14,6 +14,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from sqlalchemy import Connection, select
 
+from ingest.spreadsheet import safe_cell
 from ingest.store import schema
 from ingest.trace import Json, Rejected
 from judging.ledger import tables
@@ -23,7 +24,6 @@ from judging.records import DIMENSIONS, SCORES, ErrorLabel, Evidence, Phase, Rev
 
 FORMAT, VERSION = "tracejury-labels", 1
 LabelForm = Literal["tracejury", "trail", "csv"]
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 
 
 @dataclass(kw_only=True)
@@ -211,11 +211,6 @@ def to_csv(connection: Connection, annotators: Sequence[str] = ()) -> str:
     for row in _csv_rows(connection, annotators):
         writer.writerow({key: safe_cell(value) for key, value in row.items()})
     return out.getvalue()
-
-
-def safe_cell(value: object) -> object:
-    """Text that a spreadsheet would run as a formula gets an apostrophe before it."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_STARTS) else value
 
 
 def _csv_rows(connection: Connection, annotators: Sequence[str]) -> Iterator[dict[str, object]]:

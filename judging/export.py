@@ -14,12 +14,15 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
+from ingest.spreadsheet import safe_cell
 from ingest.store import schema
 from ingest.trace import Json
-from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, csv_text, printed, tables_from_frames
+from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
 from judging.ledger import tables
 from judging.ledger.frames import Frames, Selection
 from judging.ledger.frames import revision as ledger_revision
+from judging.ledger.matches import match_words
+from judging.ledger.person_pairs import person_pairs
 from judging.outcomes import OUTCOME_TABLES
 
 MISSING_RULES = {
@@ -46,6 +49,19 @@ def inputs_of(frames: Frames, **settings: Any) -> Inputs:
     """The frames of a selection as inputs of the tables; `settings` as `Inputs` takes them."""
     given = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
     return Inputs(**given, **settings)
+
+
+def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
+    """The inputs that no judge enters: people against people, and what people said of matches."""
+    return {"person_pairs": person_pairs(connection, selection), "match_words": selected_words(connection, selection)}
+
+
+def selected_words(connection: Connection, selection: Selection) -> pd.DataFrame:
+    """What people said of matches, on the traces and of the systems of the selection."""
+    words = match_words(connection)
+    kept = words["trace_id"].isin(selection.splits) | (not selection.only_split)
+    kept &= words["system"].isin(selection.systems) | (not selection.systems)
+    return words[kept].reset_index(drop=True)
 
 
 def write_report(
@@ -126,6 +142,15 @@ def _counted(values: Any) -> Json:
 
 def _hash(rows: Sequence[Any]) -> str:
     return blake2b(orjson.dumps([list(row) for row in rows]), digest_size=16).hexdigest()
+
+
+def csv_text(frame: pd.DataFrame, table: Table) -> str:
+    """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, figures are not."""
+    text = printed(frame, table)
+    for column in (str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name].dtype)):
+        if column in text.columns:
+            text[column] = text[column].map(safe_cell)
+    return text.to_csv(index=False, lineterminator="\n")
 
 
 def _csv(frame: pd.DataFrame, table: Table) -> bytes:

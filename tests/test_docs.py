@@ -10,6 +10,7 @@ import pytest
 from app.cli import main
 from ingest.readers import READERS
 from ingest.trace import SPAN_COLUMNS
+from judging.agreement.tables import COLUMNS, InputName
 from tests.readme import renewed
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,6 +27,12 @@ def rows(text: str) -> dict[str, str]:
 @pytest.mark.parametrize("column", SPAN_COLUMNS, ids=lambda column: column.name)
 def test_the_data_dictionary_says_what_the_code_says_of_each_column(column: object) -> None:
     assert rows(DICTIONARY).get(column.name, "absent").strip() == column.meaning  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_data_dictionary_names_the_columns_of_every_input_of_a_report(name: InputName) -> None:
+    (row,) = [line for line in DICTIONARY.splitlines() if line.startswith(f"| `{name}` |") and line.count("|") == 5]
+    assert re.findall(r"`(\w+)`", row.split("|")[2]) == list(COLUMNS[name])
 
 
 def commands(group: click.Group, prefix: str = "") -> list[str]:

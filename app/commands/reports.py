@@ -13,11 +13,13 @@ from sqlalchemy import Connection
 from app.commands.output import counted, opened, print_json, say
 from ingest.store import reading
 from ingest.trace import Json
-from judging.agreement.tables import COLUMNS, Inputs
-from judging.export import inputs_of, manifest_of, report_tables, settings_of, write_report
+from judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
+from judging.export import inputs_of, manifest_of, opinions_of, report_tables, settings_of, write_report
 from judging.ledger.frames import Selection, load_frames, read_splits
-from judging.ledger.systems import judge_versions
+from judging.ledger.sides import read_side, side_pairs, whole_versions
+from judging.ledger.systems import systems
 from judging.outcomes import outcome_tables
+from judging.plain_csv import read_folder
 
 
 def report(
@@ -34,9 +36,15 @@ def report(
     settings = {key: options[key] for key in ("missing", "draws", "seed")}
     try:
         outcomes = {} if from_csv else _outcomes(home)
-        inputs, manifest = _from_csv(from_csv, settings) if from_csv else _from_ledger(home, options, settings)
-        asked = [name for name in names if name not in outcomes]
+        inputs, manifest = (
+            _from_csv(from_csv, options, settings, names) if from_csv else _from_ledger(home, options, settings, names)
+        )
+        apart = set(outcomes) if from_csv else {*outcomes, *COMPARED}  # made from other inputs than these
+        asked = [name for name in names if name not in apart]
         made = report_tables(inputs, asked) if asked or not names else {}
+        if options["sides"]:
+            made |= _compared(home, options, settings, names)
+            manifest |= {"compared": [*options["sides"]]}
         made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
         written = write_report(out, made, formats=_listed(formats), manifest=manifest)
     except ValueError as error:
@@ -50,43 +58,57 @@ def report(
     return 0
 
 
-def _from_ledger(
-    home: Path | None, options: dict[str, Any], settings: dict[str, Any]
-) -> tuple[Inputs, dict[str, Json]]:
+def _selection(connection: Connection, options: dict[str, Any]) -> Selection:
     split_file: Path | None = options["split_file"]
     splits = read_splits(split_file.read_bytes(), str(split_file)) if split_file else {}
+    unknown = sorted(set(options["systems"]) - set(systems(connection)))
+    if unknown:
+        raise ValueError(f"no judge is called {unknown[0]!r}; there are {', '.join(systems(connection)) or 'none'}")
+    return Selection(
+        human=options["human"],
+        systems=options["systems"],
+        versions=whole_versions(connection, options["versions"]),
+        matches=options["matches"],
+        splits=splits,
+        only_split=split_file is not None,
+        repeat=options["repeat"],
+        formats=options["data"],
+        guideline=options["guideline"],
+        blind_only=not options["revealed"],
+    )
+
+
+def _compared(
+    home: Path | None, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
+) -> dict[str, pd.DataFrame]:
+    """The tables of two sides; those asked for, all of them by default."""
     with reading(opened(home).engine) as connection:
-        selection = Selection(
-            human=options["human"],
-            systems=options["systems"],
-            versions=_versions(connection, options["versions"]),
-            matches=options["matches"],
-            splits=splits,
-            only_split=split_file is not None,
-            repeat=options["repeat"],
-            formats=options["data"],
-            guideline=options["guideline"],
-            blind_only=not options["revealed"],
-        )
+        selection = _selection(connection, options)
+        left, right = (side_pairs(connection, selection, read_side(text)) for text in options["sides"])
+    asked = [name for name in COMPARED if name in names or not names]
+    inputs = Inputs(
+        error_pairs=left.error_pairs,
+        score_pairs=left.score_pairs,
+        other_error_pairs=right.error_pairs,
+        other_score_pairs=right.score_pairs,
+        **settings,
+    )
+    return report_tables(inputs, asked) if asked else {}
+
+
+def _from_ledger(
+    home: Path | None, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
+) -> tuple[Inputs, dict[str, Json]]:
+    sided = [name for name in names if name in COMPARED]
+    if sided and not options["sides"]:
+        raise ValueError(f"{sided[0]} needs two sides: --compare A B")
+    with reading(opened(home).engine) as connection:
+        selection = _selection(connection, options)
         frames = load_frames(connection, selection)
-        inputs = inputs_of(frames, **settings)
+        inputs = inputs_of(frames, **settings, **opinions_of(connection, selection))
         if frames.human is None:
             say("no submitted review is in this workspace: the tables of agreement are empty")
         return inputs, manifest_of(connection, frames, selection, inputs)
-
-
-def _versions(connection: Connection, wanted: Sequence[str]) -> tuple[str, ...]:
-    """Judge versions by the head of their hash. Raises `ValueError` naming one that is not there or not clear."""
-    held = judge_versions(connection)
-    found = []
-    for head in wanted:
-        fitting = [one for one in held if one.judge_version.startswith(head)]
-        if len(fitting) != 1:
-            known = ", ".join(f"{one.judge_version[:12]} ({one.judge}, {one.system})" for one in fitting or held)
-            said = "is the head of several versions" if fitting else "is no judge version"
-            raise ValueError(f"{head!r} {said} of this workspace: use one of {known or 'none yet'}")
-        found.append(fitting[0].judge_version)
-    return tuple(found)
 
 
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:
@@ -94,21 +116,32 @@ def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:
         return outcome_tables(connection)
 
 
-def _from_csv(folder: Path, settings: dict[str, Any]) -> tuple[Inputs, dict[str, Json]]:
-    frames: dict[str, Any] = {}
-    for name in COLUMNS:
-        file = folder / f"{name}.csv"
-        if file.exists():
-            try:
-                frames[name] = pd.read_csv(
-                    file, keep_default_na=True, dtype={"trace_id": str, "error_id": str, "unit": str}
-                )
-            except (pd.errors.ParserError, UnicodeDecodeError) as error:
-                raise ValueError(f"{file}: {error}") from error
-    if not frames:
-        raise ValueError(f"{folder} holds none of {', '.join(f'{name}.csv' for name in COLUMNS)}")
-    inputs = Inputs(**frames, **settings)
-    return inputs, {**settings_of(inputs), "from_csv": [*sorted(frames)]}
+def _from_csv(
+    folder: Path, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
+) -> tuple[Inputs, dict[str, Json]]:
+    needless = [flag for flag, given in _OF_A_WORKSPACE.items() if options.get(given)]
+    if needless:
+        raise ValueError(f"{needless[0]} chooses from a workspace and has no meaning beside --from-csv")
+    read = read_folder(folder)
+    for file in read.unused:
+        say(f"{folder / file}: not read, its name is that of no input")
+    given: dict[str, Any] = {str(name): frame for name, frame in read.frames.items()}
+    inputs = Inputs(**given, **settings)
+    for table in TABLES:
+        if table.name in names and not can_build(table, inputs):
+            absent = [f"{name}.csv" for name in table.needs if name not in read.frames]
+            raise ValueError(f"{table.name} needs {', '.join(absent)}, which {folder} does not hold")
+    return inputs, {**settings_of(inputs), "from_csv": [file.to_json() for file in read.files]}
+
+
+_OF_A_WORKSPACE = {
+    "--split": "split_file",
+    "--human": "human",
+    "--judge-model": "systems",
+    "--version": "versions",
+    "--repeat": "repeat",
+    "--compare": "sides",
+}
 
 
 def _listed(formats: str) -> list[str]:

@@ -8,7 +8,7 @@ import pandas as pd
 
 from app.components.figures import title_of, with_labels
 from judging.agreement import errors, scores
-from judging.agreement.raters import human_ceiling
+from judging.agreement.raters import long_ceiling
 from judging.agreement.tables import Inputs
 
 ERROR_METRICS = ("precision", "recall", "f1", "f2", "accuracy")
@@ -43,38 +43,30 @@ def has_rows(found: Inputs, figure: Figure) -> bool:
 
 
 def figure_rows(found: Inputs, figure: Figure) -> pd.DataFrame:
-    """label, value, low, high, n, reason of one figure, with the human ceiling beside score figures."""
+    """label, value, low, high, n, reason of one figure, beside what people reach on the same dimension."""
     metric = figure.name.partition(".")[2]
     if figure.kind == "runs":
         table = with_labels(found.consistency)
         table = table[table["runs"] > 1]
         return table.rename(columns={metric: "value", "alpha_low": "low", "alpha_high": "high"})[PLAIN]
     if figure.kind == "scores":
-        rows = with_labels(found.score_figures)
-        return with_ceiling(rows[rows["metric"] == metric][[*PLAIN, "judge", "split"]], metric, found)
-    rows = with_labels(errors.error_figures(found.error_rates))
-    kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
-    return split_labels(rows[kept])[PLAIN]
+        rows = with_labels(found.figures_of_scores)
+        kept = rows["metric"] == metric
+    else:
+        rows = with_labels(found.error_figures)
+        kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
+    rows = split_labels(rows[kept])
+    return rows[[*PLAIN, *CEILING]] if rows["ceiling"].notna().any() else rows[PLAIN]
 
 
 PLAIN = ["label", "value", "low", "high", "n", "reason"]
-CEILINGS = {"pair_alpha": "alpha"}
-
-
-def with_ceiling(rows: pd.DataFrame, metric: str, found: Inputs) -> pd.DataFrame:
-    """The rows with what people reach on the same dimension: ceiling, ceiling_low, ceiling_high."""
-    ceiling = ceilings(found)
-    column = CEILINGS.get(metric, metric)
-    if column not in ceiling.columns or ceiling.empty:
-        return rows
-    named = {column: "ceiling", f"{column}_low": "ceiling_low", f"{column}_high": "ceiling_high"}
-    known = ceiling[["judge", "split", *named]].rename(columns=named)
-    return rows.merge(known, on=["judge", "split"], how="left")
+CEILING = ["ceiling", "ceiling_low", "ceiling_high"]
+PEOPLE = "people (ceiling)"
 
 
 def ceilings(found: Inputs) -> pd.DataFrame:
     """`raters.human_ceiling` of the people among the ratings, as the report table has it."""
-    return human_ceiling(found.rated_by("human"), draws=found.draws, seed=found.seed, method=found.method)
+    return found.human_ceiling
 
 
 def split_labels(rows: pd.DataFrame) -> pd.DataFrame:
@@ -96,6 +88,8 @@ def every_figure(found: Inputs) -> pd.DataFrame:
     """Every figure of every judge, one row each: system, judge, split, metric, value, low, high, n, reason, ..."""
     caught = errors.error_figures(found.error_rates)
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
+    between = found.error_ceiling[found.error_ceiling["impact"] == "all"]
+    scored = long_ceiling(found.human_ceiling[found.human_ceiling["n"] > 0])
     runs = found.consistency
     runs = runs[runs["runs"] > 1].rename(
         columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},
@@ -105,6 +99,8 @@ def every_figure(found: Inputs) -> pd.DataFrame:
         caught.assign(metric=caught["kind"] + "." + caught["metric"]),
         found.score_figures.assign(metric="scores." + found.score_figures["metric"]),
         runs.assign(metric="runs.alpha_interval"),
+        between.assign(metric=between["kind"] + "." + between["metric"], system=PEOPLE, failed=0, not_applicable=0),
+        scored.assign(metric="scores." + scored["metric"], system=PEOPLE, failed=0, not_applicable=0),
     ]
     return pd.concat(
         [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True

@@ -137,8 +137,8 @@ def forest_card(choice: Choice) -> None:
     low = -1.0 if metric in SIGNED else 0.0
     drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
     st.plotly_chart(drawn, key="chart-forest", config=CONFIG, alt=figure.title)
-    if figure.kind != "scores":
-        st.caption("Human ceiling: shown for score figures, from people who scored the same traces.")
+    if "ceiling" in rows.columns:
+        st.caption("Human ceiling: the same figure between people who labelled the same traces blind.")
 
 
 @st.fragment(key="card-impact")
@@ -514,6 +514,10 @@ def raters_view(choice: Choice, found: Inputs) -> None:
         raters_card(choice)
     with st.container(border=True):
         ceiling_card(found)
+    with st.container(border=True):
+        error_ceiling_card(found)
+    with st.container(border=True):
+        matchers_card(found)
 
 
 @st.fragment(key="card-raters")
@@ -567,6 +571,34 @@ def ceiling_card(found: Inputs) -> None:
     titles = {name: st.column_config.NumberColumn(RATER_FIGURES[name], format="%.3f") for name in RATER_FIGURES}
     sheet(table[shown].rename(columns={"judge": "dimension"}), columns=titles)
     st.caption("n/a: undefined; the reason stands at the end of the row.")
+
+
+def error_ceiling_card(found: Inputs) -> None:
+    layout.title(
+        "Human ceiling for errors",
+        "One person's errors under another who stands as the judge: same matcher, blind labels, all pairs of people.",
+    )
+    table = found.error_ceiling
+    table = table[(table["impact"] == "all") & (table["n"] > 0)]
+    if table.empty:
+        st.caption("No trace with an error was submitted by two people, so there is no ceiling yet.")
+        return
+    shown, few = wide_table(table, errors.RATES, ["judge", "split", "kind"])
+    shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
+    st.dataframe(greyed(shown, few), hide_index=True, height="auto", alt="Human ceiling for errors")
+    st.caption(
+        "any: whether the other reported the error under whatever dimension; over both directions its recall is its "
+        "precision and F1 too. " + FEW_NOTE
+    )
+
+
+def matchers_card(found: Inputs) -> None:
+    layout.title("Matchers", "People who decided the same pairs of an error and a finding: agreement beyond chance.")
+    table = found.matcher_agreement
+    if table.empty:
+        st.caption("No two people have decided matches yet.")
+        return
+    sheet(table, digits=3)
 
 
 # two judges -----------------------------------------------------------------------------------------------------

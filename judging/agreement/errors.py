@@ -425,7 +425,7 @@ def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, met
     if draws > 0:
         bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
         low, high = bounds[0].reshape(found.shape), bounds[1].reshape(found.shape)
-        low, high = _with_width(totals, found, low, high)
+        low, high = with_width(totals, found, low, high)
     seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
     rows: list[dict[str, object]] = []
     for k, kind in enumerate(KINDS):
@@ -456,7 +456,7 @@ def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, met
     return rows
 
 
-def _with_width(totals: NDArray[np.int64], found: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
+def with_width(totals: NDArray[np.int64], found: Floats, low: Floats, high: Floats) -> tuple[Floats, Floats]:
     """Bounds (..., 5) in which a rate of 0 or 1 has Wilson's; a bootstrap of equal clusters has no width there.
 
     F of 1 follows from Wilson's bound of J = TP / (TP + FP + FN): F1 = 2J / (1 + J), and F2 >= 5J / (4 + J).

@@ -49,7 +49,7 @@ class Bootstrap:
         return np.sort(self.samples, axis=-1)
 
     def interval(self, method: Method = "percentile", level: float = LEVEL) -> tuple[Floats, Floats]:
-        """Bounds (K,) and (K,): NaN where the estimate or every resample is undefined.
+        """Bounds (K,) and (K,): NaN where the estimate or every resample is undefined, or none was drawn.
 
         Percentile: Efron 1979. BCa: Efron 1987, acceleration from the jackknife over clusters; falls back to
         the percentile bounds where the acceleration does not exist (no variation, or an undefined leave-out).
@@ -180,6 +180,8 @@ def _samples(cells: Floats, statistic: Statistic, counts: Ints, draws: int, rng:
     if len(cells) == 0:
         nothing = statistic(np.zeros(cells.shape[1]))
         return np.full((len(nothing), draws), np.nan)
+    if draws == 0:
+        return np.zeros((statistic(cells[0]).shape[-1], 0))
     step = max(1, _CHUNK // max(len(cells), 1))
     parts = []
     for start in range(0, draws, step):
@@ -204,6 +206,8 @@ def _draws(counts: Ints, draws: int, rng: np.random.Generator) -> Floats:
 
 def _quantiles(ordered: Floats, shares: Floats, undefined: Ints) -> Floats:
     """Linear-interpolated quantiles of ascending rows that end in `undefined` NaNs; shares is (K, 2)."""
+    if ordered.shape[-1] == 0:
+        return np.full(shares.shape, np.nan)
     defined = ordered.shape[-1] - undefined
     place = np.clip(shares, 0, 1) * np.maximum(defined - 1, 0)[:, None]
     below = np.floor(np.nan_to_num(place)).astype(np.int64)

@@ -141,6 +141,20 @@ def human_ceiling(
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
+def long_ceiling(table: pd.DataFrame) -> pd.DataFrame:
+    """`human_ceiling` as one row per judge, split and metric: value, low, high, n, reason.
+
+    Alpha stands under its name among judges.
+    """
+    parts = []
+    for name in (*CEILING_METRICS, "alpha"):
+        part = table[["judge", "split", "n"]].assign(metric="pair_alpha" if name == "alpha" else name)
+        part = part.assign(value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"])
+        why = [_why_none(value, n) for value, n in zip(part["value"], part["n"], strict=True)]
+        parts.append(part.assign(reason=pd.Series(why, part.index, dtype=object)))
+    return pd.concat(parts, ignore_index=True)
+
+
 def symmetric_tables(matrix: Floats) -> Floats:
     """Score pairs of each unit with two ratings or more (units, 16): all ordered pairs of raters, summing to 1."""
     pairable = pairable_units(matrix)
@@ -388,6 +402,12 @@ def _check_scale(values: Floats) -> None:
         raise ValueError(
             f"ratings hold {float(values[off][0])!r}: figures of rater pairs need scores 0, 1, 2, 3 or missing"
         )
+
+
+def _why_none(value: float, n: int) -> Reason | None:
+    if not np.isnan(value):
+        return None
+    return "no units" if n == 0 else "no variation"
 
 
 def _pair_reason(table: NDArray[np.int64]) -> Reason | None:

@@ -47,7 +47,7 @@ def exact(table: NDArray[np.generic]) -> Floats:
     Source: Agent GPA, appendix A (four-point accuracy). Shapes: table (..., 4, 4), human by judge; returns
     (...). Edge: NaN without pairs.
     """
-    return _share(table, _gap() == 0)
+    return exact_share(table)
 
 
 def off_by_one(table: NDArray[np.generic]) -> Floats:
@@ -470,6 +470,12 @@ def _total(table: NDArray[np.generic]) -> Floats:
 def _weighted_sum(table: NDArray[np.generic], weights: NDArray[np.generic]) -> Floats:
     product = np.asarray(table, dtype=np.float64) * np.asarray(weights, dtype=np.float64)
     return np.asarray(product.sum(axis=(-2, -1)), dtype=np.float64)
+
+
+def exact_share(table: NDArray[np.generic]) -> Floats:
+    """Share of pairs on the diagonal of a table (..., K, K) of any K; NaN without pairs."""
+    counts = np.asarray(table, dtype=np.float64)
+    return divide(np.trace(counts, axis1=-2, axis2=-1), _total(counts))
 
 
 def _share(table: NDArray[np.generic], hit: NDArray[np.bool_]) -> Floats:

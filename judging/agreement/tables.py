@@ -11,10 +11,12 @@ from typing import Final, Literal
 import pandas as pd
 
 from judging.agreement import (
+    ceiling,
     compare,
     errors,
     findings,
     frames,
+    matchers,
     prevalence,
     raters,
     rationale,
@@ -34,6 +36,8 @@ InputName = Literal[
     "judged",
     "rationales",
     "repeats",
+    "person_pairs",
+    "match_words",
     "unit_labels",
     "other_error_pairs",
     "other_score_pairs",
@@ -51,6 +55,8 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "judged": ("trace_id", "judge"),
     "rationales": frames.RATIONALES,
     "repeats": ("rater", "unit", "first", "second"),
+    "person_pairs": ceiling.PERSON_PAIRS,
+    "match_words": matchers.MATCH_WORDS,
     "unit_labels": ("judge", "unit", "model", "human"),
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
@@ -74,11 +80,14 @@ class Inputs:
     error_pairs: pd.DataFrame | None = None
     score_pairs: pd.DataFrame | None = None
     ratings: pd.DataFrame | None = None
-    """Optional column `rater_kind`: `run` (default) or `human`; Table 7 takes runs, the ceiling people."""
+    """Optional column `rater_kind`: `run` (default), `human` or `gold`; Table 7 takes runs, the ceiling people.
+    `gold` is what people adjudicated together: it stands among the pairs of raters, but is no further person."""
     findings: pd.DataFrame | None = None
     judged: pd.DataFrame | None = None
     rationales: pd.DataFrame | None = None
     repeats: pd.DataFrame | None = None
+    person_pairs: pd.DataFrame | None = None
+    match_words: pd.DataFrame | None = None
     unit_labels: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
@@ -102,9 +111,9 @@ class Inputs:
     def rated_by(self, kind: Literal["run", "human"]) -> pd.DataFrame:
         """The ratings by runs of judges, or by people. Raises ValueError for another kind of rater."""
         ratings = frames.with_defaults(self.frame("ratings"), {"rater_kind": "run"})
-        unknown = sorted(set(ratings["rater_kind"]) - {"run", "human"})
+        unknown = sorted(set(ratings["rater_kind"]) - {"run", "human", "gold"})
         if unknown:
-            raise ValueError(f"ratings.rater_kind holds {unknown!r}; expected run or human")
+            raise ValueError(f"ratings.rater_kind holds {unknown!r}; expected run, human or gold")
         return ratings[ratings["rater_kind"] == kind]
 
     @cached_property
@@ -135,6 +144,42 @@ class Inputs:
     def score_rates(self) -> pd.DataFrame:
         """`scores.score_table` of the score pairs."""
         return scores.wide_scores(self.score_figures)
+
+    @cached_property
+    def human_ceiling(self) -> pd.DataFrame:
+        """`raters.human_ceiling` of the people among the ratings."""
+        people = self.rated_by("human").assign(system="people")
+        return raters.human_ceiling(people, draws=self.draws, seed=self.seed, method=self.method)
+
+    @cached_property
+    def error_ceiling(self) -> pd.DataFrame:
+        """`ceiling.error_ceiling` of the person pairs."""
+        return ceiling.error_ceiling(self.frame("person_pairs"), draws=self.draws, seed=self.seed, method=self.method)
+
+    @cached_property
+    def matcher_agreement(self) -> pd.DataFrame:
+        """`matchers.matcher_agreement` of what people said of matches."""
+        return matchers.matcher_agreement(
+            self.frame("match_words"), draws=self.draws, seed=self.seed, method=self.method
+        )
+
+    @cached_property
+    def error_figures(self) -> pd.DataFrame:
+        """`errors.error_figures` of the error rates, each beside what people reach (ceiling and its bounds).
+
+        A judge of no dimension (one that lists all errors) stands beside the recall of `any`.
+        """
+        figures = errors.error_figures(self.error_rates)
+        dimension = figures["judge"].where(figures["judge"].isin(frames.JUDGES), ceiling.ANY)
+        reached = self.error_ceiling.rename(columns={"judge": "dimension"})
+        on = ["dimension", "impact", "split", "kind", "metric"]
+        return ceiling.beside(figures.assign(dimension=dimension), reached, on).drop(columns="dimension")
+
+    @cached_property
+    def figures_of_scores(self) -> pd.DataFrame:
+        """`score_figures`, each beside what people reach."""
+        reached = raters.long_ceiling(self.human_ceiling)
+        return ceiling.beside(self.score_figures, reached, ["judge", "split", "metric"])
 
     @cached_property
     def consistency(self) -> pd.DataFrame:
@@ -201,19 +246,6 @@ def printed(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     return pd.DataFrame(columns, columns=list(columns), dtype="object")
 
 
-def csv_text(frame: pd.DataFrame, table: Table) -> str:
-    """`printed` as CSV; text that a spreadsheet would run as a formula is quoted with an apostrophe."""
-    text = printed(frame, table)
-    names = [str(c) for c in frame.columns if not pd.api.types.is_numeric_dtype(frame[c].dtype)]
-    for column in names:
-        if column in text.columns:
-            text[column] = [f"'{cell}" if cell.startswith(_FORMULA) else cell for cell in text[column]]
-    return text.to_csv(index=False, lineterminator="\n")
-
-
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-
-
 def _number(value: object) -> float | None:
     return None if pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]
 
@@ -238,10 +270,6 @@ def _score_columns(*metrics: str) -> Callable[[Inputs], pd.DataFrame]:
     columns = [*scores.KEYS, *scores.LEFT_OUT]
     columns += [f"{metric}{end}" for metric in metrics for end in ("", "_low", "_high")]
     return lambda inputs: inputs.score_rates[columns]
-
-
-def _ceiling(inputs: Inputs) -> pd.DataFrame:
-    return raters.human_ceiling(inputs.rated_by("human"), draws=inputs.draws, seed=inputs.seed, method=inputs.method)
 
 
 def _rationales(inputs: Inputs) -> pd.DataFrame:
@@ -381,9 +409,9 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="error_figures",
-        title="Every rate of caught and localized with its own n and reason",
+        title="Every rate of caught and localized with its own n and reason, beside the human ceiling",
         needs=_ERRORS,
-        build=lambda inputs: errors.error_figures(inputs.error_rates),
+        build=lambda inputs: inputs.error_figures,
     ),
     Table(
         name="coverage_grid",
@@ -407,9 +435,9 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="score_figures",
-        title="Every score metric with its n and reason",
+        title="Every score metric with its n and reason, beside the human ceiling",
         needs=_SCORES,
-        build=lambda inputs: inputs.score_figures,
+        build=lambda inputs: inputs.figures_of_scores,
     ),
     Table(
         name="score_confusion",
@@ -437,9 +465,21 @@ TABLES: Final[tuple[Table, ...]] = (
     ),
     Table(
         name="human_ceiling",
-        title="The judge's figures between people",
+        title="The judge's score figures between people",
         needs=_RATINGS,
-        build=_ceiling,
+        build=lambda inputs: inputs.human_ceiling,
+    ),
+    Table(
+        name="error_ceiling",
+        title="The judge's rates of caught and localized errors between people",
+        needs=("person_pairs",),
+        build=lambda inputs: inputs.error_ceiling,
+    ),
+    Table(
+        name="matcher_agreement",
+        title="People who decided the same matches",
+        needs=("match_words",),
+        build=lambda inputs: inputs.matcher_agreement,
     ),
     Table(
         name="rater_pairs",
@@ -514,6 +554,9 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: trail.trail_correlations(inputs.frame("trail_scores")),
     ),
 )
+
+COMPARED: Final = tuple(table.name for table in TABLES if any(name.startswith("other_") for name in table.needs))
+"""Tables of two sides: the first in `error_pairs` and `score_pairs`, the second in the inputs named `other_`."""
 
 _RATE_TITLES: Final = {
     "precision": "Precision",
@@ -636,6 +679,13 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=raters.alternative_annotator_test,
         table="annotator_test",
         column="average_advantage",
+    ),
+    Metric(
+        name="matcher_kappa",
+        title="Cohen's kappa of two matchers",
+        function=matchers.matcher_agreement,
+        table="matcher_agreement",
+        column="kappa",
     ),
     Metric(
         name="corpus_rate",

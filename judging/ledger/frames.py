@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from ingest.store import schema
 from judging.ledger import side_frames, tables
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.ledger.matches import Decision, decisions, finding_reviews
+from judging.ledger.side_frames import rows_of
 from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN, current_versions, system_name
 from judging.records import CELL_STATES, DIMENSIONS, ErrorLabel, ScoreLabel
 
@@ -81,7 +82,7 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
         human=human,
         error_pairs=_error_pairs(current, errors, decided, selection),
         score_pairs=_score_pairs(current, [s for s in scores if s.annotator == human], selection),
-        ratings=_ratings(cells, scores, selection),
+        ratings=_ratings(cells, scores, selection, gold_names(connection)),
         findings=_findings(connection, seen, errors, decided, selection),
         rationales=_rationales(cells),
         judged=_judged(seen, selection),
@@ -120,6 +121,12 @@ def default_human(connection: Connection) -> str | None:
     if gold is not None and gold in set(people["annotator"]):
         return str(gold)
     return None if people.empty else str(people["annotator"].iloc[0])
+
+
+def gold_names(connection: Connection) -> frozenset[str]:
+    """Under whose name adjudicated labels stand: nobody's own opinion."""
+    table = tables.annotator
+    return frozenset(connection.scalars(select(table.c.annotator).where(table.c.kind == "adjudicated")))
 
 
 def revision(connection: Connection) -> tuple[int, ...]:
@@ -178,7 +185,7 @@ def submitted(connection: Connection, guideline: str | None = None) -> set[tuple
     }
 
 
-def _present(connection: Connection, selection: Selection) -> set[str]:
+def present(connection: Connection, selection: Selection) -> set[str]:
     """The traces of the workspace that may count."""
     trace = schema.trace.c
     wanted = [trace.format.in_(selection.formats)] if selection.formats else []
@@ -192,7 +199,7 @@ def _errors(connection: Connection, selection: Selection, human: str | None) -> 
     conditions = [table.c.annotator == human, table.c.occasion == 0]
     if selection.blind_only:
         conditions.append(table.c.phase == "blind")
-    present = _present(connection, selection)
+    present = present(connection, selection)
     return [
         label
         for label in error_labels(connection, *conditions)
@@ -206,7 +213,7 @@ def _scores(connection: Connection, selection: Selection) -> list[ScoreLabel]:
     if selection.blind_only:
         conditions.append(table.c.phase == "blind")
     newest_first: dict[tuple[str, str, str], ScoreLabel] = {}
-    present = _present(connection, selection)
+    present = present(connection, selection)
     for score in score_labels(connection, *conditions):
         if score.trace_id in present and _in_split(score.trace_id, selection):
             newest_first[score.annotator, score.trace_id, score.dimension] = score
@@ -265,7 +272,7 @@ def _cells(connection: Connection, selection: Selection) -> pd.DataFrame:
     if selection.judges:
         found = found[found["judge"].isin(selection.judges)]
     if selection.formats:
-        found = found[found["trace_id"].isin(_present(connection, selection))]
+        found = found[found["trace_id"].isin(present(connection, selection))]
     if selection.only_split:
         found = found[found["trace_id"].isin(selection.splits)]
     kept = found.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")
@@ -278,11 +285,8 @@ _CELL_QUERY = [
 ]  # fmt: skip
 
 
-def _rows(frame: pd.DataFrame) -> Iterator[Any]:
-    yield from frame.itertuples(index=False)
-
-
-def _split(trace_id: str, selection: Selection) -> str:
+def split_of(trace_id: str, selection: Selection) -> str:
+    """The name of the trace's split, `all` where none is given."""
     return selection.splits.get(trace_id, "all") if selection.splits else "all"
 
 
@@ -298,7 +302,7 @@ def _error_pairs(
     for error in errors:
         by_trace.setdefault(error.trace_id, []).append(error)
     rows = []
-    for cell in _rows(cells):
+    for cell in rows_of(cells):
         for error in by_trace.get(str(cell.trace_id), ()):
             rows.append(_error_pair(cell, error, counted.get((cell.cell_key, error.label_id)), selection))
     return pd.DataFrame(rows, columns=list(_ERROR_PAIR))
@@ -317,7 +321,7 @@ def _error_pair(cell: Any, error: ErrorLabel, match: Decision | None, selection:
         "trace_id": error.trace_id,
         "error_id": error.label_id,
         "impact": error.impact,
-        "split": _split(error.trace_id, selection),
+        "split": split_of(error.trace_id, selection),
         "system": cell.system,
         "judge": cell.judge,
         "relevant": relevant,
@@ -338,7 +342,7 @@ def _counted(decided: Sequence[Decision], selection: Selection) -> dict[tuple[in
 def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection) -> pd.DataFrame:
     by_key = {(score.trace_id, score.dimension): score for score in scores}
     rows = []
-    for cell in _rows(cells):
+    for cell in rows_of(cells):
         score = by_key.get((str(cell.trace_id), str(cell.judge)))
         if score is None:
             continue
@@ -350,7 +354,7 @@ def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: S
                 "trace_id": cell.trace_id,
                 "judge": cell.judge,
                 "system": cell.system,
-                "split": _split(str(cell.trace_id), selection),
+                "split": split_of(str(cell.trace_id), selection),
                 "human": score.value,
                 "model": cell.score if state == "scored" else None,
                 "state": state,
@@ -359,8 +363,13 @@ def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: S
     return pd.DataFrame(rows, columns=["trace_id", "judge", "system", "split", "human", "model", "state"])
 
 
-def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection) -> pd.DataFrame:
-    """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`)."""
+def _ratings(
+    cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection, golds: Collection[str]
+) -> pd.DataFrame:
+    """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`).
+
+    The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
+    """
     rows = [
         {
             "unit": cell.trace_id,
@@ -370,10 +379,10 @@ def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selec
             "value": cell.score if cell.state == "scored" else None,
             "judge": cell.judge,
             "system": cell.system,
-            "split": _split(str(cell.trace_id), selection),
+            "split": split_of(str(cell.trace_id), selection),
             "state": _state(str(cell.state)),
         }
-        for cell in _rows(cells)
+        for cell in rows_of(cells)
         if cell.judge in DIMENSIONS
     ]
     rows += [
@@ -381,11 +390,11 @@ def _ratings(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selec
             "unit": score.trace_id,
             "trace_id": score.trace_id,
             "rater": score.annotator,
-            "rater_kind": "human",
+            "rater_kind": "gold" if score.annotator in golds else "human",
             "value": None if score.not_applicable else score.value,
             "judge": score.dimension,
             "system": PEOPLE,
-            "split": _split(score.trace_id, selection),
+            "split": split_of(score.trace_id, selection),
             "state": "not_applicable" if score.not_applicable else "scored",
         }
         for score in scores
@@ -405,7 +414,7 @@ def _findings(
     ours = {error.label_id for error in errors}
     matched = {d.finding_key for d in _counted(decided, selection).values() if d.label_id in ours}
     verdicts = finding_reviews(connection)
-    by_cell = {int(cell.cell_key): cell for cell in _rows(cells)}
+    by_cell = {int(cell.cell_key): cell for cell in rows_of(cells)}
     finding, citation = tables.finding, tables.citation
     rows = connection.execute(
         select(
@@ -423,7 +432,7 @@ def _findings(
             "trace_id": by_cell[row.cell_key].trace_id,
             "judge": by_cell[row.cell_key].judge,
             "system": by_cell[row.cell_key].system,
-            "split": _split(str(by_cell[row.cell_key].trace_id), selection),
+            "split": split_of(str(by_cell[row.cell_key].trace_id), selection),
             "finding_id": row.finding_key,
             "matched": row.finding_key in matched,
             "verdict": None if row.finding_key in matched else verdicts.get(row.finding_key),
@@ -449,7 +458,7 @@ def _findings(
 
 def _judged(cells: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     answered = cells.loc[cells["state"].map(_state) != "failed", ["trace_id", "judge", "system"]]
-    split = [_split(str(trace_id), selection) for trace_id in answered["trace_id"]]
+    split = [split_of(str(trace_id), selection) for trace_id in answered["trace_id"]]
     return answered.assign(split=pd.Series(split, index=answered.index, dtype="object")).reset_index(drop=True)
 
 

@@ -148,12 +148,12 @@ class _Writer:
         phase = self._phase(None if before is None else before.phase, op)
         row = {
             "label_id": form.label_id,
-            "span_ids": _dump(form.span_ids),
-            "dimensions": _dump(sorted(form.dimensions, key=DIMENSIONS.index)),
+            "span_ids": json_text(form.span_ids),
+            "dimensions": json_text(sorted(form.dimensions, key=DIMENSIONS.index)),
             "impact": form.impact,
             "category": form.category,
             "description": form.description,
-            "evidence": _dump([piece.model_dump() for piece in form.evidence]),
+            "evidence": json_text([piece.model_dump() for piece in form.evidence]),
             "phase": phase,
             "attributes": "{}" if before is None else before.attributes,
             "deleted": False,
@@ -509,14 +509,14 @@ def _error_row(label: ErrorLabel) -> dict[str, Any]:
         "trace_id": label.trace_id,
         "annotator": label.annotator,
         "occasion": 0,
-        "span_ids": _dump(label.span_ids),
-        "dimensions": _dump(label.dimensions),
+        "span_ids": json_text(label.span_ids),
+        "dimensions": json_text(label.dimensions),
         "impact": label.impact,
         "category": label.category,
         "description": label.description,
-        "evidence": _dump([asdict(piece) for piece in label.evidence]),
+        "evidence": json_text([asdict(piece) for piece in label.evidence]),
         "phase": label.phase,
-        "attributes": _dump(dict(label.attributes)),
+        "attributes": json_text(dict(label.attributes)),
         "deleted": False,
     }
 
@@ -542,7 +542,3 @@ def _history(
 
 def _same(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:
     return all(known[key] == value for key, value in row.items() if key not in _OF_THE_DESK)
-
-
-def _dump(value: object) -> str:
-    return orjson.dumps(value).decode()

@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import orjson
+import pandas as pd
 from sqlalchemy import Connection, Engine, insert, select
 
 from ingest.store import reading, schema, writing
 from judging.ledger import tables
 from judging.ledger.imports import resolve_waiting
 from judging.ledger.labels import ensure_annotator, error_labels, newest, put_labels
+from judging.ledger.systems import system_name
 from judging.ledger.verdicts import findings_of, now
 from judging.matching import AUTO, Candidate, TextLikeness, error_text, is_localized, propose
 from judging.records import (
@@ -61,7 +62,7 @@ def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progr
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with reading(engine) as connection:
         by_trace = _complete_errors(connection)
-        likeness = _likeness(connection, by_trace)
+        likeness = workspace_likeness(connection, by_trace)
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with writing(engine) as connection:
             totals.update(_propose_trace(connection, trace_id, errors, judge, likeness))
@@ -244,19 +245,36 @@ def finding_reviews(connection: Connection) -> dict[int, FindingVerdict]:
     return {finding_key: by_author[finding_key, author] for finding_key, author in standing}
 
 
-def matcher_agreement(connection: Connection) -> dict[str, int]:
-    """How far people who decided the same pairs agree: `{"pairs", "agreed"}` over pairs of deciders."""
+def match_words(connection: Connection) -> pd.DataFrame:
+    """Every person's newest word on every pair: trace_id, judge, system, label_id, finding_id, matcher, status.
+
+    The input of `judging.agreement.matchers`: proposals are nobody's word, and words on labels that are gone count
+    no more.
+    """
+    version = tables.judge_version
     rows = connection.execute(
-        select(_match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status)
-        .where(_match.c.author != AUTO)
+        select(
+            _cell.c.trace_id, _cell.c.judge, version.c.model, version.c.mode, version.c.prompt_order,
+            _match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status,
+        )
+        .join(_finding, _finding.c.finding_key == _match.c.finding_key)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .join(version, version.c.judge_version == _cell.c.judge_version)
+        .where(_match.c.status != "proposed")
         .order_by(_match.c.row_key)
-    ).all()
-    newest_word = {(row.label_id, row.finding_key, row.author): row.status for row in rows}
-    words: dict[tuple[str, int], list[str]] = defaultdict(list)
-    for (label_id, finding_key, _author), status in newest_word.items():
-        words[label_id, finding_key].append(status)
-    both = [pair for said in words.values() for pair in combinations(said, 2)]
-    return {"pairs": len(both), "agreed": sum(one == other for one, other in both)}
+    ).all()  # fmt: skip
+    newest_word = {(row.label_id, row.finding_key, row.author): row for row in rows}
+    there = {label.label_id for label in error_labels(connection)} if newest_word else set()
+    found = [
+        (
+            row.trace_id, row.judge, system_name(row.model, row.mode, row.prompt_order), row.label_id,
+            row.finding_key, row.author, row.status,
+        )
+        for row in newest_word.values()
+        if row.label_id in there
+    ]  # fmt: skip
+    columns = ["trace_id", "judge", "system", "label_id", "finding_id", "matcher", "status"]
+    return pd.DataFrame(found, columns=columns)
 
 
 def _without_contradicted(found: Sequence[Decision], labels: Mapping[str, ErrorLabel]) -> list[Decision]:
@@ -295,9 +313,12 @@ def _complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
     return by_trace
 
 
-def _likeness(connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]]) -> TextLikeness:
+def workspace_likeness(
+    connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]] | None = None
+) -> TextLikeness:
     """Text likeness with the words of every error and of the newest findings of the workspace."""
-    errors = [error_text(error) for labels in by_trace.values() for error in labels]
+    known = _complete_errors(connection) if by_trace is None else by_trace
+    errors = [error_text(error) for labels in known.values() for error in labels]
     newest_first = select(_finding.c.description, _finding.c.evidence).order_by(_finding.c.finding_key.desc())
     findings = [
         f"{description} {evidence}" for description, evidence in connection.execute(newest_first.limit(_CORPUS)).all()
@@ -321,7 +342,7 @@ def _propose_trace(
     if not chosen:
         return Counter()
     by_cell = findings_of(connection, [cell.cell_key for cell in chosen])
-    parents = _parents(connection, trace_id)
+    parents = parents_of(connection, trace_id)
     proposals = []
     for cell in chosen:
         candidates = [
@@ -335,7 +356,8 @@ def _propose_trace(
     return _store(connection, proposals, finding_keys) + Counter(traces=1)
 
 
-def _parents(connection: Connection, trace_id: str) -> Mapping[str, str | None]:
+def parents_of(connection: Connection, trace_id: str) -> Mapping[str, str | None]:
+    """The parent of each span of a trace."""
     rows = connection.execute(
         select(schema.span.c.span_id, schema.span.c.parent_span_id)
         .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)

@@ -44,7 +44,7 @@ def unit_labels(
     for error in errors:
         by_trace.setdefault(error.trace_id, set()).update(error.dimensions or ("",))
     rows = []
-    for cell in _rows(cells):
+    for cell in rows_of(cells):
         seen = by_trace.get(cell.trace_id, set())
         human = (cell.judge in seen if cell.judge in DIMENSIONS else bool(seen)) if cell.trace_id in reviewed else None
         answered = cell.state in {"scored", "not_applicable"}
@@ -72,7 +72,7 @@ def trail_gold(errors: Sequence[ErrorLabel]) -> pd.DataFrame:
 
 def trail_predictions(connection: Connection, cells: pd.DataFrame) -> pd.DataFrame:
     """What systems say in TRAIL's categories: trace_id, system, category, location (unresolved ones as written)."""
-    by_cell = {int(cell.cell_key): cell for cell in _rows(cells)}
+    by_cell = {int(cell.cell_key): cell for cell in rows_of(cells)}
     rows = []
     for key, found in findings_of(connection, list(by_cell)).items():
         for _, finding in found:
@@ -120,7 +120,7 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, human: str) -> pd.
     )
     found = [
         {"trace_id": cell.trace_id, "system": cell.system, "scale": name, "human": value, "model": scores.get(name)}
-        for cell in _rows(asked)
+        for cell in rows_of(asked)
         for scores in [_scores(replies.get(cell.cell_key), cell.trace_id)]
         for (trace_id, name), value in gold.items()
         if trace_id == cell.trace_id
@@ -140,5 +140,6 @@ def _category(error: ErrorLabel) -> str:
     return error.category or (raw if isinstance(raw, str) else "")
 
 
-def _rows(frame: pd.DataFrame) -> Iterator[Any]:
+def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+    """The rows as named tuples; typed as anything, since pandas does not know its columns."""
     yield from frame.itertuples(index=False)

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from ingest.parse import clean_text
+from ingest.parse import clean_text, json_text
 from ingest.store import schema
 from ingest.store.texts import compress, decompress
 from ingest.trace import Json
@@ -58,10 +58,10 @@ def ensure_judge_version(connection: Connection, judge: JudgeVersion) -> str:
                 judge=judge.judge,
                 model=judge.model,
                 rubric_version=judge.rubric_version,
-                rubric=_dump(judge.rubric),
+                rubric=json_text(judge.rubric),
                 prompt_order=judge.prompt_order,
                 agent_text=judge.agent_text,
-                parameters=_dump(dict(judge.parameters)),
+                parameters=json_text(dict(judge.parameters)),
                 mode=judge.mode,
                 created_at=now(),
             )
@@ -83,7 +83,7 @@ def add_run(
         insert(tables.run).values(
             name=name,
             status=status,
-            spec=_dump(dict(spec)),
+            spec=json_text(dict(spec)),
             author=author,
             budget_usd=budget_usd,
             message="",
@@ -231,7 +231,7 @@ def _outcome_row(outcome: Verdict | Failure) -> dict[str, Any]:
         "state": outcome.state,
         "reason": outcome.reason,
         "model": call.model,
-        "parameters": _dump(dict(call.parameters)),
+        "parameters": json_text(dict(call.parameters)),
         "prompt_hash": call.prompt_hash,
         "raw_reply": _body(call.raw_reply),
         "repair_reply": _body(call.repair_reply),
@@ -253,7 +253,7 @@ def _outcome_row(outcome: Verdict | Failure) -> dict[str, Any]:
             "score": outcome.score,
             "criteria": outcome.criteria,
             "rationale": outcome.rationale,
-            "notes": _dump([clean_text(note) for note in outcome.notes]),
+            "notes": json_text([clean_text(note) for note in outcome.notes]),
         }
     return _storable(row)
 
@@ -301,7 +301,3 @@ def _body(text: str | None) -> bytes | None:
 
 def _text(body: bytes | None) -> str | None:
     return None if body is None else decompress(body).decode("utf-8", "surrogatepass")
-
-
-def _dump(value: object) -> str:
-    return orjson.dumps(value).decode()

@@ -162,11 +162,56 @@ class TestOpinions:
         (row,) = csv.DictReader((tmp_path / "r" / "table_03_caught.csv").open(encoding="utf-8"))
         assert (row["tp"], row["precision"], row["recall"]) == ("1", "1.0000", "1.0000")
 
+    def test_a_report_from_files_names_what_it_read_and_what_it_left(self, tmp_path: Path) -> None:
+        (tmp_path / "score_pairs.csv").write_text("\ufefftrace_id;judge;human;model\n007;LC;3;\n008;LC;2;2\n", "utf-8")
+        (tmp_path / "scores.csv").write_text("x\n", encoding="utf-8")
+        done = run("report", "--from-csv", tmp_path, "--out", tmp_path / "r", "--draws", "0")
+        assert "scores.csv: not read" in done.stderr
+        (row,) = csv.DictReader((tmp_path / "r" / "table_04_scores.csv").open(encoding="utf-8"))
+        assert (row["n"], row["missing"], row["off_by_one"]) == ("1", "1", "1.000")
+        manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
+        assert [(one["file"], one["rows"]) for one in manifest["from_csv"]] == [("score_pairs.csv", 2)]
+
+    @pytest.mark.parametrize(
+        ("words", "message"),
+        [
+            (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
+            (("--human", "ada"), "--human chooses from a workspace"),
+            ((), "score_pairs.csv, line 2: model is 'x'; expected a number"),
+        ],
+    )
+    def test_a_report_from_files_says_what_is_wrong_and_where(
+        self, tmp_path: Path, words: tuple[str, ...], message: str
+    ) -> None:
+        wrong = "x" if not words else "1"
+        (tmp_path / "score_pairs.csv").write_text(f"trace_id,judge,human,model\n1,LC,3,{wrong}\n", "utf-8")
+        done = run("report", "--from-csv", tmp_path, "--out", tmp_path / "r", *words, code=2)
+        assert message in " ".join(done.output.replace("│", " ").split())
+
+    def test_two_sides_are_compared(self, home: Path, tmp_path: Path) -> None:
+        run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
+        for name in ("careful-judge", "hasty-judge"):
+            run("verdicts", "import", DATA / "samples" / "predictions" / name, "--judge", name, "--home", home)
+        run("judge", "--home", home)
+        run("match", "--home", home)
+        words = ("report", "--home", home, "--human", "ada", "--draws", "50", "--out", tmp_path / "r")
+        run(*words, "--compare", "careful-judge", "hasty-judge", "--table", "compared_mcnemar")
+        (row,) = csv.DictReader((tmp_path / "r" / "compared_mcnemar.csv").open(encoding="utf-8"))
+        assert (row["judge"], int(row["n"]) > 0) == ("trail", True)
+        run(*words, "--compare", "checks", "person=ben")
+        rows = csv.DictReader((tmp_path / "r" / "compared_scores.csv").open(encoding="utf-8"))
+        assert "LC" in {row["judge"] for row in rows}
+        assert json.loads((tmp_path / "r" / "manifest.json").read_bytes())["compared"] == ["checks", "person=ben"]
+        assert "there are careful-judge, checks" in run(*words, "--compare", "checks", "nobody", code=2).output
+
     @pytest.mark.parametrize(
         "words",
         [
             ("--table", "nonsense"),
             ("--format", "docx"),
+            ("--table", "compared_scores"),
+            ("--judge-model", "nobody"),
+            ("--version", "000000"),
             ("--split", TRAIL / next(TRAIL.glob("*.json")).name),
         ],
     )

@@ -14,6 +14,7 @@ from sqlalchemy import func, select
 
 from ingest.batch import store
 from ingest.store import reading, writing
+from judging.agreement.matchers import matcher_agreement
 from judging.ledger import WorkspaceError, open_workspace, tables
 from judging.ledger.frames import Selection, load_frames, read_splits, revision
 from judging.ledger.imports import export_outcomes, import_outcomes, resolve_waiting
@@ -23,7 +24,7 @@ from judging.ledger.matches import (
     decide,
     decisions,
     finding_reviews,
-    matcher_agreement,
+    match_words,
     propose_matches,
     review_finding,
 )
@@ -516,7 +517,11 @@ class TestMatches:
             with writing(matched.engine) as connection:
                 decide(connection, label_id="label-1", finding_key=1, status=status, author=author)  # type: ignore[arg-type]
         with reading(matched.engine) as connection:
-            assert matcher_agreement(connection) == {"pairs": 3, "agreed": 1}
+            words = match_words(connection)
+        assert words[["label_id", "finding_id", "matcher", "status"]].to_numpy().tolist() == [
+            ["label-1", 1, "ann", "confirmed"], ["label-1", 1, "bob", "rejected"], ["label-1", 1, "cat", "confirmed"],
+        ]  # fmt: skip
+        assert matcher_agreement(words, draws=0)["agreement"].tolist() == [0, 1, 0]
 
     def test_nobody_can_pass_for_the_machine(self, matched: Workspace) -> None:
         with pytest.raises(ValueError, match="proposals"), writing(matched.engine) as connection:

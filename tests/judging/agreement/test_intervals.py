@@ -9,6 +9,7 @@ from statsmodels.stats.proportion import proportion_confint
 from judging.agreement import errors
 from judging.agreement.intervals import (
     Bootstrap,
+    Method,
     cluster_bootstrap,
     distinct_rows,
     divide,
@@ -181,6 +182,13 @@ def judge_runs(units: int, rng: np.random.Generator) -> Floats:
     """Five runs whose scores follow one truth a unit, from a population whose alpha is known by size."""
     truth = rng.integers(0, 4, units)
     return np.clip(truth + rng.choice([-1, 0, 0, 1], size=(5, units)), 0, 3).astype(float)
+
+
+@pytest.mark.parametrize("method", ["percentile", "bca"])
+def test_without_draws_there_is_a_value_and_no_interval(method: Method) -> None:
+    boot = cluster_bootstrap(np.arange(6.0).reshape(3, 2), lambda cells: cells, draws=0)
+    assert boot.estimate.tolist() == [6, 9]
+    assert np.isnan(boot.interval(method)).all()
 
 
 @pytest.mark.slow

@@ -15,10 +15,10 @@ from judging.agreement.tables import (
     Inputs,
     Metric,
     Table,
-    csv_text,
     printed,
     tables_from_frames,
 )
+from judging.export import csv_text
 
 TABLE = {table.name: table for table in TABLES}
 
@@ -95,6 +95,38 @@ def small_inputs() -> Inputs:
         judged=pd.DataFrame({"trace_id": traces, "judge": "LC"}),
         repeats=pd.DataFrame({"rater": "ann", "unit": traces, "first": 1, "second": [1, 2] * 6}),
         unit_labels=labels,
+        person_pairs=pd.DataFrame(
+            [
+                {
+                    "trace_id": trace,
+                    "error_id": f"{author}1",
+                    "impact": "low",
+                    "author": author,
+                    "other": other,
+                    "reviewers": 2,
+                    "judge": judge,
+                    "relevant": True,
+                    "caught": i % 2 == 0,
+                    "localized": False,
+                }
+                for i, trace in enumerate(traces)
+                for author, other in (("ann", "bob"), ("bob", "ann"))
+                for judge in ("LC", "any")
+            ]
+        ),
+        match_words=pd.DataFrame(
+            [
+                {
+                    "trace_id": trace,
+                    "label_id": "l",
+                    "finding_id": i,
+                    "matcher": matcher,
+                    "status": "confirmed" if i % (n + 2) else "rejected",
+                }
+                for i, trace in enumerate(traces)
+                for n, matcher in enumerate(("ann", "bob"))
+            ]
+        ),
         other_error_pairs=flipped,
         other_score_pairs=scores.assign(model=3 - scores["model"]),
         trail_gold=gold,
@@ -191,7 +223,7 @@ def test_people_and_runs_are_told_apart(full: dict[str, pd.DataFrame]) -> None:
 
 def test_another_kind_of_rater_is_refused() -> None:
     ratings = pd.DataFrame({"unit": ["t"], "rater": ["x"], "value": [1], "rater_kind": ["robot"]})
-    with pytest.raises(ValueError, match="expected run or human"):
+    with pytest.raises(ValueError, match="expected run, human or gold"):
         tables_from_frames(Inputs(ratings=ratings))
 
 

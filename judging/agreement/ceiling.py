@@ -1,0 +1,166 @@
+"""What people reach among each other on errors: the judge's own rates with a second person in the judge's place."""
+
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from judging.agreement import errors, frames
+from judging.agreement.frames import IMPACTS, KINDS, Kind
+from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+
+ANY: Final = "any"
+"""Stands for no dimension: every error of one person, and whether the other reported it at all."""
+PERSON_PAIRS: Final = (
+    "trace_id",
+    "error_id",
+    "impact",
+    "author",
+    "other",
+    "reviewers",
+    "judge",
+    "relevant",
+    "caught",
+    "localized",
+)
+KEYS: Final = {"judge": "object", "impact": "object", "split": "object", "kind": "object", "metric": "object"}
+_KEY: Final = ["split", "judge", "trace_id", "error_id", "author", "other"]
+
+
+def checked_person_pairs(person_pairs: pd.DataFrame) -> pd.DataFrame:
+    """The frame with its optional columns filled in and its logic checked.
+
+    One row per (error of `author`, `other`, judge): trace_id, error_id, impact, author, other, reviewers (how many
+    people submitted the trace), judge (a dimension, or `any`), relevant (the author mapped the error to the
+    dimension; always true for `any`), caught and localized (by an error of the other of that dimension). Optional:
+    split. Raises ValueError for absent columns, doubled rows, a person beside themself, fewer than two reviewers.
+    """
+    frames.require(person_pairs, "person_pairs", PERSON_PAIRS)
+    pairs = frames.with_defaults(person_pairs, {"split": frames.NO_SPLIT, "impact": "unknown"})
+    pairs["impact"] = pairs["impact"].str.lower()
+    for column in ("trace_id", "error_id", "author", "other", "judge"):
+        pairs[column] = pairs[column].astype(str)
+    frames.require_unique(pairs, "person_pairs", _KEY)
+    for column in ("relevant", "caught", "localized"):
+        true, known = frames.flags(pairs[column], f"person_pairs.{column}")
+        if not known.all():
+            raise ValueError(f"person_pairs.{column} is missing in some rows; people who submitted have an answer")
+        pairs[column] = true
+    pairs["reviewers"] = frames.numbers(pairs["reviewers"], "person_pairs.reviewers")
+    if (pairs["author"] == pairs["other"]).any():
+        raise ValueError("person_pairs sets a person beside themself; `author` and `other` are two people")
+    if not (pairs["reviewers"] >= 2).all():
+        raise ValueError("person_pairs.reviewers is below 2 or missing in some rows; a pair needs two people")
+    return pairs
+
+
+def error_ceiling(
+    person_pairs: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
+    """Precision to accuracy between people, defined as for a judge: the most that a judge can be asked to reach.
+
+    Each person in turn is the reference and each other stands as the judge of every dimension, with the errors they
+    mapped to it as findings, matched one to one by the matcher that judges get, on blind labels only. All ordered
+    pairs of a trace share its weight, so a trace of three people counts as one of two, and nobody is named first.
+
+    One row per judge (dimension), impact, split, kind and rate: metric, value, low, high (bootstrap by trace; Wilson's
+    bounds at exactly 0 or 1), n (comparisons of an error with another person behind the rate), traces, people, reason.
+    `any` asks only whether the other reported the error: its recall, pooled over both directions, is precision and F1
+    too. Source: METRICS.md, human ceiling. Edge: no trace with two people gives no rows.
+    """
+    pairs = checked_person_pairs(person_pairs)
+    columns = ceiling_columns()
+    parts = [
+        _split_rows(pairs[pairs["split"] == split], draws, seed, method).assign(split=split)
+        for split in frames.in_order(pairs["split"], ("dev", "test"))
+    ]
+    table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
+    return table[list(columns)].astype(columns)
+
+
+def beside(figures: pd.DataFrame, reached: pd.DataFrame, on: list[str]) -> pd.DataFrame:
+    """Figures of judges with what people reach on the same: ceiling, ceiling_low, ceiling_high (NaN where unknown).
+
+    `reached`: the columns of `on`, value, low, high; one row for each combination of `on`.
+    """
+    named = {"value": "ceiling", "low": "ceiling_low", "high": "ceiling_high"}
+    known = reached[[*on, *named]].rename(columns=named)
+    return figures.merge(known, on=on, how="left", validate="many_to_one")
+
+
+def ceiling_columns() -> dict[str, str]:
+    """Columns and types of `error_ceiling`."""
+    counts = dict.fromkeys(("n", "traces", "people"), "int64")
+    return {**KEYS, **dict.fromkeys(("value", "low", "high"), "float64"), **counts, "reason": "object"}
+
+
+def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> pd.DataFrame:
+    judges = frames.in_order(pairs["judge"], frames.JUDGES)
+    traces = tuple(sorted(set(pairs["trace_id"])))
+    share = 1 / (pairs["reviewers"] * (pairs["reviewers"] - 1)).to_numpy()
+    weighted = _counts(pairs, traces, judges, share)
+    plain = _counts(pairs, traces, judges, np.ones(len(pairs))).astype(np.int64)
+    total = weighted.sum(axis=0)
+    found = errors.rates(total)
+    low, high = _bounds(weighted, found, draws, seed, method)
+    low, high = errors.with_width(total, found, low, high) if draws > 0 else (low, high)
+    seen = (plain.sum(axis=(3, 4)) > 0).sum(axis=0)
+    rows = [
+        {
+            "judge": judge,
+            "impact": impact,
+            "kind": kind,
+            "metric": rate,
+            "value": found[j, i, k, r],
+            "low": low[j, i, k, r],
+            "high": high[j, i, k, r],
+            "n": errors.rate_n(rate, *cells),
+            "traces": int(seen[j, i]),
+            "people": pairs["author"].nunique(),
+            "reason": errors.rate_reason(rate, *cells),
+        }
+        for j, judge in enumerate(judges)
+        for i, impact in enumerate(IMPACTS)
+        for k, kind in enumerate(KINDS)
+        for cells in [tuple(int(count) for count in plain[:, j, i, k].sum(axis=0))]
+        for r, rate in enumerate(errors.RATES)
+        if judge != ANY or rate == "recall"
+    ]
+    return pd.DataFrame(rows)
+
+
+def _counts(
+    pairs: pd.DataFrame, traces: tuple[str, ...], judges: tuple[str, ...], weights: NDArray[np.float64]
+) -> Floats:
+    """Weighted confusion counts (traces, judges, impacts, kinds, 4)."""
+    return np.stack([_kind_counts(pairs, kind, traces, judges, weights) for kind in KINDS], axis=3)
+
+
+def _kind_counts(
+    pairs: pd.DataFrame, kind: Kind, traces: tuple[str, ...], judges: tuple[str, ...], weights: NDArray[np.float64]
+) -> Floats:
+    truth, predicted = pairs["relevant"].to_numpy(), pairs[kind].to_numpy()
+    cell = np.where(truth, np.where(predicted, 0, 2), np.where(predicted, 1, 3))
+    known = (*IMPACTS[:3], "unknown")
+    shape = (len(traces), len(judges), len(known), 4)
+    impact = frames.codes(pairs["impact"], known)
+    if (impact < 0).any():
+        raise ValueError(f"person_pairs has the impact {pairs['impact'][impact < 0].iloc[0]!r}; expected {known!r}")
+    place = np.ravel_multi_index(
+        (frames.codes(pairs["trace_id"], traces), frames.codes(pairs["judge"], judges), impact, cell), shape
+    )
+    counted = np.bincount(place, weights=weights, minlength=int(np.prod(shape))).reshape(shape)
+    return np.concatenate([counted[:, :, :3], counted.sum(axis=2, keepdims=True)], axis=2)
+
+
+def _bounds(weighted: Floats, found: Floats, draws: int, seed: int, method: Method) -> tuple[Floats, Floats]:
+    if draws == 0:
+        return np.full(found.shape, np.nan), np.full(found.shape, np.nan)
+
+    def statistic(sums: Floats) -> Floats:
+        return errors.rates(sums.reshape(*sums.shape[:-1], -1, 4)).reshape(*sums.shape[:-1], -1)
+
+    boot = cluster_bootstrap(weighted.reshape(len(weighted), -1), statistic, draws=draws, seed=seed)
+    low, high = boot.interval(method)
+    return low.reshape(found.shape), high.reshape(found.shape)

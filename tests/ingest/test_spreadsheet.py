@@ -1,0 +1,33 @@
+"""The rule for cells that a spreadsheet would run, and that it stands in one place."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from ingest.spreadsheet import FORMULA_STARTS, safe_cell
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")'])
+def test_text_that_a_spreadsheet_would_run_is_quoted(text: str) -> None:
+    assert safe_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", ["", "a=1", " =1", "'=1", -1, -1.5, 0, None, True])
+def test_other_text_and_numbers_stay(value: object) -> None:
+    assert safe_cell(value) is value
+
+
+def test_the_rule_is_written_once() -> None:
+    """A second list of these characters would drift from the first."""
+    found = [
+        str(path.relative_to(ROOT))
+        for package in ("app", "judging", "ingest")
+        for path in (ROOT / package).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Tuple)
+        and [getattr(e, "value", None) for e in node.elts[:4]] == list(FORMULA_STARTS[:4])
+    ]
+    assert found == ["ingest/spreadsheet.py"]

@@ -1,0 +1,173 @@
+"""People against people, and two sides of a comparison: systems, versions, repeats, persons."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from ingest.store import reading
+from judging.agreement.ceiling import ANY, error_ceiling
+from judging.agreement.compare import compare_errors, compare_scores
+from judging.agreement.tables import Inputs
+from judging.export import inputs_of, opinions_of
+from judging.ledger import Workspace
+from judging.ledger import adjudication as desk
+from judging.ledger.frames import Selection, load_frames
+from judging.ledger.imports import import_outcomes
+from judging.ledger.person_pairs import person_pairs, person_revision
+from judging.ledger.sides import Side, read_side, side_pairs
+from judging.records import Call, Finding, Verdict
+from tests.build import finding, small_trace, span_id, workspace
+from tests.judging.team import submit, trace_id
+
+WRONG_TOOL = "The timetable tool is called with a day that it does not know."
+NO_CHECK = "The final answer is given without checking the winter timetable."
+
+
+def error(label_id: str, description: str, *spans: int, dimension: str = "TC") -> dict[str, Any]:
+    return {
+        "label_id": label_id, "description": description, "span_ids": [span_id(n) for n in spans],
+        "dimensions": [dimension], "impact": "high",
+    }  # fmt: skip
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Workspace:
+    """Ada and Ben on traces 0 and 1: one error alike (in the same span), one near, one that only Ada saw."""
+    opened = workspace(tmp_path / "home", *(small_trace(trace_id(number)) for number in range(3)))
+    submit(opened, "ada", trace_id(0), scores={"TC": 1},
+           errors=[error("a1", WRONG_TOOL, 4), error("a2", NO_CHECK, 5, dimension="PA")])  # fmt: skip
+    submit(opened, "ben", trace_id(0), scores={"TC": 2}, errors=[error("b1", f"{WRONG_TOOL} It fails.", 4)])
+    submit(opened, "ada", trace_id(1), scores={"TC": 3}, errors=[error("a3", WRONG_TOOL, 4)])
+    submit(opened, "ben", trace_id(1), scores={"TC": 3}, errors=[error("b3", WRONG_TOOL, 1, dimension="TS")])
+    submit(opened, "ada", trace_id(2), scores={"TC": 0}, errors=[error("a4", WRONG_TOOL, 4)])
+    return opened
+
+
+def judged(opened: Workspace, *found: Finding, score: int, trace: int = 0, repeat: int | None = None) -> None:
+    verdict = Verdict(
+        judge="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
+        call=Call(model="m"),
+    )  # fmt: skip
+    import_outcomes(opened.engine, [verdict], model="m", author="test", repeat=repeat)
+
+
+def pairs_of(opened: Workspace, **more: Any) -> pd.DataFrame:
+    with reading(opened.engine) as connection:
+        return person_pairs(connection, Selection(**more))
+
+
+def recall_rows(pairs: pd.DataFrame, judge: str) -> list[tuple[str, bool, bool, bool]]:
+    mine = pairs[pairs["judge"] == judge].sort_values("error_id")
+    return list(mine[["error_id", "relevant", "caught", "localized"]].itertuples(index=False, name=None))
+
+
+class TestPersonPairs:
+    def test_one_persons_errors_are_matched_with_anothers_as_with_a_judges(self, space: Workspace) -> None:
+        pairs = pairs_of(space)
+        assert recall_rows(pairs, "TC") == [
+            ("a1", True, True, True), ("a2", False, False, False), ("a3", True, False, False),
+            ("b1", True, True, True), ("b3", False, True, False),
+        ]  # fmt: skip
+        assert recall_rows(pairs, ANY)[2] == ("a3", True, True, False)  # ben saw it, in another span and dimension
+        assert set(pairs["trace_id"]) == {trace_id(0), trace_id(1)}  # nobody else submitted the third
+        assert set(pairs["reviewers"]) == {2}
+
+    def test_the_ceiling_of_recall_is_pooled_over_both_directions(self, space: Workspace) -> None:
+        table = error_ceiling(pairs_of(space), draws=0)
+        row = table[(table["judge"] == ANY) & (table["impact"] == "all") & (table["kind"] == "caught")].iloc[0]
+        assert (row["value"], row["n"]) == (pytest.approx(4 / 5), 5)  # all but a2
+
+    def test_labels_made_after_the_reveal_and_the_gold_are_no_further_person(self, space: Workspace) -> None:
+        before = pairs_of(space)
+        with space.engine.begin() as connection:
+            desk.merge(connection, ("a1", "b1"), by="judy", reason="the same")
+            desk.keep(connection, "a2", by="judy", reason="right")
+            desk.set_score(connection, trace_id(0), "TC", 1, by="judy", reason="ada is right")
+            desk.close(connection, trace_id(0), by="judy", seed="s")
+        with reading(space.engine) as connection:
+            frames = load_frames(connection, Selection(human="ada"))
+        pd.testing.assert_frame_equal(pairs_of(space), before)
+        kinds = dict(frames.ratings.groupby("rater")["rater_kind"].first())
+        assert kinds == {"ada": "human", "ben": "human", "gold": "gold"}
+        ceiling = Inputs(ratings=frames.ratings, draws=0).human_ceiling
+        assert ceiling.set_index("judge").loc["TC", ["raters", "n"]].tolist() == [2, 2]
+
+    def test_a_split_narrows_it(self, space: Workspace) -> None:
+        pairs = pairs_of(space, splits={trace_id(1): "dev"}, only_split=True)
+        assert set(zip(pairs["trace_id"], pairs["split"], strict=True)) == {(trace_id(1), "dev")}
+
+    def test_its_revision_changes_with_labels(self, space: Workspace) -> None:
+        with reading(space.engine) as connection:
+            before = person_revision(connection)
+        submit(space, "ben", trace_id(2), scores={"TC": 0})
+        with reading(space.engine) as connection:
+            assert person_revision(connection) != before
+
+    def test_it_stands_beside_every_judge_in_the_tables(self, space: Workspace) -> None:
+        judged(space, finding(WRONG_TOOL, 4), score=1)
+        with reading(space.engine) as connection:
+            selection = Selection(human="ada")
+            inputs = inputs_of(load_frames(connection, selection), draws=0, **opinions_of(connection, selection))
+        figures = inputs.error_figures.set_index(["judge", "impact", "kind", "metric"])
+        assert figures.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
+        scores = inputs.figures_of_scores.set_index(["judge", "metric"])
+        assert scores.loc[("TC", "exact"), "ceiling"] == 0.5
+
+
+class TestSides:
+    @pytest.mark.parametrize(
+        ("text", "side"),
+        [
+            ("gpt-5, mini", Side(system="gpt-5, mini")),
+            ("system=a,b,repeat=2", Side(system="a,b", repeat=2)),
+            ("version=ab12,version=cd34", Side(versions=("ab12", "cd34"))),
+            ("person=Ada, Countess", Side(person="Ada, Countess")),
+        ],
+    )
+    def test_a_side_is_read_from_the_command_line(self, text: str, side: Side) -> None:
+        assert read_side(text) == side
+
+    @pytest.mark.parametrize("text", ["system=a,repeat=-1", "person=a,system=b", "repeat=1", "person=a,person=b"])
+    def test_a_side_that_means_nothing_is_refused(self, text: str) -> None:
+        with pytest.raises(ValueError, match=r"repeat is|a side is"):
+            read_side(text)
+
+    def test_a_judge_and_a_person_stand_on_either_side(self, space: Workspace) -> None:
+        judged(space, score=3)
+        judged(space, finding(WRONG_TOOL, 4), score=3, trace=1)
+        with reading(space.engine) as connection:
+            left, right = (side_pairs(connection, Selection(human="ada"), read_side(t)) for t in ("m", "person=ben"))
+        errors = compare_errors(left.error_pairs, right.error_pairs, draws=0).set_index(
+            ["judge", "impact", "kind", "metric"]
+        )
+        row = errors.loc[("TC", "all", "caught", "recall")]
+        assert (row["left"], row["right"], row["n"]) == (0, 0.5, 3)  # a1 and a3 are TC's; ben caught a1
+        scores = compare_scores(left.score_pairs, right.score_pairs, draws=0).set_index(["judge", "metric"])
+        assert scores.loc[("TC", "bias"), ["left", "right"]].tolist() == [1.0, 0.5]
+
+    def test_repeats_and_versions_of_one_judge(self, space: Workspace) -> None:
+        judged(space, score=1, repeat=0)
+        judged(space, score=3, repeat=1)
+        with reading(space.engine) as connection:
+            chosen = Selection(human="ada")
+            sides = [side_pairs(connection, chosen, Side(system="m", repeat=repeat)) for repeat in (0, 1)]
+            assert [side.score_pairs["model"].tolist() for side in sides] == [[1.0], [3.0]]
+            assert [set(side.score_pairs["system"]) for side in sides] == [{"m"}, {"m repeat 1"}]
+            with pytest.raises(ValueError, match=r"there are [0-9a-f]{12} \(TC by m\)"):
+                side_pairs(connection, chosen, Side(versions=("nothing",)))
+
+    @pytest.mark.parametrize(
+        ("side", "message"),
+        [
+            (Side(system="x"), "no judge is called 'x'; there are m"),
+            (Side(person="zoe"), "'zoe' submitted no review; there are ada, ben"),
+            (Side(person="ada"), "is the person compared with"),
+            (Side(system="m", repeat=5), "has no answer"),
+        ],
+    )
+    def test_what_is_not_there_is_named_with_what_is(self, space: Workspace, side: Side, message: str) -> None:
+        judged(space, score=1)
+        with reading(space.engine) as connection, pytest.raises(ValueError, match=message):
+            side_pairs(connection, Selection(human="ada"), side)
