@@ -185,7 +185,7 @@ def submitted(connection: Connection, guideline: str | None = None) -> set[tuple
     }
 
 
-def present(connection: Connection, selection: Selection) -> set[str]:
+def chosen_traces(connection: Connection, selection: Selection) -> set[str]:
     """The traces of the workspace that may count."""
     trace = schema.trace.c
     wanted = [trace.format.in_(selection.formats)] if selection.formats else []
@@ -199,7 +199,7 @@ def _errors(connection: Connection, selection: Selection, human: str | None) -> 
     conditions = [table.c.annotator == human, table.c.occasion == 0]
     if selection.blind_only:
         conditions.append(table.c.phase == "blind")
-    present = present(connection, selection)
+    present = chosen_traces(connection, selection)
     return [
         label
         for label in error_labels(connection, *conditions)
@@ -213,7 +213,7 @@ def _scores(connection: Connection, selection: Selection) -> list[ScoreLabel]:
     if selection.blind_only:
         conditions.append(table.c.phase == "blind")
     newest_first: dict[tuple[str, str, str], ScoreLabel] = {}
-    present = present(connection, selection)
+    present = chosen_traces(connection, selection)
     for score in score_labels(connection, *conditions):
         if score.trace_id in present and _in_split(score.trace_id, selection):
             newest_first[score.annotator, score.trace_id, score.dimension] = score
@@ -272,7 +272,7 @@ def _cells(connection: Connection, selection: Selection) -> pd.DataFrame:
     if selection.judges:
         found = found[found["judge"].isin(selection.judges)]
     if selection.formats:
-        found = found[found["trace_id"].isin(present(connection, selection))]
+        found = found[found["trace_id"].isin(chosen_traces(connection, selection))]
     if selection.only_split:
         found = found[found["trace_id"].isin(selection.splits)]
     kept = found.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")

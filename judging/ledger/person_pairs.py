@@ -13,7 +13,7 @@ from sqlalchemy import Connection, func, select
 from ingest.store import schema
 from judging.agreement.ceiling import ANY, PERSON_PAIRS
 from judging.ledger import tables
-from judging.ledger.frames import Selection, gold_names, present, split_of, submitted
+from judging.ledger.frames import Selection, chosen_traces, gold_names, split_of, submitted
 from judging.ledger.labels import error_labels
 from judging.ledger.matches import parents_of, workspace_likeness
 from judging.matching import Candidate, TextLikeness, propose
@@ -63,7 +63,7 @@ def as_finding(error: ErrorLabel) -> Finding:
 
 def _submitted(connection: Connection, selection: Selection) -> dict[str, list[str]]:
     nobody = gold_names(connection)
-    kept = present(connection, selection)
+    kept = chosen_traces(connection, selection)
     if selection.only_split:
         kept &= set(selection.splits)
     people: dict[str, list[str]] = defaultdict(list)
