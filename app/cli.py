@@ -132,9 +132,31 @@ def text(trace: str, home: Path | None) -> None:
 @click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
 @click.option("--agent", default=None, help="Agent description to give the judges (default: chosen by the trace).")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True)
-@click.option("--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most.")
-@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most.")
+@click.option(
+    "--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most, of all workers of the run."
+)
+@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most, of all workers of the run.")
 @click.option("--budget", type=float, default=None, help="US dollars at most.")
+@click.option(
+    "--price",
+    "prices",
+    multiple=True,
+    metavar="[MODEL=]IN,OUT[,CACHED]",
+    help="US dollars per million tokens, where no public price is known or another holds.",
+)
+@click.option(
+    "--cache/--no-cache",
+    "use_cache",
+    default=True,
+    show_default=True,
+    help="Take the stored reply of an earlier run to the same request (model, parameters, prefix, rubric, repeat).",
+)
+@click.option(
+    "--ask-again/--no-ask-again",
+    default=True,
+    show_default=True,
+    help="Send again what was sent before a worker or connection ended (perhaps paid twice), or leave it as an error.",
+)
 @click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)

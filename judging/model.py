@@ -32,6 +32,7 @@ ErrorKind = Literal[
     "rejected_form",
     "rejected_parameter",
     "bad_request",
+    "unanswered",
 ]
 RETRIED: frozenset[ErrorKind] = frozenset({"rate_limit", "transient", "timeout"})
 FATAL: frozenset[ErrorKind] = frozenset({"auth", "no_model"})
@@ -58,13 +59,23 @@ _OPENAI_BATCHES = ("openai", "azure", "hosted_vllm", "litellm_proxy")
 
 
 class ModelError(Exception):
-    """A call that gave no reply. `retry_after_s` as the provider said; `parameter` is the one it rejected."""
+    """A call that gave no reply. `retry_after_s` as the provider said; `parameter` is the one it rejected.
+
+    `is_unknown`: the request went out and no answer came, so the provider may have answered it, and charged for it.
+    """
 
     def __init__(
-        self, kind: ErrorKind, message: str, *, retry_after_s: float | None = None, parameter: str | None = None
+        self,
+        kind: ErrorKind,
+        message: str,
+        *,
+        retry_after_s: float | None = None,
+        parameter: str | None = None,
+        is_unknown: bool = False,
     ) -> None:
         super().__init__(message)
         self.kind: ErrorKind = kind
+        self.is_unknown = is_unknown or kind == "timeout"
         self.message, self.retry_after_s, self.parameter = message, retry_after_s, parameter
 
 
@@ -121,6 +132,12 @@ class Prices:
     batch_prompt: float | None = None
     batch_completion: float | None = None
 
+    def __post_init__(self) -> None:
+        given = {"prompt": self.prompt, "completion": self.completion, "cache_read": self.cache_read}
+        for name, price in given.items():
+            if price is not None and not 0 <= price < float("inf"):
+                raise ValueError(f"the price of {name} tokens must be 0 or more, not {price}")
+
     def cost(
         self, *, prompt: int, completion: int, cached: int = 0, cache_write: int = 0, batch: bool = False
     ) -> float:
@@ -145,6 +162,18 @@ class Prices:
             cache_write=reply.cache_write_tokens or 0,
             batch=batch,
         )
+
+
+def read_prices(text: str) -> Prices:
+    """`INPUT,OUTPUT[,CACHED]` in US dollars per million tokens, as price lists give them. Raises ValueError."""
+    try:
+        given = [float(part) for part in text.split(",")]
+    except ValueError:
+        given = []
+    if len(given) not in {2, 3}:
+        raise ValueError(f"a price is INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US$ per million tokens, not {text!r}")
+    prompt, completion, *cached = (price / 1e6 for price in given)
+    return Prices(prompt=prompt, completion=completion, cache_read=cached[0] if cached else None)
 
 
 def messages_of(request: ModelRequest, *, marks_cache: bool = False) -> list[dict[str, Any]]:
@@ -309,17 +338,18 @@ def batch_line(name: str, model: str, request: ModelRequest) -> bytes:
 
 
 def read_response(response: Any, *, latency_s: float | None) -> ModelReply:
-    """A reply from litellm's response object."""
-    choice = response.choices[0]
+    """A reply from litellm's response object; one without choices is an empty reply, paid like any other."""
+    choice = response.choices[0] if response.choices else None
+    message = getattr(choice, "message", None)
     usage = getattr(response, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None)
-    text, calls = choice.message.content, choice.message.tool_calls
+    text, calls = getattr(message, "content", None), getattr(message, "tool_calls", None)
     if not text and calls:
         text = calls[0].function.arguments
     return ModelReply(
         text=text or "",
-        finish_reason=choice.finish_reason,
-        refusal=getattr(choice.message, "refusal", None),
+        finish_reason=getattr(choice, "finish_reason", None),
+        refusal=getattr(message, "refusal", None),
         prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
         completion_tokens=_known(usage, "completion_tokens"),
         cached_tokens=getattr(details, "cached_tokens", None),
@@ -350,6 +380,8 @@ def classify(error: Exception, parameters: Mapping[str, Json]) -> ModelError:
             return ModelError("too_long", text)
         rejection = _rejection(text, getattr(error, "param", None), parameters)
         return rejection or ModelError("bad_request", text)
+    if _was_cut_off(error):
+        return ModelError("transient", f"the connection ended before an answer came: {text}", is_unknown=True)
     if isinstance(status, int):
         return _by_status(status, text, _retry_after(error))
     return ModelError("bad_request", f"{type(error).__name__}: {text}")
@@ -378,6 +410,16 @@ def _rejection(text: str, param: object, parameters: Mapping[str, Json]) -> Mode
     if param in {"response_format", "tools", "tool_choice"} or _FORM_WORDS.search(text):
         return ModelError("rejected_form", text)
     return None
+
+
+def _was_cut_off(error: BaseException) -> bool:
+    """Whether the connection ended after it was made: the request may have been answered."""
+    names: set[str] = set()
+    cause: BaseException | None = error
+    while cause is not None and len(names) < 20:
+        names.add(type(cause).__name__)
+        cause = cause.__cause__ or cause.__context__
+    return "APIConnectionError" in names and not names & {"ConnectError", "ConnectTimeout"}
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import random
 import time
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import orjson
@@ -23,6 +22,7 @@ import orjson
 from ingest.trace import Json, Trace
 from judging.evidence import Finder
 from judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
+from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
 from judging.prompt import Order, build_prompt
 from judging.reading import Reading, read
@@ -34,14 +34,10 @@ Mode = Literal["trace", "span", "jury"]
 RunStatus = Literal["queued", "running", "paused", "cancelled", "done"]
 
 ANSWER_TOKENS = 4_000  # kept for an answer where max_tokens is not set: for context, pace and (at least) budget
+ASKED_BEFORE = "sent before without a known answer, perhaps paid; not sent again, as the run was told"
 LEASE_S = 60.0
 HEARTBEAT_S = 2.0
-LONGEST_WAIT_S = 600.0  # a provider that asks for more stops the run
 _BATCH_CELLS = 400
-
-
-class StopRunError(Exception):
-    """No further call makes sense (authentication, budget); cells not yet judged wait for the next start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,6 +46,8 @@ class RunSpec:
 
     `agent` names the description given to the judges: `auto` (chosen by the trace), `none`, or a name.
     `attempts` are calls tried for one reply; `give_up_after` cells in a row that end as errors stop the run.
+    `use_cache` takes replies of earlier runs to the same request; without `ask_again` a request whose answer is
+    unknown (and perhaps paid) is not sent again: its cell is an error. `prices` by model override public ones.
     """
 
     judges: tuple[str, ...]
@@ -67,6 +65,8 @@ class RunSpec:
     budget_usd: float | None = None
     batch: bool = False
     use_cache: bool = True
+    ask_again: bool = True
+    prices: Mapping[str, Prices] = field(default_factory=dict)
     repairs: bool = True
     attempts: int = 6
     backoff_s: float = 1.0
@@ -83,6 +83,9 @@ class RunSpec:
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be 1 or more, not {value}")
+        foreign = [name for name in self.prices if name not in self.models]
+        if foreign:
+            raise ValueError(f"a price for {', '.join(foreign)}, which is no model of this run")
         if self.budget_usd is not None and self.budget_usd < 0:
             raise ValueError(f"a budget cannot be negative: {self.budget_usd}")
         if self.batch and self.mode == "span":
@@ -94,7 +97,9 @@ class RunSpec:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RunSpec:
-        return cls(**{**content, "judges": tuple(content["judges"]), "models": tuple(content["models"])})
+        prices = {model: Prices(**each) for model, each in content.get("prices", {}).items()}
+        listed = {name: tuple(content[name]) for name in ("judges", "models")}
+        return cls(**{**content, **listed, "prices": prices})
 
 
 class Cell(NamedTuple):
@@ -112,6 +117,26 @@ class StoredReply(NamedTuple):
 
     reply: ModelReply
     is_own: bool
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Sending:
+    """A request about to be sent. `most_usd` is the most it can cost, None where no price is known."""
+
+    cell: Cell
+    request_hash: str
+    most_usd: float | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unanswered:
+    """Requests sent whose answer is unknown: the worker or the connection ended, or the time ran out.
+
+    `most_usd` is the most that they can have cost, None where a price is unknown.
+    """
+
+    requests: int
+    most_usd: float | None
 
 
 class RunStore(Protocol):
@@ -132,8 +157,26 @@ class RunStore(Protocol):
     def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
         """A stored reply to this very request: of this cell, else (`from_others`) of a judged cell of this repeat."""
 
+    def note_sent(self, sendings: Sequence[Sending]) -> None:
+        """Record requests before they go out: what is sent and never answered stays visible."""
+
+    def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
+        """Record that no reply came: refused by the provider, or (`is_unknown`) perhaps answered and paid."""
+
+    def is_unanswered(self, cell: Cell, request_hash: str) -> bool:
+        """Whether this very request was sent before and its answer is unknown; from memory, on any thread."""
+
+    def unanswered(self) -> Unanswered:
+        """All requests of this run whose answer is unknown."""
+
     def keep_reply(self, cell: Cell, request_hash: str, reply: ModelReply) -> None:
         """Store a paid reply, durably, before anything is done with it."""
+
+    def book(self, model: str, *, gap_s: float) -> float:
+        """Book the run's next free moment for a call that fills `gap_s` of it; returns the seconds until then."""
+
+    def hold(self, model: str, seconds: float) -> None:
+        """Let no process of the run book a moment before so many seconds have passed."""
 
     def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
         """Store the outcome; False where another worker has taken the cell over."""
@@ -183,7 +226,10 @@ class ModelSetup:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """Where a run stands. `rate` is cells a second since this start; costs are US dollars."""
+    """Where a run stands. `rate` is cells a second since this start; costs are US dollars.
+
+    `perhaps_usd` is what calls without an answer may have cost besides.
+    """
 
     finished: int
     total: int
@@ -191,6 +237,7 @@ class Progress:
     in_flight: int
     spent_usd: float
     elapsed_s: float
+    perhaps_usd: float = 0.0
 
     @property
     def rate(self) -> float | None:
@@ -207,82 +254,9 @@ class Summary:
     spent_usd: float
     elapsed_s: float
     judged: int
+    unanswered: Unanswered
     failures: tuple[tuple[Cell, str, str], ...] = ()
     """Cells that this worker saw fail: (cell, state, reason)."""
-
-
-# pace, budget ---------------------------------------------------------------------------------------------------
-
-
-class Pace:
-    """Spaces calls evenly under the limits per minute, and holds all of them while a provider asks to wait."""
-
-    def __init__(
-        self, *, rpm: int | None, tpm: int | None, backoff_s: float, stopping: Callable[[], bool] = lambda: False
-    ) -> None:
-        self._gap = 0.0 if rpm is None else 60.0 / rpm
-        self._token_gap = 0.0 if tpm is None else 60.0 / tpm
-        self._backoff_s, self._stopping = backoff_s, stopping
-        self._next_call = self._next_tokens = self._held_until = 0.0
-
-    async def turn(self, tokens: int) -> None:
-        """Wait until a call of so many tokens may be sent (or the run is stopping)."""
-        while not self._stopping():
-            now = asyncio.get_running_loop().time()
-            start = max(now, self._next_call, self._next_tokens, self._held_until)
-            if start <= now:
-                self._next_call = start + self._gap
-                self._next_tokens = start + tokens * self._token_gap
-                return
-            await self._sleep(start - now)
-
-    async def back_off(self, attempt: int, error: ModelError) -> None:
-        """Wait after a failed attempt (from 0): as long as the provider says, else exponentially with jitter."""
-        if error.retry_after_s is None:
-            longest = min(60.0, self._backoff_s * 2**attempt)
-            await self._sleep(longest * random.uniform(0.5, 1.0))
-            return
-        if error.retry_after_s > LONGEST_WAIT_S:
-            raise StopRunError(f"the provider asks to wait {error.retry_after_s:,.0f} s: {error.message}")
-        now = asyncio.get_running_loop().time()
-        self._held_until = max(self._held_until, now + error.retry_after_s)  # for all calls of the run
-
-    async def _sleep(self, seconds: float) -> None:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + seconds
-        while not self._stopping() and (left := until - loop.time()) > 0:
-            await asyncio.sleep(min(left, 0.5))
-
-
-class Budget:
-    """Lets a call go only if, at its highest price, the budget holds; waits while calls under way may cost less."""
-
-    def __init__(self, limit_usd: float | None, spent_usd: float) -> None:
-        self.limit_usd, self.spent_usd = limit_usd, spent_usd
-        self._reserved: list[float] = []
-        self._changed = asyncio.Condition()
-
-    @asynccontextmanager
-    async def room_for(self, cost_usd: float) -> AsyncIterator[None]:
-        """Hold `cost_usd` while the call runs. Raises `StopRunError` when there is no room and none will come."""
-        async with self._changed:
-            while not self._fits(cost_usd):
-                if not self._reserved:
-                    raise StopRunError(
-                        f"the budget of ${self.limit_usd:.4f} is reached: ${self.spent_usd:.4f} spent, "
-                        f"the next call may cost ${cost_usd:.4f}"
-                    )
-                await self._changed.wait()
-            self._reserved.append(cost_usd)
-        try:
-            yield
-        finally:
-            async with self._changed:
-                self._reserved.remove(cost_usd)
-                self._changed.notify_all()
-
-    def _fits(self, cost_usd: float) -> bool:
-        return self.limit_usd is None or self.spent_usd + sum(self._reserved) + cost_usd <= self.limit_usd
 
 
 def request_hash(model: str, request: ModelRequest) -> str:
@@ -326,10 +300,8 @@ class Runner:
         self.spec, self.store = spec, store
         self.rubrics, self.models, self.agents = rubrics, models, agents
         self.progress, self.poll_s, self.batch_poll_s = progress, poll_s, batch_poll_s
-        self._paces = {
-            name: Pace(rpm=spec.rpm, tpm=spec.tpm, backoff_s=spec.backoff_s, stopping=lambda: self._stop is not None)
-            for name in spec.models
-        }
+        self._paces = {name: self._pace(name) for name in spec.models}
+        self._send = Together[Sending](lambda sendings: self._in_store(self.store.note_sent, sendings))
         self._counts: dict[tuple[int, bytes], int] = {}
         self._ready: deque[tuple[_Group, Cell]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -346,7 +318,9 @@ class Runner:
     async def run(self) -> Summary:
         """Judge until no cell is left, the run is paused or cancelled, or a `StopRunError` ends it."""
         self._started = time.monotonic()
-        self._budget = Budget(self.spec.budget_usd, await self._in_store(self.store.spent_usd))
+        unanswered = await self._in_store(self.store.unanswered)
+        spent = await self._in_store(self.store.spent_usd)
+        self._budget = Budget(self.spec.budget_usd, spent, unanswered.most_usd or 0.0)
         self._states = Counter(await self._in_store(self.store.states))
         await self._in_store(self.store.set_status, "running")
         heart = asyncio.create_task(self._heart())
@@ -363,6 +337,25 @@ class Runner:
         if self._fault is not None:
             raise self._fault
         return summary
+
+    def _pace(self, model: str) -> Pace:
+        """The pace of a model's calls: booked in the store, since other processes may work on the same run."""
+        rpm, tpm = self.spec.rpm, self.spec.tpm
+
+        async def book(tokens: int) -> float:
+            gaps = (0.0 if rpm is None else 60.0 / rpm, 0.0 if tpm is None else tokens * 60.0 / tpm)
+            return await self._in_store(lambda: self.store.book(model, gap_s=max(gaps)))
+
+        async def hold(seconds: float) -> None:
+            await self._in_store(self.store.hold, model, seconds)
+
+        limited = rpm is not None or tpm is not None
+        return Pace(
+            backoff_s=self.spec.backoff_s,
+            book=book if limited else None,
+            hold=hold if limited else None,
+            stopping=lambda: self._stop is not None,
+        )
 
     async def _by_calls(self) -> None:
         while self._stop is None:
@@ -528,13 +521,15 @@ class Runner:
                 return stored.reply
             cached.append("response_cache: the reply of an earlier run to the same request, not paid again")
             return replace(stored.reply, cost_usd=0.0)
+        if not self.spec.ask_again and self.store.is_unanswered(cell, key):
+            raise ModelError("unanswered", ASKED_BEFORE)
         tokens = self._prompt_tokens(group.setup, request)
-        async with self._budget.room_for(self._highest_cost(group, tokens)):
-            reply = await self._called(group, cell, request, tokens)
-            cost = reply.cost_usd if reply.cost_usd is not None else self._highest_cost(group, tokens)
-            self._budget.spent_usd += cost
-            self._longest_answer = max(self._longest_answer, reply.completion_tokens or 0)
+        async with self._budget.room_for(self._highest_cost(group, tokens) or 0.0):
+            reply = await self._called(group, cell, request, key, tokens)
             await asyncio.shield(self._in_store(self.store.keep_reply, cell, key, reply))
+            highest = self._highest_cost(group, tokens) or 0.0
+            self._budget.spent_usd += reply.cost_usd if reply.cost_usd is not None else highest
+            self._longest_answer = max(self._longest_answer, reply.completion_tokens or 0)
         return reply
 
     async def _stored(self, cell: Cell, key: str) -> StoredReply | None:
@@ -542,28 +537,38 @@ class Runner:
             return None
         return await self._in_store(lambda: self.store.reply(cell, key, from_others=self.spec.use_cache))
 
-    async def _called(self, group: _Group, cell: Cell, request: ModelRequest, tokens: int) -> ModelReply:
+    async def _called(self, group: _Group, cell: Cell, request: ModelRequest, key: str, tokens: int) -> ModelReply:
         """The model's reply, with retries for what may pass; `StopRunError` for what no call would escape."""
-        pace = self._paces[cell.model]
+        pace, most = self._paces[cell.model], self._highest_cost(group, tokens)
         for attempt in range(self.spec.attempts):
             await pace.turn(tokens + self._answer_tokens())
-            if self._stop is not None and attempt > 0:
-                raise StopRunError(self._stop[1])
+            await self._send(Sending(cell=cell, request_hash=key, most_usd=most))
             self._calls_in_flight += 1
             try:
                 reply = await group.setup.call(request)
                 return replace(reply, attempts=attempt + 1)
-            except ModelError as error:
-                if error.kind in FATAL:
-                    raise StopRunError(f"{cell.model}: {error.message}") from error
-                if error.kind == "timeout":
-                    self._budget.spent_usd += self._prompt_cost(group, tokens)  # perhaps paid: counted to be safe
-                if error.kind not in RETRIED or attempt + 1 == self.spec.attempts:
+            except Exception as error:
+                await self._no_reply(cell, key, error, most)
+                if not isinstance(error, ModelError) or not self._is_tried_again(error, attempt):
                     raise
                 await pace.back_off(attempt, error)
             finally:
                 self._calls_in_flight -= 1
         raise AssertionError("attempts are at least 1")
+
+    async def _no_reply(self, cell: Cell, key: str, error: Exception, most_usd: float | None) -> None:
+        """Record a call without a reply. Raises `StopRunError` where every further call would end the same."""
+        is_unknown = not isinstance(error, ModelError) or error.is_unknown
+        await self._in_store(partial(self.store.note_failed, cell, key, is_unknown=is_unknown))
+        if is_unknown:
+            self._budget.perhaps_usd += most_usd or 0.0
+        if isinstance(error, ModelError) and error.kind in FATAL:
+            raise StopRunError(f"{cell.model}: {error.message}") from error
+
+    def _is_tried_again(self, error: ModelError, attempt: int) -> bool:
+        if error.is_unknown and not self.spec.ask_again:
+            return False
+        return error.kind in RETRIED and attempt + 1 < self.spec.attempts
 
     async def _finish(self, cell: Cell, outcome: Verdict | Failure) -> None:
         kept = await asyncio.shield(self._in_store(self.store.finish, cell, outcome))
@@ -590,6 +595,7 @@ class Runner:
                 states=dict(self._states),
                 in_flight=self._calls_in_flight,
                 spent_usd=self._budget.spent_usd,
+                perhaps_usd=self._budget.perhaps_usd,
                 elapsed_s=time.monotonic() - self._started,
             )
         )
@@ -619,6 +625,7 @@ class Runner:
             spent_usd=await self._in_store(self.store.spent_usd),
             elapsed_s=time.monotonic() - self._started,
             judged=self._judged,
+            unanswered=await self._in_store(self.store.unanswered),
             failures=tuple(self._failures),
         )
 
@@ -638,22 +645,18 @@ class Runner:
         return self._counts[key]
 
     def _prompt_tokens(self, setup: ModelSetup, request: ModelRequest) -> int:
-        if self.spec.tpm is None and self.spec.budget_usd is None:
+        if self.spec.tpm is None and setup.prices is None:
             return 0  # nobody asks
         texts = [request.prompt.system, request.prompt.prefix, request.prompt.suffix]
         return sum(self._count(setup, text) for text in [*texts, *(turn.text for turn in request.turns)])
 
-    def _prompt_cost(self, group: _Group, tokens: int) -> float:
+    def _highest_cost(self, group: _Group, tokens: int) -> float | None:
+        """The most that a call can cost; None where no price is known."""
         prices = group.setup.prices
         if prices is None:
-            return 0.0
+            return None
         each = max(prices.prompt, prices.cache_write or 0.0) if group.shares else prices.prompt
-        return tokens * each
-
-    def _highest_cost(self, group: _Group, tokens: int) -> float:
-        prices = group.setup.prices
-        answer = max(self._answer_tokens(), self._longest_answer)
-        return 0.0 if prices is None else self._prompt_cost(group, tokens) + answer * prices.completion
+        return tokens * each + max(self._answer_tokens(), self._longest_answer) * prices.completion
 
     # batches ----------------------------------------------------------------------------------------------------
 
@@ -686,22 +689,26 @@ class Runner:
     async def _batch_of(self, cells: list[tuple[_Group, Cell]]) -> None:
         """Ask for all replies at once; each cell is then judged from its stored reply like any other."""
         requests: dict[str, dict[str, ModelRequest]] = {}
-        for group, cell in cells:
-            await self._gather_request(group, cell, requests)
         errors: dict[str, ModelError] = {}
+        for group, cell in cells:
+            await self._gather_request(group, cell, requests, errors)
         for model, wanted in requests.items():
             batch_id = await self._handed_in(model, wanted)
             await self._collect(model, batch_id, errors)
         for group, cell in cells:
             await self._judge_from_batch(group, cell, errors)
 
-    async def _gather_request(self, group: _Group, cell: Cell, requests: dict[str, dict[str, ModelRequest]]) -> None:
+    async def _gather_request(
+        self, group: _Group, cell: Cell, requests: dict[str, dict[str, ModelRequest]], errors: dict[str, ModelError]
+    ) -> None:
         """Let the judge write its request without sending it."""
 
         async def note(request: ModelRequest) -> ModelReply:
             key = request_hash(cell.model, request)
             stored = await self._stored(cell, key)
-            if stored is None:
+            if stored is None and not self.spec.ask_again and self.store.is_unanswered(cell, key):
+                errors[f"{cell.key}-{key}"] = ModelError("unanswered", ASKED_BEFORE)
+            elif stored is None:
                 requests.setdefault(cell.model, {})[f"{cell.key}-{key}"] = request
             raise ModelError("bad_request", "noted for the batch")
 
@@ -712,14 +719,22 @@ class Runner:
     async def _handed_in(self, model: str, requests: Mapping[str, ModelRequest]) -> str:
         batch = self.models[model].batch
         assert batch is not None
-        most = sum(self._batch_cost(model, request) for request in requests.values())
-        async with self._budget.room_for(most):
+        sendings = [await self._batch_sending(model, name, request) for name, request in requests.items()]
+        async with self._budget.room_for(sum(sending.most_usd or 0.0 for sending in sendings)):
+            await self._in_store(self.store.note_sent, sendings)
             try:
                 batch_id = await batch.submit_batch(requests)
             except ModelError as error:
+                for sending in sendings:
+                    await self._no_reply(sending.cell, sending.request_hash, error, sending.most_usd)
                 raise StopRunError(f"{model}: {error.message}") from error
         await self._in_store(self.store.note_batch, model, batch_id)
         return batch_id
+
+    async def _batch_sending(self, model: str, name: str, request: ModelRequest) -> Sending:
+        key, _, request_key = name.partition("-")
+        cell = await self._in_store(self.store.cell, int(key))
+        return Sending(cell=cell, request_hash=request_key, most_usd=self._batch_cost(model, request))
 
     async def _collect(self, model: str, batch_id: str, errors: dict[str, ModelError]) -> None:
         """Wait for a batch and store each of its replies."""
@@ -728,10 +743,11 @@ class Runner:
         results = await self._polled(batch, batch_id)
         for name, result in results.items():
             key, _, request_key = name.partition("-")
+            cell = await self._in_store(self.store.cell, int(key))
             if isinstance(result, ModelError):
                 errors[name] = result
+                await self._in_store(partial(self.store.note_failed, cell, request_key, is_unknown=False))
                 continue
-            cell = await self._in_store(self.store.cell, int(key))
             self._budget.spent_usd += result.cost_usd or 0.0
             await self._in_store(self.store.keep_reply, cell, request_key, result)
         await self._in_store(self.store.close_batch, batch_id)
@@ -781,10 +797,10 @@ class Runner:
             repairs=False,
         )
 
-    def _batch_cost(self, model: str, request: ModelRequest) -> float:
+    def _batch_cost(self, model: str, request: ModelRequest) -> float | None:
         setup = self.models[model]
         if setup.prices is None:
-            return 0.0
+            return None
         tokens = self._prompt_tokens(setup, request)
         return setup.prices.cost(prompt=tokens, completion=self._answer_tokens(), batch=True)
 

@@ -13,16 +13,16 @@ from sqlalchemy import Engine
 
 from judging.judge import Manners
 from judging.ledger.runs import SqlRunStore, next_run, run_spec
-from judging.model import LitellmModel, Prices, context_limit, count_tokens, first_forms, known_prices
+from judging.model import LitellmModel, context_limit, count_tokens, first_forms, known_prices
 from judging.rubric import agent_descriptions, rubrics
 from judging.run import ModelSetup, Progress, Runner, RunSpec, Summary
 
 LOOK_AGAIN_S = 2.0
 
 
-def model_setups(spec: RunSpec, *, prices: Mapping[str, Prices] | None = None) -> dict[str, ModelSetup]:
-    """The run's models through litellm, with what its tables know of them; `prices` override public ones."""
-    return {name: _setup(spec, name, (prices or {}).get(name)) for name in spec.models}
+def model_setups(spec: RunSpec) -> dict[str, ModelSetup]:
+    """The run's models through litellm, with what its tables know of them; the run's own prices come first."""
+    return {name: _setup(spec, name) for name in spec.models}
 
 
 def work_on(
@@ -100,8 +100,9 @@ async def _with_signals(runner: Runner) -> Summary:
     return await runner.run()
 
 
-def _setup(spec: RunSpec, name: str, prices: Prices | None) -> ModelSetup:
-    known = prices or known_prices(name)
+def _setup(spec: RunSpec, name: str) -> ModelSetup:
+    prices = spec.prices.get(name)
+    known = prices if prices is not None else known_prices(name)
     model = LitellmModel(name=name, api_base=spec.api_base, timeout_s=spec.timeout_s, prices=prices)
     return ModelSetup(
         call=model,

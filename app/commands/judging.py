@@ -14,9 +14,10 @@ from app.commands.traces import full_id
 from ingest.store import load, reading, trace_ids
 from judging.ledger import Workspace
 from judging.ledger.runs import last_run_of, plan_run, renew_limits, want_failed_again, watch
+from judging.model import Prices, read_prices
 from judging.records import DIMENSIONS, Dimension
 from judging.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
-from judging.run import Progress, RunSpec, Summary, check_spec
+from judging.run import Progress, RunSpec, Summary, Unanswered, check_spec
 
 CHECKS = "checks"
 PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
@@ -83,10 +84,11 @@ def _offline(workspace: Workspace, traces: Sequence[str] | None, wanted: Sequenc
 
 def _spec(workspace: Workspace, model: str, judges: str, options: dict[str, Any]) -> RunSpec:
     chosen = choose_rubrics(judges, rubrics(workspace.home))
+    models = tuple(name.strip() for name in model.split(",") if name.strip())
     parameters = {name: options[name] for name in PARAMETERS if options[name] is not None}
     return RunSpec(
         judges=tuple(rubric.key for rubric in chosen),
-        models=tuple(name.strip() for name in model.split(",") if name.strip()),
+        models=models,
         repeats=options["runs"],
         mode=options["mode"],
         order=options["order"],
@@ -98,7 +100,19 @@ def _spec(workspace: Workspace, model: str, judges: str, options: dict[str, Any]
         tpm=options["tpm"],
         budget_usd=options["budget"],
         batch=options["batch"],
+        use_cache=options["use_cache"],
+        ask_again=options["ask_again"],
+        prices=_prices(options["prices"], models),
     )
+
+
+def _prices(given: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
+    """`IN,OUT[,CACHED]` for every model, or `MODEL=IN,OUT[,CACHED]` for one."""
+    prices: dict[str, Prices] = {}
+    for text in given:
+        name, separator, price = text.rpartition("=")
+        prices.update({each: read_prices(price) for each in ([name] if separator else models)})
+    return prices
 
 
 def _by_model(
@@ -192,6 +206,14 @@ def _dry_run(
     return 0
 
 
+def _perhaps_paid(unanswered: Unanswered) -> str:
+    most = "at a price unknown" if unanswered.most_usd is None else f"for ${unanswered.most_usd:.4f} at most"
+    return (
+        f"{counted(unanswered.requests, 'request')} went out and no answer is known (the worker or the connection "
+        f"ended, or the time ran out): perhaps paid, {most}, beside the cost above"
+    )
+
+
 def _told(workspace: Workspace, key: int, summary: Summary, *, as_json: bool) -> int:
     stands = watch(workspace.engine, key)
     failed = sum(summary.states.get(state, 0) for state in ("unparsable", "too_long", "refused", "error"))
@@ -204,6 +226,8 @@ def _told(workspace: Workspace, key: int, summary: Summary, *, as_json: bool) ->
                 "states": dict(summary.states),
                 "judged": summary.judged,
                 "cost_usd": stands["cost_usd"],
+                "unanswered": summary.unanswered.requests,
+                "unanswered_usd": summary.unanswered.most_usd,
                 "elapsed_s": summary.elapsed_s,
                 "failures": [
                     {
@@ -224,6 +248,8 @@ def _told(workspace: Workspace, key: int, summary: Summary, *, as_json: bool) ->
         states = ", ".join(f"{count} {state}" for state, count in summary.states.items() if count)
         cost = "cost unknown" if stands["cost_usd"] is None else f"${stands['cost_usd']:.4f}"
         click.echo(f"run {key} {summary.status}: {states}; {summary.elapsed_s:.1f} s, {cost}")
+        if summary.unanswered.requests:
+            say(_perhaps_paid(summary.unanswered))
         if summary.message:
             say(summary.message)
     return 0 if summary.status == "done" and not failed else 1

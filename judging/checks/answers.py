@@ -11,20 +11,18 @@ from judging.checks.view import Thread, Turn, View, is_final_tool, is_plan
 
 MADE_UP = re.compile(
     r"\bassum(?:e|ed|es|ing|ption|ptions)\b|\bsimulat\w+|\bfabricat\w+|\bhypothe\w+|\bplausibl\w+|\bplaceholder\b"
-    r"|\bfor (?:the sake of )?(?:demonstration|illustration)\b|\breasonable example\b|\bmade[- ]up\b",
+    r"|\bfor (?:the sake of )?(?:demonstration|illustration)\b|\bmade[- ]up\b|\bguess\w*",
     re.IGNORECASE,
 )
 FROM_MEMORY = re.compile(
-    r"\bI (?:recall|know|remember|believe)\b|\bit is (?:well )?(?:known|established)|\bwell[- ](?:known|established)\b"
-    r"|\b(?:general|common|internal|prior|my) knowledge\b|\btypical(?:ly)?\b|\bliterature\b"
-    r"|\bpublic(?:ly)? (?:known|available)|\bestimat\w+|\breasonabl\w+|\blikely\b|\bappears? (?:that|to)\b"
-    r"|\brecogni[sz]\w+|\bbased on (?:the|my|prior|available|all)\b",
+    r"\bI (?:recall|know|remember|believe)\b|\b(?:general|common|internal|prior|background|my|own) knowledge\b"
+    r"|\b(?:well|widely|generally|commonly)[- ](?:known|established)\b|\b(?:likely|probabl[ey]|presumabl[ey])\b"
+    r"|\bestimat\w+|\btypical(?:ly)?\b|\breasonabl\w+|\b(?:appears?|seems?) (?:that|to)\b",
     re.IGNORECASE,
 )
 CHECKED = re.compile(
-    r"\b(?:verif(?:ied|ication|ying)|confirm(?:ed|s|ing)|cross[- ]?(?:check|referenc|verif)\w*|double[- ]check\w*)\b"
-    r"|\b(?:extensive|thorough|careful)(?:ly)? (?:investigat|research|review|search|quer|check|analy|stud)\w*"
-    r"|\b(?:consult(?:ed|ing)|according to|research(?:ed|ing)?|investigation)\b",
+    r"\b(?:verif|confirm|cross[- ]?(?:check|referenc|verif)|double[- ]check|consult|investigat)\w*"
+    r"|\b(?:research|search)(?:ed|ing|es)?\b|\blook(?:ed|ing) (?:it )?up\b|\baccording to\b",
     re.IGNORECASE,
 )
 GIVES_UP = re.compile(
@@ -43,9 +41,9 @@ HEAD = 2000
 
 
 def unsupported_answer(view: View) -> Iterator[Hit]:
-    """An answer that says of itself that it is assumed, simulated or remembered, in an agent that had tools to find
-    out: no result in the trace supports it. What is only remembered counts when no call brought a result. Cited at
-    the answer handed in."""
+    """An answer that says of itself that it is assumed, simulated or guessed, in an agent that had tools to find out:
+    no result in the trace supports it. Where no call of the agent brought a result, so does an answer that says it is
+    remembered, likely or estimated, or claims a source or a check. Cited at the answer handed in."""
     for thread, final in _answers(view):
         pattern = MADE_UP if thread.worked else _EITHER
         if pattern.search(final.thought):
@@ -145,7 +143,7 @@ def out_of_steps(view: View) -> Iterator[Hit]:
 
 def _stops(view: View) -> Iterator[Span]:
     """The last message to the user, when it says that the steps ran out."""
-    handed_in = [span for span in view.tool_spans if is_final_tool(span.tool_name)]
+    handed_in = [span for span in view.tool_spans if is_final_tool(span.tool_name, view.finals)]
     if handed_in and _stop_quote(handed_in[-1].tool_arguments or ""):
         yield handed_in[-1]
 

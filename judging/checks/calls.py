@@ -41,7 +41,10 @@ def repeated_call(view: View) -> Iterator[Hit]:
     """The same call with the same arguments (or the same code) that brings the same result, or fails in the same way,
     is waste: one agent had the answer already. Calls whose result differs (turning pages, waiting) are none. The most
     repeated call of each agent, cited at its last occurrence."""
-    for calls in (*map(_calls, view.work), *map(_code, view.threads)):
+    worked = (
+        (call for call in _calls(tools) if not is_final_tool(call.span.tool_name, view.finals)) for tools in view.work
+    )
+    for calls in (*worked, *map(_code, view.threads)):
         same: dict[tuple[str, str, str], list[tuple[Span, str]]] = {}
         for call in calls:
             same.setdefault(call.key, []).append((call.span, call.text))
@@ -138,7 +141,7 @@ class _Call(NamedTuple):
 def _calls(tools: Iterable[Span]) -> Iterator[_Call]:
     for span in tools:
         result = span.output or (span.status_message if span.status == "ERROR" else None)
-        if span.tool_name and result and not is_final_tool(span.tool_name):
+        if span.tool_name and result:
             text = span.tool_arguments or ""
             yield _Call(span, text, (span.tool_name, _normal(text), result))
 

@@ -34,17 +34,15 @@ SLACK = 1.3
 def missing_end_tag(view: View) -> Iterator[Hit]:
     """A tag that the prompt demands at the end of the answer (`<end_plan>`) and that the answer lacks: whoever parses
     the answer by it goes wrong. Only answers that call nothing, since frameworks stop at the tag of an action and cut
-    it themselves. Low: where the call stops at the tag the model may have written it, and the description says so.
-    Cited at the first answer of the trace that lacks it."""
+    it themselves; and none of a call that names the tag as a stop sequence: the provider cuts it off, so its absence
+    shows nothing. Cited at the first answer of the trace that lacks it."""
     for _, turn in view.turns:
         tag = _demanded_tag(turn)
-        if tag is not None and not turn.acts and turn.said.strip() and tag.lower() not in turn.said.lower():
-            cut_off = "; the call stops at this tag, so the provider may have cut it" if _stops_at(turn, tag) else ""
-            yield Hit(
-                span=turn.span,
-                evidence=_last_line(turn.said),
-                description=f"The prompt demands {tag} at the end; the recorded answer ends without it{cut_off}",
-            )
+        if tag is None or turn.acts or not turn.said.strip() or tag.lower() in turn.said.lower():
+            continue
+        if not _stops_at(turn, tag):
+            description = f"The prompt demands {tag} at the end; the recorded answer ends without it"
+            yield Hit(span=turn.span, evidence=_last_line(turn.said), description=description)
             return
 
 

@@ -8,15 +8,19 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+import orjson
+
 from ingest.trace import Message, Span, ToolCall, Trace
 from judging.reading import announces_plan, available_tools
 
 FINAL_TOOLS = frozenset({
     "final_answer", "finalanswer", "submit", "finish", "submit_answer", "finish_task", "send_message_to_user",
 })  # fmt: skip
-CODE_TOOLS = frozenset({
-    "python_interpreter", "python", "code_interpreter", "execute_python", "run_code", "execute_code",
-})  # fmt: skip
+CODE_TOOL = re.compile(
+    r"(?:^|_)(?:i?python|bash|shell|terminal|interpreter|repl)(?:_|$)|(?:run|exec|execute)_?(?:code|command)|code_?exec",
+    re.IGNORECASE,
+)
+"""Names of tools that run the agent's own code: what they find out is the agent's own working."""
 _OWN_ROLES = frozenset({"assistant", "tool-call", "system"})
 _CODE = re.compile(r"(?:```(?:py|python)?|^<code>)[ \t]*\n(.*?)(?:```|</code>|\Z)", re.DOTALL | re.MULTILINE)
 _NAMED_CALL = re.compile(r"\b([A-Za-z_]\w*)\s*\(")
@@ -25,7 +29,9 @@ _LISTED_TOOL = re.compile(r"^-[ \t]+`?([A-Za-z_]\w*)`?[ \t]*:[ \t]*\S?", re.MULT
 _MODEL_FAILED = re.compile(r"Error in generating model output|litellm\.\w*Error|openai\.\w*Error|anthropic\.\w*Error")
 _STEP_LIMIT = re.compile(r"max_?(?:steps|iterations|turns)$", re.IGNORECASE)
 _PLAN_REQUEST = re.compile(
-    r"\b(?:write|develop|make|create|draft|update|revise|give|devise|produce)\b[^.\n]{0,80}\bplan\b", re.IGNORECASE
+    r"\b(?:write|develop|make|create|draft|update|revise|give|devise|produce|outline|list)\b[^.\n]{0,80}"
+    r"\b(?:plan|strategy|road ?map|to-?do list|(?:list|sequence) of steps|steps (?:to|that|you))\b",
+    re.IGNORECASE,
 )
 _STEP = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?(?:Step[ \t]*)?\d{1,2}[.):][ \t]+\S.*$", re.MULTILINE | re.IGNORECASE)
 
@@ -47,7 +53,8 @@ class Turn:
     """One answer of a model within one agent's thread, with what it did and what came back.
 
     `heard` are the messages this thread had not been told before, `tools` the TOOL spans and `delegates` the
-    AGENT spans that ran before the thread's next turn; `results` is what came back as text.
+    AGENT spans that ran before the thread's next turn; `results` is what came back as text. `finals` are the tools
+    of this trace that hand in an answer.
     """
 
     span: Span
@@ -59,6 +66,7 @@ class Turn:
     delegates: tuple[Span, ...]
     errors: tuple[Failed, ...]
     results: tuple[str, ...]
+    finals: frozenset[str]
 
     @cached_property
     def said(self) -> str:
@@ -95,18 +103,21 @@ class Turn:
     @cached_property
     def is_final(self) -> bool:
         """Hands in the answer by a tool made for that."""
-        return any(is_final_tool(name) for name in self.called)
+        return any(is_final_tool(name, self.finals) for name in self.called)
 
     @cached_property
     def worked(self) -> bool:
         """A tool or another agent ran in this turn and did not fail (handing in the answer is no work)."""
-        ran = [tool for tool in self.tools if not is_final_tool(tool.tool_name)]
-        return bool(self.delegates) or any(tool.status != "ERROR" for tool in ran)
+        return bool(self.delegates) or any(tool.status != "ERROR" for tool in self._work)
 
     @cached_property
     def tried(self) -> bool:
         """A tool or another agent was called, whatever came of it."""
-        return bool(self.delegates) or any(not is_final_tool(tool.tool_name) for tool in self.tools)
+        return bool(self.delegates or self._work)
+
+    @cached_property
+    def _work(self) -> tuple[Span, ...]:
+        return tuple(tool for tool in self.tools if not is_final_tool(tool.tool_name, self.finals))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,11 +132,14 @@ class Thread:
     in_tool: bool
     turns: tuple[Turn, ...]
     tool_names: frozenset[str]
+    finals: frozenset[str]
 
     @cached_property
     def work_tools(self) -> frozenset[str]:
         """What this agent was offered to find things out or to change things with, code and the answer apart."""
-        return frozenset(name for name in self.tool_names if not is_final_tool(name) and name.lower() not in CODE_TOOLS)
+        return frozenset(
+            name for name in self.tool_names if not is_final_tool(name, self.finals) and CODE_TOOL.search(name) is None
+        )
 
     @cached_property
     def plans(self) -> tuple[Turn, ...]:
@@ -165,12 +179,14 @@ class Thread:
 class View:
     """A trace as the checks see it, its threads in reading order; each thread has a turn or more.
 
-    `work` are the tools that each agent ran, in order, also of agents whose model is not recorded.
+    `work` are the tools that each agent ran, in order, also of agents whose model is not recorded; `finals` are the
+    tools found to hand in an answer, whatever their name.
     """
 
     trace: Trace
     threads: tuple[Thread, ...]
     work: tuple[tuple[Span, ...], ...]
+    finals: frozenset[str]
 
     @property
     def turns(self) -> Iterator[tuple[Thread, Turn]]:
@@ -205,9 +221,9 @@ def is_tool(span: Span) -> bool:
     return span.kind in {"TOOL", "RETRIEVER"}
 
 
-def is_final_tool(name: str | None) -> bool:
-    """Whether a tool hands in the answer; `App__tool` is the tool `tool` of an app (GAIA2)."""
-    return name is not None and name.lower().rpartition("__")[2] in FINAL_TOOLS
+def is_final_tool(name: str | None, finals: frozenset[str]) -> bool:
+    """Whether a tool hands in the answer, by what it was seen to do or by a usual name (`App__tool` in GAIA2)."""
+    return name is not None and (name in finals or name.lower().rpartition("__")[2] in FINAL_TOOLS)
 
 
 def steps(text: str) -> tuple[str, ...]:
@@ -228,7 +244,7 @@ def is_plan(turn: Turn) -> bool:
 def look_at(trace: Trace) -> View:
     """The view of a trace; never raises on a trace that `assemble` made."""
     walk = _Walk(trace)
-    return View(trace=trace, threads=tuple(walk.threads()), work=tuple(walk.work()))
+    return View(trace=trace, threads=tuple(walk.threads()), work=tuple(walk.work()), finals=walk.finals)
 
 
 class _Walk:
@@ -248,6 +264,19 @@ class _Walk:
             self.spans_of.setdefault(key, []).append(span)
             if span.kind == "AGENT" and above:
                 self.delegates_of.setdefault(above, []).append(span)
+        self.finals = frozenset(name for spans in self.spans_of.values() for name in self._handing_in(spans))
+
+    def _handing_in(self, spans: Sequence[Span]) -> Iterator[str]:
+        """Tools that an agent called last, with the very text that became its output as an argument."""
+        answer = _plain(spans[0].output) if spans[0].kind == "AGENT" else ""
+        if not answer:
+            return
+        tools = [span for span in spans if is_tool(span) and span.tool_name]
+        if tools and answer in _values(tools[-1].tool_arguments):
+            yield str(tools[-1].tool_name)
+        models = [span for span in spans if span.kind == "LLM"]
+        said = self._messages(models[-1].output_messages) if models else ()
+        yield from (call.name for m in said for call in m.tool_calls if call.name and answer in _values(call.arguments))
 
     def threads(self) -> Iterator[Thread]:
         for key, spans in self.spans_of.items():
@@ -261,6 +290,7 @@ class _Walk:
                     in_tool=key.startswith("tool:"),
                     turns=turns,
                     tool_names=self._offered(spans, models),
+                    finals=self.finals,
                 )
 
     def work(self) -> Iterator[tuple[Span, ...]]:
@@ -307,6 +337,7 @@ class _Walk:
                 delegates=_between(agents, span.seq, end),
                 errors=tuple(self._errors(span, ran)),
                 results=self._results(span, following, told, ran),
+                finals=self.finals,
             )
 
     def _messages(self, positions: Iterable[int]) -> tuple[Message, ...]:
@@ -347,6 +378,26 @@ class _Walk:
             if message.role not in _OWN_ROLES - {"system"} and message.content and "tool" in message.content:
                 names |= set(_LISTED_TOOL.findall(message.content))
         return frozenset(names)
+
+
+def _plain(text: object) -> str:
+    return " ".join(str(text).split()) if text is not None else ""
+
+
+def _values(arguments: str | None) -> frozenset[str]:
+    """Every text or number in the arguments of a call, on one line each."""
+    try:
+        parsed = orjson.loads(arguments or "")
+    except orjson.JSONDecodeError:
+        return frozenset({_plain(arguments)})
+    found, todo = set[str](), [parsed]
+    while todo:
+        item = todo.pop()
+        if isinstance(item, dict | list):
+            todo += item.values() if isinstance(item, dict) else item
+        else:
+            found.add(_plain(item))
+    return frozenset(found)
 
 
 def _between(spans: Sequence[Span], start: int, end: int | None) -> tuple[Span, ...]:

@@ -24,13 +24,24 @@ from judging.model import ModelReply
 from judging.prompt import prompts_version
 from judging.records import CELL_STATES, Failure, Verdict
 from judging.rubric import AgentDescription, Rubric
-from judging.run import HEARTBEAT_S, LEASE_S, Cell, RunSpec, RunStatus, StoredReply
+from judging.run import HEARTBEAT_S, LEASE_S, Cell, RunSpec, RunStatus, Sending, StoredReply, Unanswered
 
 _cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
+_request, _pace = tables.request, tables.pace
 # statements of every call, built once: building them costs more than running them
 _OURS = and_(_cell.c.cell_key == bindparam("of_cell"), _cell.c.worker == bindparam("by_worker"))
 _ADD_REPLY = insert(_reply)
 _MARK_REPLIED = update(_cell).where(_OURS, _cell.c.state == "running").values(state="replied")
+_ADD_REQUEST = insert(_request)
+_END_REQUEST = (
+    update(_request)
+    .where(
+        _request.c.cell_key == bindparam("of_cell"),
+        _request.c.request_hash == bindparam("hash"),
+        _request.c.outcome.is_(None),
+    )
+    .values(outcome=bindparam("ends"))
+)
 _HELD = select(_cell.c.cell_key).where(_OURS, _cell.c.state.in_(("running", "replied")))
 _SAME_REQUEST = (
     select(_reply)
@@ -140,6 +151,7 @@ def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAIL
         keys = list(connection.scalars(select(_cell.c.cell_key).where(failed)))
         for some in _chunks(keys):
             connection.execute(update(_reply).where(_reply.c.cell_key.in_(some)).values(void=True))
+            connection.execute(update(_request).where(_request.c.cell_key.in_(some)).values(void=True))
             connection.execute(
                 update(_cell)
                 .where(_cell.c.cell_key.in_(some))
@@ -184,7 +196,11 @@ def next_run(engine: Engine) -> int | None:
 
 
 def watch(engine: Engine, run_key: int) -> dict[str, Json]:
-    """How a run stands: status, message, counts by state, scores by judge, cost, tokens, whether a worker lives."""
+    """How a run stands: status, message, counts by state, scores by judge, cost, tokens, whether a worker lives.
+
+    `unanswered` counts requests that were sent and whose answer is unknown; they may have cost `unanswered_usd`
+    at most (None: no price is known).
+    """
     with reading(engine) as connection:
         row = connection.execute(select(_run).where(_run.c.run_key == run_key)).one_or_none()
         if row is None:
@@ -213,6 +229,7 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
             per_score = by_judge.setdefault(judge, {})
             assert isinstance(per_score, dict)
             per_score[str(score)] = count
+        unanswered = _unanswered(connection, run_key)
         alive = row.heartbeat_at is not None and now() - row.heartbeat_at < LEASE_S * _MICRO
         return {
             "run": run_key,
@@ -227,6 +244,8 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
             "prompt_tokens": paid[2],
             "cached_tokens": paid[3],
             "completion_tokens": paid[4],
+            "unanswered": unanswered.requests,
+            "unanswered_usd": unanswered.most_usd,
             "worker_alive": bool(alive and row.status == "running" and not worker_is_dead(row.worker or "")),
         }
 
@@ -239,6 +258,7 @@ class SqlRunStore:
         self.worker = worker or worker_name()
         self.lease_s = max(lease_s, 3 * HEARTBEAT_S)
         self._known: dict[int, frozenset[str]] = {}
+        self._lost: set[tuple[int, str]] = set()
 
     def claim(self) -> Sequence[Cell]:
         """All waiting cells of the first trace and model that has any."""
@@ -265,11 +285,16 @@ class SqlRunStore:
                     .where(_cell.c.cell_key.in_(some))
                     .values(state="running", worker=self.worker, claimed_at=now())
                 )
+                connection.execute(
+                    update(_request)
+                    .where(_request.c.cell_key.in_(some), _request.c.outcome.is_(None))
+                    .values(outcome="unknown")  # who sent them is gone
+                )
             self._learn(connection, cells)
         return cells
 
     def _learn(self, connection: Connection, cells: Sequence[Cell]) -> None:
-        """Which requests about this trace have a reply: most calls then need not look."""
+        """Which requests have a reply (of this trace), or were sent in vain (of these cells): most need no look."""
         rows = connection.execute(
             select(_reply.c.request_hash)
             .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
@@ -277,6 +302,11 @@ class SqlRunStore:
         )
         hashes = frozenset(str(row.request_hash) for row in rows)
         self._known.update((cell.key, hashes) for cell in cells)
+        for some in _chunks([cell.key for cell in cells]):
+            lost = select(_request.c.cell_key, _request.c.request_hash).where(
+                _request.c.cell_key.in_(some), _request.c.outcome == "unknown", _request.c.void.is_(False)
+            )
+            self._lost.update((int(key), str(request)) for key, request in connection.execute(lost))
 
     def cell(self, key: int) -> Cell:
         with reading(self.engine) as connection:
@@ -312,6 +342,56 @@ class SqlRunStore:
                 row = connection.execute(_OTHER_REPLY, {"hash": request_hash, "of_repeat": cell.repeat}).one_or_none()
         return None if row is None else StoredReply(_to_reply(row), row.cell_key == cell.key)
 
+    def note_sent(self, sendings: Sequence[Sending]) -> None:
+        at = now()
+        rows = [
+            {
+                "cell_key": sending.cell.key,
+                "request_hash": sending.request_hash,
+                "worker": self.worker,
+                "most_usd": sending.most_usd,
+                "sent_at": at,
+                "void": False,
+            }
+            for sending in sendings
+        ]
+        with writing(self.engine) as connection:
+            connection.execute(_ADD_REQUEST, rows)
+
+    def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
+        ends = "unknown" if is_unknown else "failed"
+        with writing(self.engine) as connection:
+            connection.execute(_END_REQUEST, {"of_cell": cell.key, "hash": request_hash, "ends": ends})
+
+    def is_unanswered(self, cell: Cell, request_hash: str) -> bool:
+        return (cell.key, request_hash) in self._lost
+
+    def unanswered(self) -> Unanswered:
+        with reading(self.engine) as connection:
+            return _unanswered(connection, self.run_key)
+
+    def book(self, model: str, *, gap_s: float) -> float:
+        at, gap = now(), round(gap_s * _MICRO)
+        with writing(self.engine) as connection:
+            moment = max(at, self._next_moment(connection, model) or at)
+            self._set_moment(connection, model, moment + gap)
+        return (moment - at) / _MICRO
+
+    def hold(self, model: str, seconds: float) -> None:
+        until = now() + round(seconds * _MICRO)
+        with writing(self.engine) as connection:
+            self._set_moment(connection, model, max(until, self._next_moment(connection, model) or until))
+
+    def _next_moment(self, connection: Connection, model: str) -> int | None:
+        found = select(_pace.c.next_at).where(_pace.c.run_key == self.run_key, _pace.c.model == model)
+        return connection.scalar(found)
+
+    def _set_moment(self, connection: Connection, model: str, moment: int) -> None:
+        ours = and_(_pace.c.run_key == self.run_key, _pace.c.model == model)
+        moved = connection.execute(update(_pace).where(ours).values(next_at=moment))
+        if moved.rowcount == 0:
+            connection.execute(insert(_pace).values(run_key=self.run_key, model=model, next_at=moment))
+
     def keep_reply(self, cell: Cell, request_hash: str, reply: ModelReply) -> None:
         with writing(self.engine) as connection:
             connection.execute(
@@ -334,6 +414,7 @@ class SqlRunStore:
                     "created_at": now(),
                 },
             )
+            connection.execute(_END_REQUEST, {"of_cell": cell.key, "hash": request_hash, "ends": "answered"})
             connection.execute(_MARK_REPLIED, {"of_cell": cell.key, "by_worker": self.worker})
         self._known[cell.key] = self._known.get(cell.key, frozenset()) | {request_hash}
 
@@ -457,6 +538,19 @@ def _claimable(connection: Connection, run_key: int, lease_s: float = LEASE_S) -
     if dead:
         lost.append(_cell.c.worker.in_(dead))
     return and_(_cell.c.run_key == run_key, or_(_cell.c.state == "pending", and_(held, or_(*lost))))
+
+
+def _unanswered(connection: Connection, run_key: int) -> Unanswered:
+    """Requests known to be lost, and those under way in cells whose worker is gone (a noted batch is not lost)."""
+    in_batch = select(_batch.c.batch_id).where(_batch.c.run_key == run_key, _batch.c.collected_at.is_(None)).exists()
+    gone = and_(_request.c.outcome.is_(None), _cell.c.state != "pending", ~in_batch, _claimable(connection, run_key))
+    row = connection.execute(
+        select(func.count(), func.count(_request.c.most_usd), func.sum(_request.c.most_usd))
+        .join(_cell, _cell.c.cell_key == _request.c.cell_key)
+        .where(_cell.c.run_key == run_key, or_(_request.c.outcome == "unknown", gone))
+    ).one()
+    requests, priced, most = row
+    return Unanswered(requests=requests, most_usd=(most or 0.0) if requests == priced else None)
 
 
 def _agent_text(spec: RunSpec, agents: Mapping[str, AgentDescription]) -> str:

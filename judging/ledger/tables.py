@@ -1,6 +1,6 @@
 """The tables of opinions, beside the store's tables of traces. Rows are appended, never changed or deleted.
 
-The exceptions are marked: `annotator`, `lease`, `run` and `cell` hold a state that moves forward.
+The exceptions are marked: `annotator`, `lease`, `run`, `cell`, `request` and `pace` hold a state that moves forward.
 """
 
 from sqlalchemy import (
@@ -284,6 +284,27 @@ reply = Table(
     Column("void", Boolean, nullable=False, comment="its cell was wanted again: never replayed"),
     _when(),
     Index("ix_reply_request_hash_repeat", "request_hash", "repeat"),
+)
+
+request = Table(
+    "request",
+    metadata,
+    _key("request_key"),
+    Column("cell_key", ForeignKey("cell.cell_key"), nullable=False, index=True),
+    Column("request_hash", Text, nullable=False),
+    Column("worker", Text, nullable=False, comment="who sent it"),
+    Column("most_usd", Float, comment="the most it can cost; empty where no price is known"),
+    Column("sent_at", BigInteger, nullable=False, comment="written before it goes out"),
+    Column("outcome", Text, comment="answered, failed, unknown (perhaps paid); empty while under way; moves"),
+    Column("void", Boolean, nullable=False, comment="its cell was wanted again: no reason not to ask"),
+)
+
+pace = Table(
+    "pace",
+    metadata,
+    Column("run_key", ForeignKey("run.run_key"), primary_key=True),
+    Column("model", Text, primary_key=True),
+    Column("next_at", BigInteger, nullable=False, comment="the next free moment for a call of any process; moves"),
 )
 
 batch = Table(

@@ -21,7 +21,7 @@ from judging.checks import CHECKS, find
 Pair = tuple[str, str]
 Pairs = Mapping[str, frozenset[Pair]]
 """By trace id: what was labelled, or what was found, as (span, category)."""
-HALVES_SEED = 7
+HALVES_SEED, SPLITS = 7, 200
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +64,10 @@ class Material:
     def found(self) -> Pairs:
         return {trace: frozenset(pair for _, pair in said) for trace, said in self.findings.items()}
 
+    def without(self, check: str) -> Pairs:
+        """What is found when one check is left out."""
+        return {trace: frozenset(pair for name, pair in said if name != check) for trace, said in self.findings.items()}
+
     @property
     def at_hand(self) -> dict[str, frozenset[str]]:
         """Of each split the labelled traces that are here."""
@@ -100,10 +104,10 @@ def spans(gold: Pairs, found: Pairs, traces: Iterable[str]) -> Counts:
     return _count([(_spans(gold[trace]), _spans(found.get(trace, frozenset()))) for trace in traces])
 
 
-def halves(traces: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+def halves(traces: Iterable[str], seed: int = HALVES_SEED) -> tuple[frozenset[str], frozenset[str]]:
     """A random half of the traces and the other, the same at every call."""
     shuffled = sorted(traces)
-    random.Random(HALVES_SEED).shuffle(shuffled)
+    random.Random(seed).shuffle(shuffled)
     middle = len(shuffled) // 2
     return frozenset(shuffled[:middle]), frozenset(shuffled[middle:])
 
@@ -119,7 +123,16 @@ def main(shared: Path) -> None:
         if traces == gaia:
             _row("gemini-2.5-flash, GAIA", gold, material.baseline, traces)
             _row("gemini-2.5-flash, GAIA, all labels", gold, material.baseline, frozenset(material.gold["gaia"]))
-    _print_checks(material, gold)
+    _print_halves(material, gold, gaia | swe)
+    _print_checks(material, gold, gaia | swe)
+
+
+def _print_halves(material: Material, gold: Pairs, traces: frozenset[str]) -> None:
+    """How far F1 moves over random halves: that of traces never seen lies in a range like this, if the rules hold."""
+    for name, count in (("pairs", pairs), ("spans", spans)):
+        f1 = sorted(count(gold, material.found, halves(traces, seed)[0]).f1 or 0.0 for seed in range(SPLITS))
+        low, middle, high = (f1[round(share * (SPLITS - 1))] for share in (0.05, 0.5, 0.95))
+        print(f"F1 of {name} over {SPLITS} random halves: {middle:.3f} ({low:.3f} to {high:.3f} in 90 of 100)")
 
 
 def _split(traces: frozenset[str]) -> tuple[tuple[str, frozenset[str]], ...]:
@@ -133,15 +146,19 @@ def _row(name: str, gold: Pairs, found: Pairs, traces: Set[str]) -> None:
     print(f"{'  spans':38}{spans(gold, found, traces)}")
 
 
-def _print_checks(material: Material, gold: Pairs) -> None:
-    """Each check alone: findings, those that are a labelled pair, those on a labelled span."""
-    print(f"\n{'check':26}{'category':34}{'n':>5}{'pairs':>7}{'spans':>7}")
+def _print_checks(material: Material, gold: Pairs, traces: frozenset[str]) -> None:
+    """Each check alone: findings, those that are a labelled pair, those on a labelled span; F1 without the check."""
+    whole = (pairs(gold, material.found, traces).f1 or 0.0, spans(gold, material.found, traces).f1 or 0.0)
+    print(f"\n{'check':26}{'category':34}{'n':>5}{'pairs':>7}{'spans':>7}   F1 pairs, spans without it")
     for check in CHECKS:
         said = [(t, pair) for t, all_said in material.findings.items() for name, pair in all_said if name == check.name]
         labelled = [(pair, gold.get(trace, frozenset())) for trace, pair in said]
         hits = sum(pair in known for pair, known in labelled)
         on_span = sum(pair[0] in _spans(known) for pair, known in labelled)
-        print(f"{check.name:26}{check.category:34}{len(said):>5}{hits:>7}{on_span:>7}")
+        rest = material.without(check.name)
+        change = [(count(gold, rest, traces).f1 or 0.0) - f1 for count, f1 in zip((pairs, spans), whole, strict=True)]
+        figures = f"{len(said):>5}{hits:>7}{on_span:>7}   {change[0]:+.3f} {change[1]:+.3f}"
+        print(f"{check.name:26}{check.category:34}{figures}")
 
 
 def _count(sets: Iterable[tuple[Set[object], Set[object]]]) -> Counts:

@@ -232,7 +232,12 @@ def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_
     assert twice == []  # no reply paid twice
     assert grid.rows("select count(*) from cell c join reply r using (cell_key) where c.score is null") == [(0,)]
     lost_in_flight = len(provider.log.completed) - 12 * kills
-    assert 0 <= lost_in_flight <= 6 * kills  # answers on their way to a process that no longer was
+    unknown = int(str(grid.watch()["unanswered"]))
+    assert 0 <= lost_in_flight <= unknown  # each answer on its way to a process that no longer was is counted
+    assert unknown <= 6 * kills  # and at most `concurrency` of them a kill
+    recorded = grid.rows("select count(*), count(outcome) from request")
+    assert recorded == [(12 * kills + unknown, 12 * kills + unknown)]  # whatever went out, with what came of it
+    assert len(provider.log.requests) <= 12 * kills + unknown
     assert_nothing_was_asked_after_it_was_stored(grid, provider)
 
 

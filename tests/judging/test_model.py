@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 
 import pytest
 
@@ -22,6 +23,8 @@ from judging.model import (
     first_forms,
     known_prices,
     messages_of,
+    read_prices,
+    read_response,
 )
 from judging.prompt import Prompt, build_prompt
 from judging.reply import Form, reply_schema
@@ -140,6 +143,39 @@ def test_repair_turns_follow_the_prompt(setup: Setup) -> None:
 def test_each_error_has_its_kind(setup: Setup, action: Action, kind: str) -> None:
     assert setup.error(action).kind == kind
     assert len(setup.provider.log.requests) == 1  # neither litellm nor the client retries behind our back
+
+
+def test_a_connection_that_ends_after_the_request_leaves_the_answer_unknown(setup: Setup) -> None:
+    assert setup.error(Reset()).is_unknown
+    assert not setup.error(Status(code=500)).is_unknown
+    nobody = LitellmModel(name="openai/fake", api_base="http://127.0.0.1:9/v1", api_key="k")
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(nobody(request()))
+    assert (caught.value.kind, caught.value.is_unknown) == ("transient", False)  # never connected
+
+
+def test_a_completion_without_choices_is_a_reply_that_can_be_kept() -> None:
+    usage = SimpleNamespace(prompt_tokens=9, completion_tokens=0, prompt_tokens_details=None)
+    reply = read_response(SimpleNamespace(choices=[], usage=usage), latency_s=1.0)
+    assert (reply.text, reply.finish_reason, reply.prompt_tokens) == ("", None, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "prices"),
+    [
+        ("3,15", Prices(prompt=3e-6, completion=15e-6)),
+        ("3, 15, 0.3", Prices(prompt=3e-6, completion=15e-6, cache_read=0.3e-6)),
+        ("0,0", Prices(prompt=0.0, completion=0.0)),
+    ],
+)
+def test_prices_are_given_as_price_lists_give_them(text: str, prices: Prices) -> None:
+    assert read_prices(text) == prices
+
+
+@pytest.mark.parametrize("text", ["", "3", "3;15", "a,b", "1,2,3,4", "nan,1", "-1,2", "inf,1"])
+def test_what_is_no_price_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="price"):
+        read_prices(text)
 
 
 @pytest.mark.parametrize(

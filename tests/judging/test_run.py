@@ -3,7 +3,8 @@
 import asyncio
 import time
 from collections import Counter
-from itertools import pairwise
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,10 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judging.ledger.runs import SqlRunStore, last_run_of, next_run, want_failed_again, wish, worker_is_dead, worker_name
+from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import ModelError, ModelReply, ModelRequest
-from judging.run import Budget, Pace, Progress, RunSpec, StopRunError, jury_score
+from judging.records import Failure, Verdict
+from judging.run import Cell, Progress, RunSpec, jury_score
 from tests.fake_provider import verdict
-from tests.judging.grid import Counting, answer, plan_more, planned
+from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
 
 
 def judge_of(request: ModelRequest) -> str:
@@ -217,26 +220,190 @@ def test_no_order_of_calls_passes_the_budget(costs: list[float], limit: float) -
 # pace -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("limits", "tokens"), [({"rpm": 1200, "tpm": None}, 0), ({"rpm": None, "tpm": 120_000}, 100)])
-def test_calls_are_spaced_evenly_under_the_limits(limits: dict[str, int | None], tokens: int) -> None:
-    async def starts() -> list[float]:
-        pace, at = Pace(rpm=limits["rpm"], tpm=limits["tpm"], backoff_s=1), list[float]()
+@pytest.mark.parametrize("limits", [{"rpm": 1200}, {"tpm": 4_800_000}])
+def test_calls_are_spaced_evenly_under_the_limits(tmp_path: Path, limits: dict[str, int]) -> None:
+    """60 s / 1,200 calls, and (4,000 tokens kept for each answer, the prompt counted as none) 60 s / 1,200 calls."""
+    grid = planned(tmp_path, traces=2, repeats=2, concurrency=8, **limits)
+    at: list[float] = []
 
-        async def one() -> None:
-            await pace.turn(tokens)
-            at.append(asyncio.get_running_loop().time())
+    def script(number: int, _: ModelRequest) -> str:
+        at.append(time.monotonic())
+        return verdict(2)
 
-        await asyncio.gather(*(one() for _ in range(5)))
-        return at
+    runner = grid.runner(Counting(script=script))
+    runner.models = {"m": replace(runner.models["m"], prices=None, count=lambda _: 0)}
+    started = time.monotonic()
+    assert asyncio.run(runner.run()).states == {"scored": 8}
+    assert all(moment >= started + place * 0.05 - 0.001 for place, moment in enumerate(at))
 
-    at = asyncio.run(starts())
-    assert min(later - earlier for earlier, later in pairwise(at)) >= 0.05 - 0.002  # 60 / 1200 s
+
+def test_two_processes_of_a_run_book_their_moments_in_one_line(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1)
+    one, other = (SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{n}:1") for n in range(2))
+    waits = [store.book("m", gap_s=60.0) for store in (one, other, one)]
+    assert waits == pytest.approx([0, 60, 120], abs=5)
+    assert one.book("another model", gap_s=60.0) == 0
+    other.hold("m", 600.0)
+    assert one.book("m", gap_s=60.0) == pytest.approx(600, abs=5)
+
+
+def test_the_limit_a_minute_holds_for_two_workers_together(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=6, rpm=600)
+    at: list[float] = []
+
+    def script(number: int, _: ModelRequest) -> str:
+        at.append(time.monotonic())
+        return verdict(2)
+
+    models = [Counting(script=script), Counting(script=script)]
+
+    async def both() -> None:
+        runners = [grid.runner(model) for model in models]
+        for number, runner in enumerate(runners):
+            runner.store.worker = f"elsewhere:{number}:1"  # type: ignore[attr-defined]
+        await asyncio.gather(*(runner.run() for runner in runners))
+
+    started = time.monotonic()
+    asyncio.run(both())
+    assert grid.states() == {"scored": 12}
+    assert min(len(model.requests) for model in models) > 0
+    assert all(moment >= started + place * 0.1 - 0.001 for place, moment in enumerate(at))  # ten a second together
+
+
+def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=8, concurrency=8, rpm=60)
+    model = Counting()
+    runner = grid.runner(model)
+
+    async def stopped() -> None:
+        asyncio.get_running_loop().call_later(0.5, runner.stop)
+        await runner.run()
+
+    asyncio.run(stopped())
+    assert len(model.requests) == 1
+    assert grid.states() == {"scored": 1, "pending": 15}
 
 
 def test_a_provider_that_asks_to_wait_for_hours_stops_the_run() -> None:
-    pace = Pace(rpm=None, tpm=None, backoff_s=1)
+    pace = Pace(backoff_s=1)
     with pytest.raises(StopRunError, match="asks to wait 86,400 s"):
         asyncio.run(pace.back_off(0, ModelError("rate_limit", "tomorrow", retry_after_s=86_400)))
+
+
+# asked, answer unknown ------------------------------------------------------------------------------------------
+
+
+def outcomes(grid: Grid) -> dict[str, int]:
+    rows = grid.rows("select coalesce(outcome, 'under way'), count(*) from request group by 1")
+    return {str(outcome): int(str(count)) for outcome, count in rows}
+
+
+def test_a_request_is_recorded_before_it_goes_out_and_marked_with_its_reply(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+    under_way: list[dict[str, int]] = []
+
+    def script(number: int, _: ModelRequest) -> str:
+        under_way.append(outcomes(grid))
+        return verdict(2)
+
+    assert grid.run(Counting(script=script)).unanswered.requests == 0
+    assert under_way == [{"under way": 1}]
+    assert outcomes(grid) == {"answered": 1}
+
+
+def killed_in_flight(grid: Grid) -> None:
+    """A worker claims a cell, sends its request and is gone: as a kill leaves the ledger."""
+    gone = worker_name().rpartition(":")[0] + ":0"  # this process id, started at another time
+    model = Counting(script=lambda n, r: ModelError("transient", "never read"))
+    runner = grid.runner(model, changes={"concurrency": 1})
+
+    class Dies(SqlRunStore):
+        def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
+            raise OSError("killed here")
+
+        def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
+            raise OSError("killed here")
+
+    runner.store = Dies(grid.engine, grid.run_key, worker=gone)
+    with pytest.raises(OSError, match="killed here"):
+        asyncio.run(runner.run())
+    assert outcomes(grid) == {"under way": 1}
+
+
+def test_what_was_sent_by_a_worker_that_died_is_counted_and_asked_again(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",), prices={"m": PRICES})
+    killed_in_flight(grid)
+    before = grid.watch()
+    assert (before["unanswered"], before["states"]) == (1, {"running": 1})
+    model = Counting()
+    summary = grid.run(model)
+    assert (summary.states, len(model.requests)) == ({"scored": 1}, 1)
+    assert outcomes(grid) == {"unknown": 1, "answered": 1}
+    prompt = sum(map(len, (p := model.requests[0].prompt) and (p.system, p.prefix, p.suffix)))
+    most = prompt * PRICES.prompt + 4_000 * PRICES.completion  # one token a letter here, 4,000 kept for the answer
+    assert (summary.unanswered.requests, summary.unanswered.most_usd) == (1, pytest.approx(most))
+    assert grid.watch()["unanswered_usd"] == pytest.approx(most)
+    assert summary.spent_usd == pytest.approx(0.01)  # what is known to be paid, beside it
+
+
+def test_what_was_sent_by_a_worker_that_died_can_be_left_alone_until_wanted_again(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+    killed_in_flight(grid)
+    model = Counting()
+    summary = grid.run(model, changes={"ask_again": False})
+    assert (summary.states, model.requests) == ({"error": 1}, [])
+    assert summary.failures[0][2].startswith("unanswered: sent before without a known answer, perhaps paid")
+    assert want_failed_again(grid.engine, grid.run_key) == 1
+    assert grid.run(model, changes={"ask_again": False}).states == {"scored": 1}
+    assert len(model.requests) == 1
+
+
+def test_a_time_limit_leaves_an_unknown_answer_and_a_refused_call_does_not(tmp_path: Path) -> None:
+    errors = [ModelError("timeout", "no answer"), ModelError("rate_limit", "slow down")]
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+    summary = grid.run(Counting(script=lambda n, _: errors[n] if n < 2 else verdict(2)))
+    assert summary.states == {"scored": 1}
+    assert outcomes(grid) == {"unknown": 1, "failed": 1, "answered": 1}
+    left = plan_more(grid.engine, tmp_path, judges=("EE",), ask_again=False)
+    model = Counting(script=lambda n, _: errors[0])
+    assert left.run(model).states == {"error": 1}
+    assert len(model.requests) == 1  # not tried again: it may have been paid
+
+
+def test_without_a_price_what_was_perhaps_paid_is_unknown_and_not_zero(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+    runner = grid.runner(Counting(script=lambda n, _: ModelError("timeout", "x") if n == 0 else verdict(2)))
+    runner.models = {"m": replace(runner.models["m"], prices=None)}
+    summary = asyncio.run(runner.run())
+    assert (summary.unanswered.requests, summary.unanswered.most_usd) == (1, None)
+
+
+def test_what_was_perhaps_paid_counts_against_the_budget(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",), budget_usd=0.05)
+    killed_in_flight(grid)
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update request set most_usd = 0.049")
+    summary = grid.run(Counting())
+    assert (summary.status, summary.spent_usd) == ("paused", 0)
+    assert "$0.0490 perhaps" in summary.message
+
+
+def test_writes_made_together_fail_together() -> None:
+    written: list[list[int]] = []
+
+    async def write(items: Sequence[int]) -> None:
+        await asyncio.sleep(0.01)
+        written.append(list(items))
+        if 2 in items:
+            raise OSError("disk full")
+
+    async def all_of() -> list[object]:
+        together = Together[int](write)
+        return list(await asyncio.gather(*(together(n) for n in range(4)), return_exceptions=True))
+
+    ends = asyncio.run(all_of())
+    assert written == [[0], [1, 2, 3]]  # the last three while the first was written
+    assert [type(end) for end in ends] == [type(None), OSError, OSError, OSError]
 
 
 # resume, cache, other workers -----------------------------------------------------------------------------------
@@ -362,15 +529,16 @@ def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(
 
 def test_a_stop_from_outside_loses_nothing(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=8, concurrency=2)
-    model = Counting(delay_s=0.02)
+
+    def script(number: int, _: ModelRequest) -> str:
+        if number == 2:
+            runner.stop()
+        return verdict(2)
+
+    model = Counting(script=script, delay_s=0.02)
     runner = grid.runner(model)
-
-    async def stopped() -> None:
-        asyncio.get_running_loop().call_later(0.1, runner.stop)
-        await runner.run()
-
-    asyncio.run(stopped())
-    assert grid.states()["scored"] == len(model.requests)
+    asyncio.run(runner.run())
+    assert grid.states()["scored"] == len(model.requests) >= 3
     assert set(grid.states()) == {"scored", "pending"}
 
 

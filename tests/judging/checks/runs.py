@@ -68,6 +68,7 @@ def run(
     task: str = "How long is the North Bridge?",
     final_answer: str | None = "310 m",
     attributes: dict[str, Json] | None = None,
+    output: str | None = None,
 ) -> Trace:
     """The trace of one agent: an AGENT span, a CHAIN span for each turn, in it the LLM span and its tools.
 
@@ -76,7 +77,7 @@ def run(
     said = MessageTable()
     history = [said.add("system", system), said.add("user", task)]
     drafts = [SpanDraft(span_id="agent", name="Agent.run", kind="AGENT", agent="manager", status="OK", start_time=0)]
-    drafts[0].attributes = attributes or {}
+    drafts[0].attributes, drafts[0].output = attributes or {}, output
     clock, tools = count(1), count()
     for number, turn in enumerate(turns):
         if turn.ask is not None:

@@ -205,10 +205,32 @@ def test_evidence_stands_verbatim_in_the_cited_span(case: Case) -> None:
         _assert_verbatim(case.broken, finding)
 
 
-def test_a_tag_that_the_call_stops_at_may_have_been_cut_and_the_finding_says_so() -> None:
+def test_a_tag_that_the_call_stops_at_is_cut_off_by_the_provider_and_no_error_of_the_model() -> None:
     asked = Said("1. Search.\n2. Answer.", ask=TAGGED, parameters='{"stop_sequences": ["<end_plan>"]}')
-    (finding,) = (f for f in find(run(asked, answer("1"))) if f.check == "missing_end_tag")
-    assert "may have cut it" in finding.description
+    assert "missing_end_tag" not in {f.check for f in find(run(asked, answer("1")))}
+
+
+@pytest.mark.parametrize("name", ["final_answer", "deliver", "hand_over_to_customer"])
+def test_the_tool_that_hands_in_the_answer_is_known_by_what_it_does_whatever_its_name(name: str) -> None:
+    """Its argument is what the agent returns; so an agent that only called it has called nothing to find out."""
+    handed_in = Said(None, calls=(ToolCall(name, '{"text": "310 m, I\\nguess"}', "c"),),
+                     ran=(Ran(name, '{"text": "310 m, I\\nguess"}'),))  # fmt: skip
+    system = f"{SYSTEM}\n- {name}: gives a text to the user"
+    steps = plan("Search the web for the bridge.", "Open the page.")
+    trace = run(steps, handed_in, system=system, output="310 m, I guess")
+    assert "skipped_plan" in {finding.check for finding in find(trace)}
+
+
+def test_a_tool_that_is_called_last_is_work_unless_its_argument_is_the_answer() -> None:
+    steps = plan("Search the web for the bridge.", "Open the page.")
+    trace = run(steps, search("North Bridge"), output="310 m")
+    assert "skipped_plan" not in {finding.check for finding in find(trace)}
+
+
+@pytest.mark.parametrize("asks", ["Draft a strategy for the task.", "List the steps to take.", "Outline a roadmap."])
+def test_a_plan_may_be_asked_for_in_other_words(asks: str) -> None:
+    steps = Said("1. Search the web.\n2. Open the page.", ask=asks)
+    assert "skipped_plan" in {finding.check for finding in find(run(steps, answer("310")))}
 
 
 def test_what_a_tool_asks_a_model_is_no_turn_of_the_agent() -> None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 
 from ingest.readers import read_traces
 from ingest.trace import Span, Trace
-from judging.checks import judge_offline
+from judging.checks import CHECKS, find, judge_offline
 from judging.reading import read
 from tests.benchmarks.bench_checks import Material, gather, halves, pairs, spans
 
 PAIRS_F1, PAIRS_PRECISION, SPANS_F1, SPANS_PRECISION = 0.136, 0.188, 0.250, 0.305
-"""gemini-2.5-flash on the labelled GAIA traces, failures counted as zeros (issue 4).
+"""gemini-2.5-flash on the labelled GAIA traces, failures counted as zeros.
 
-Our reader of categories takes "Tool-related (...)" for Tool-related, which gives the baseline two hits more.
+Our reader of categories takes "Tool-related (...)" for Tool-related, which gives the baseline two hits more. The
+checks are held to more than it, since they will meet other traces.
 """
+
+MARGIN = 1.5
 
 pytestmark = pytest.mark.shared
 
@@ -26,7 +30,7 @@ def material(shared: Path) -> Material:
     return gather(shared)
 
 
-def test_baseline_is_the_one_that_the_issue_names(material: Material) -> None:
+def test_the_baseline_has_the_figures_named_above(material: Material) -> None:
     gold = material.gold["gaia"]
     by_pair, by_span = pairs(gold, material.baseline, gold), spans(gold, material.baseline, gold)
     assert by_pair.f1 == pytest.approx(PAIRS_F1, abs=0.015)
@@ -43,13 +47,46 @@ def test_checks_beat_gemini_in_f1_at_no_lower_precision(material: Material, part
     traces = {**material.at_hand, "all": at_hand, "first half": first, "second half": second}[part]
     by_pair, by_span = pairs(gold, material.found, traces), spans(gold, material.found, traces)
     assert by_pair.f1 is not None
-    assert by_pair.f1 > PAIRS_F1
+    assert by_pair.f1 > MARGIN * PAIRS_F1
     assert by_pair.precision is not None
-    assert by_pair.precision >= PAIRS_PRECISION
+    assert by_pair.precision >= MARGIN * PAIRS_PRECISION
     assert by_span.f1 is not None
-    assert by_span.f1 > SPANS_F1
+    assert by_span.f1 > MARGIN * SPANS_F1
     assert by_span.precision is not None
-    assert by_span.precision >= SPANS_PRECISION
+    assert by_span.precision >= MARGIN * SPANS_PRECISION
+
+
+def test_no_single_check_carries_the_figures(material: Material) -> None:
+    gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
+    at_hand = material.at_hand["gaia"] | material.at_hand["swe_bench"]
+    for check in CHECKS:
+        without = material.without(check.name)
+        by_pair, by_span = pairs(gold, without, at_hand), spans(gold, without, at_hand)
+        assert by_pair.f1 is not None
+        assert by_pair.f1 > 2 * PAIRS_F1, check.name
+        assert by_span.f1 is not None
+        assert by_span.f1 > 2 * SPANS_F1, check.name
+
+
+NEW_NAMES = {
+    "final_answer": "deliver_result", "python_interpreter": "python_box", "search_agent": "scout",
+    "web_search": "look_abroad", "visit_page": "go_to", "page_up": "upward", "page_down": "downward",
+    "find_on_page_ctrl_f": "seek_here", "find_next": "seek_more", "find_archived_url": "seek_old",
+    "inspect_file_as_text": "digest", "visualizer": "eyes",
+}  # fmt: skip
+
+
+def test_no_check_knows_the_tools_of_these_agents_by_name(shared: Path, tmp_path: Path) -> None:
+    pattern = re.compile(r"\b(?:" + "|".join(sorted(NEW_NAMES, key=len, reverse=True)) + r")\b")
+    for file in (shared / "trail" / "traces" / "gaia").glob("*.json"):
+        renamed = pattern.sub(lambda found: NEW_NAMES[found.group()], file.read_text(encoding="utf-8"))
+        (tmp_path / file.name).write_text(renamed, encoding="utf-8")
+    assert _found(tmp_path) == _found(shared / "trail" / "traces" / "gaia")
+
+
+def _found(folder: Path) -> set[tuple[str | None, str | None]]:
+    traces = (trace for trace in read_traces(folder) if isinstance(trace, Trace))
+    return {(finding.check, finding.citations[0].span_id) for trace in traces for finding in find(trace)}
 
 
 def test_all_69_traces_are_judged_well_under_a_minute(material: Material) -> None:
