@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Connection, select
 
 from ingest.readers import read_inputs
-from ingest.store import pack, schema
+from ingest.store import content_digest, schema
 from ingest.trace import Rejected, Trace
 from judging.reading import read
 
@@ -71,7 +71,7 @@ def _state(trace: Trace, known: Mapping[str, str], seen: set[str]) -> str:
         return "twice in this upload"
     if trace.trace_id not in known:
         return "new"
-    return "there already" if pack(trace).digest == known[trace.trace_id] else "changed"
+    return "there already" if content_digest(trace) == known[trace.trace_id] else "changed"
 
 
 def _row(trace: Trace, state: str, *, measured: bool) -> tuple[object, ...]:

@@ -12,15 +12,20 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from sqlalchemy import Engine
+from sqlalchemy.exc import DataError, IntegrityError
 
 from ingest.head import rejected
 from ingest.readers import read_files, read_traces, units
-from ingest.store import Packed, StoreError, pack, write, writing
+from ingest.store import Packed, StoreError, pack, write_all, writing
+from ingest.store.pack import PackedBytes, pack_bytes
 from ingest.trace import IngestError, Rejected, Trace
 
-_BATCH_S = 0.5  # seconds of reading between two commits
+_BATCH_S = 0.5  # seconds of reading between two commits, at most
+_BATCH = 500  # traces between two commits, at most
 _UNDER_WAY = 3  # files a worker has before it: enough to never wait, few enough for memory
 _KNOWN_TEXTS = 200_000  # hashes remembered so that a text is not compressed twice
+_REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
+"""What a database or its driver raises for values it does not take, whatever the other traces hold."""
 
 
 @dataclass(kw_only=True)
@@ -89,13 +94,30 @@ def _ready(
 ) -> Iterator[_Ready | Rejected]:
     """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
     mask = _redaction() if redact else None
+    data, source = b"", pack_bytes(b"")
     for found in items:
         item = found if mask is None else mask(found)
         if isinstance(item, Rejected):
             yield item
             continue
-        packed = pack(item, known_texts=stored)
-        yield _Ready(packed=packed, file=item.source.file, place=item.source.place, warnings=item.all_warnings)
+        if item.source.data is not data:  # the traces of a file share its bytes
+            data, source = item.source.data, pack_bytes(item.source.data)
+        yield _pack(item, stored, source)
+
+
+def _pack(trace: Trace, stored: Container[str], source: PackedBytes) -> _Ready | Rejected:
+    """The trace as rows; one that cannot be written as rows is named, and the rest goes on."""
+    file, place = trace.source.file, trace.source.place
+    try:
+        packed = pack(trace, known_texts=stored, source=source)
+    except Exception as error:
+        return _unstorable(file, place, error)
+    return _Ready(packed=packed, file=file, place=place, warnings=trace.all_warnings)
+
+
+def _unstorable(file: str, place: str, error: Exception) -> Rejected:
+    reason = f"a trace cannot be stored: {type(error).__name__}: {error}"
+    return Rejected(file=file, place=place, reason=reason, remedy="report it with this file; the trace is left out")
 
 
 def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
@@ -114,7 +136,7 @@ def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progres
             report.rejected.append(item)
         else:
             waiting.append(item)
-        if time.monotonic() - since > _BATCH_S:
+        if time.monotonic() - since > _BATCH_S or len(waiting) >= _BATCH:
             _commit(engine, waiting, report, stored)
             since = time.monotonic()
             if progress is not None:
@@ -178,24 +200,33 @@ def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace |
 
 
 def _commit(engine: Engine, waiting: list[_Ready], report: Report, stored: set[str]) -> None:
-    if not waiting:
-        return
-    written: set[str] = set()
-    with writing(engine) as connection:
+    """Write what waits in one transaction; when the database refuses a trace of it, each in its own."""
+    try:
+        _commit_together(engine, waiting, report, stored)
+    except _REFUSALS:
         for ready in waiting:
             try:
-                outcome = write(connection, ready.packed)
-            except StoreError as error:
-                remedy = "ingest it into another workspace, or keep the one that is there"
-                report.rejected.append(Rejected(file=ready.file, place=ready.place, reason=str(error), remedy=remedy))
-                continue
-            _count(report, ready, is_new=outcome.state == "new")
-            if outcome.state == "new":
-                written.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
+                _commit_together(engine, [ready], report, stored)
+            except _REFUSALS as error:
+                report.rejected.append(_unstorable(ready.file, ready.place, error))
+    waiting.clear()
+
+
+def _commit_together(engine: Engine, batch: Sequence[_Ready], report: Report, stored: set[str]) -> None:
+    if not batch:
+        return
+    with writing(engine) as connection:
+        outcomes = write_all(connection, [ready.packed for ready in batch])
     if len(stored) > _KNOWN_TEXTS:
         stored.clear()
-    stored |= written
-    waiting.clear()
+    for ready, outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, StoreError):
+            remedy = "ingest it into another workspace, or keep the one that is there"
+            report.rejected.append(Rejected(file=ready.file, place=ready.place, reason=str(outcome), remedy=remedy))
+            continue
+        _count(report, ready, is_new=outcome.state == "new")
+        if outcome.state == "new":
+            stored.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
 
 
 def _count(report: Report, ready: _Ready, *, is_new: bool) -> None:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy import Connection, Engine, func, select, update
 
 from ingest.readers import read_bytes
-from ingest.store import load, load_source, pack, reading, schema, trace_ids, writing
+from ingest.store import content_digest, load, load_source, pack, reading, schema, trace_ids, writing
+from ingest.store.pack import Row, summary
 from ingest.store.search import index_spans
-from ingest.trace import Rejected, Source, Trace
+from ingest.trace import Rejected, Trace
 
 Progress = Callable[[int, int], None]
+_REPAIR = "tracejury verify --repair"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,22 +27,32 @@ class Problem:
 
 
 def check_store(engine: Engine, *, repair: bool = False, progress: Progress | None = None) -> list[Problem]:
-    """Every problem of the store; with `repair` the search index is made again from the spans."""
-    problems = []
+    """Every problem of the store; with `repair`, summaries and the search index are made again from the spans."""
+    problems: list[Problem] = []
+    stale: dict[str, Row] = {}
     with reading(engine) as connection:
-        problems += list(_check_file(connection))
-        ids = trace_ids(connection)
-    for number, trace_id in enumerate(ids):
+        problems += _check_file(connection)
+        sources = _trace_ids_by_source(connection)
+    checked, total = 0, sum(map(len, sources))
+    for ids in sources:
         with reading(engine) as connection:
-            problems += list(_check_trace(connection, trace_id))
+            problems += _check_source(connection, ids, stale)
+        checked += len(ids)
         if progress is not None:
-            progress(number + 1, len(ids))
+            progress(checked, total)
     with reading(engine) as connection:
+        summaries = list(_stale_summaries(connection, stale))
         index = list(_check_search(connection))
-    if index and repair:
-        _renew_search(engine)
-        index = [replace(one, remedy="mended: the index was made again") for one in index]
-    return problems + index
+    if repair:
+        summaries = _mended(summaries, "the summary", lambda: _renew_summaries(engine, stale))
+        index = _mended(index, "the index", lambda: _renew_search(engine))
+    return problems + summaries + index
+
+
+def _mended(problems: list[Problem], what: str, mend: Callable[[], None]) -> list[Problem]:
+    if problems:
+        mend()
+    return [replace(one, remedy=f"mended: {what} was made again") for one in problems]
 
 
 def _check_file(connection: Connection) -> Iterator[Problem]:
@@ -54,37 +66,77 @@ def _check_file(connection: Connection) -> Iterator[Problem]:
         yield Problem(subject="database", problem=told, remedy="restore the file from a backup")
 
 
-def _check_trace(connection: Connection, trace_id: str) -> Iterator[Problem]:
-    try:
-        stored = load(connection, trace_id)
-        source = load_source(connection, trace_id)
-    except Exception as error:
-        told = f"cannot be read: {type(error).__name__}: {error}"
-        yield Problem(subject=f"trace {trace_id}", problem=told, remedy="ingest its file into a new workspace")
-        return
-    digest = connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id))
-    if pack(stored).digest != digest:
+def _trace_ids_by_source(connection: Connection) -> list[list[str]]:
+    """Trace ids in order of ingestion, those that were read from the same bytes together."""
+    by_source: dict[int, list[str]] = {}
+    trace = schema.trace.c
+    for source_key, trace_id in connection.execute(select(trace.source_key, trace.trace_id).order_by(trace.trace_key)):
+        by_source.setdefault(source_key, []).append(trace_id)
+    return list(by_source.values())
+
+
+def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[str, Row]) -> Iterator[Problem]:
+    """The traces of one source: each as it is stored, and all together as the kept bytes give them now."""
+    by_format: dict[str, dict[str, str]] = {}
+    for trace_id in trace_ids:
+        try:
+            stored = load(connection, trace_id)
+        except Exception as error:
+            yield _unreadable(trace_id, error)
+            continue
+        yield from _check_content(connection, stored, stale)
+        if not _is_redacted(stored):  # else the bytes were masked as text, the trace as values: they may read apart
+            by_format.setdefault(stored.format, {})[trace_id] = _digest(connection, trace_id)
+    for format, digests in by_format.items():
+        yield from _check_bytes(connection, format, digests)
+
+
+def _check_content(connection: Connection, stored: Trace, stale: dict[str, Row]) -> Iterator[Problem]:
+    """The spans against the digest of what was ingested; where that fits, `stale` notes a summary that does not."""
+    if content_digest(stored) != _digest(connection, stored.trace_id):
         yield Problem(
-            subject=f"trace {trace_id}",
+            subject=f"trace {stored.trace_id}",
             problem="what is stored differs from what was ingested",
             remedy="ingest its file into a new workspace, or restore a backup",
         )
-    if _is_redacted(stored) or not source.data:
-        return  # the bytes were masked as text, the trace as values: they need not read alike
-    again = _again(source, stored)
-    if again is None:
-        told = "its kept source bytes no longer give this trace"
-        yield Problem(subject=f"trace {trace_id}", problem=told, remedy="report it with the file")
-    elif pack(again).digest != digest:
-        told = "its kept source bytes now read differently (another version of the reader?)"
-        yield Problem(subject=f"trace {trace_id}", problem=told, remedy="compare after ingesting into a new workspace")
+        return
+    right = summary(stored)
+    row = connection.execute(select(schema.trace).where(schema.trace.c.trace_id == stored.trace_id)).one()._mapping
+    if any(row[key] != value for key, value in right.items()):
+        stale[stored.trace_id] = right
 
 
-def _again(source: Source, stored: Trace) -> Trace | None:
-    for item in read_bytes(source.data, file=source.file, format=stored.format):
-        if not isinstance(item, Rejected) and item.trace_id == stored.trace_id:
-            return item
-    return None
+def _check_bytes(connection: Connection, format: str, digests: Mapping[str, str]) -> Iterator[Problem]:
+    """The kept bytes of some traces, read again: do they still give each with its digest?"""
+    try:
+        source = load_source(connection, next(iter(digests)))
+    except Exception as error:
+        for trace_id in digests:
+            yield _unreadable(trace_id, error)
+        return
+    if not source.data:
+        return
+    again: dict[str, str] = {}
+    for item in read_bytes(source.data, file=source.file, format=format):
+        if not isinstance(item, Rejected):
+            again.setdefault(item.trace_id, content_digest(item))
+    for trace_id, digest in digests.items():
+        if trace_id not in again:
+            told = "its kept source bytes no longer give this trace"
+            yield Problem(subject=f"trace {trace_id}", problem=told, remedy="report it with the file")
+        elif again[trace_id] != digest:
+            told = "its kept source bytes now read differently (another version of the reader?)"
+            remedy = "compare after ingesting into a new workspace"
+            yield Problem(subject=f"trace {trace_id}", problem=told, remedy=remedy)
+
+
+def _digest(connection: Connection, trace_id: str) -> str:
+    return str(connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id)))
+
+
+def _unreadable(trace_id: str, error: Exception) -> Problem:
+    told = f"cannot be read: {type(error).__name__}: {error}"
+    return Problem(subject=f"trace {trace_id}", problem=told, remedy="ingest its file into a new workspace")
 
 
 def _is_redacted(trace: Trace) -> bool:
@@ -97,7 +149,21 @@ def _check_search(connection: Connection) -> Iterator[Problem]:
     indexed = connection.exec_driver_sql(f"SELECT count(*) FROM {index}").scalar() or 0
     if spans != indexed:
         told = f"the search index holds {indexed:,} of {spans:,} spans"
-        yield Problem(subject="search", problem=told, remedy="tracejury verify --repair")
+        yield Problem(subject="search", problem=told, remedy=_REPAIR)
+
+
+def _stale_summaries(connection: Connection, stale: Mapping[str, Row]) -> Iterator[Problem]:
+    for trace_id, right in stale.items():
+        row = connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).one()._mapping
+        wrong = [f"{key} is {row[key]!r}, its spans give {right[key]!r}" for key in right if row[key] != right[key]]
+        told = f"its summary is wrong: {'; '.join(wrong)}"
+        yield Problem(subject=f"trace {trace_id}", problem=told, remedy=_REPAIR)
+
+
+def _renew_summaries(engine: Engine, stale: Mapping[str, Row]) -> None:
+    with writing(engine) as connection:
+        for trace_id, right in stale.items():
+            connection.execute(update(schema.trace).where(schema.trace.c.trace_id == trace_id).values(**right))
 
 
 def _renew_search(engine: Engine) -> None:

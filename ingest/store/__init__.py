@@ -2,16 +2,17 @@
 
 from ingest.store.engine import open_engine, reading, writing
 from ingest.store.load import load, load_source, load_span, trace_ids
-from ingest.store.pack import Packed, pack
+from ingest.store.pack import Packed, content_digest, pack
 from ingest.store.schema import metadata
 from ingest.store.search import Hit, search
-from ingest.store.write import Stored, StoreError, write
+from ingest.store.write import Stored, StoreError, write, write_all
 
 __all__ = [
     "Hit",
     "Packed",
     "StoreError",
     "Stored",
+    "content_digest",
     "load",
     "load_source",
     "load_span",
@@ -22,5 +23,6 @@ __all__ = [
     "search",
     "trace_ids",
     "write",
+    "write_all",
     "writing",
 ]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Sequence
 from dataclasses import asdict, dataclass
-from hashlib import blake2b
-from typing import Any
+from hashlib import blake2b, sha256
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -34,13 +34,21 @@ class Packed:
     documents: list[str]
 
 
-def pack(trace: Trace, *, known_texts: Container[str] = frozenset()) -> Packed:
-    """All rows of `trace`. Texts whose hash is in `known_texts` are not compressed again."""
-    refs = TextRefs()
-    first_seq = _first_seq(trace)
-    details = [_detail(span, refs) for span in trace.spans]
-    spans = [{name: getattr(span, name) for name in _SPAN_PLAIN} for span in trace.spans]
-    messages = [_message_row(p, message, first_seq.get(p), refs) for p, message in enumerate(trace.messages)]
+class PackedBytes(NamedTuple):
+    """A source's bytes as they are kept: what several traces of one file share."""
+
+    digest: str
+    size: int
+    body: bytes
+
+
+def pack_bytes(data: bytes) -> PackedBytes:
+    return PackedBytes(digest=sha256(data).hexdigest(), size=len(data), body=compress(data))
+
+
+def pack(trace: Trace, *, known_texts: Container[str] = frozenset(), source: PackedBytes | None = None) -> Packed:
+    """All rows of `trace`. Texts whose hash is in `known_texts` are not compressed again, nor is a `source` given."""
+    content = _content(trace)
     logs = [
         {"span_id": log.span_id, "holds_gold": int(log.holds_gold), "body": compress(dump(log.body), level=3)}
         for log in trace.logs
@@ -49,20 +57,49 @@ def pack(trace: Trace, *, known_texts: Container[str] = frozenset()) -> Packed:
         {"position": n, "body": dump(asdict(e)).decode(), "matched": None if e.matched is None else int(e.matched)}
         for n, e in enumerate(trace.expected_events)
     ]
+    texts = content.refs.texts
     return Packed(
         trace_id=trace.trace_id,
-        digest=_digest(spans, details, messages, trace),
-        source=_source_row(trace),
+        digest=_digest(content, trace),
+        source={
+            **(source or pack_bytes(trace.source.data))._asdict(),
+            "file": trace.source.file,
+            "place": trace.source.place,
+        },
         trace=_trace_row(trace),
-        spans=spans,
-        messages=messages,
+        spans=content.spans,
+        messages=content.messages,
         logs=logs,
         expected_events=expected,
-        details=_detail_rows(details),
-        texts=list(packs(refs.texts, known_texts)),
-        references=tuple(refs.texts),
-        documents=list(_documents(trace, first_seq)),
+        details=_detail_rows(content.details),
+        texts=list(packs(texts, known_texts)),
+        references=tuple(texts),
+        documents=list(_documents(trace, content.first_seq)),
     )
+
+
+def content_digest(trace: Trace) -> str:
+    """The digest that `pack` gives this trace: by it the same content is known, whatever file it came from."""
+    return _digest(_content(trace), trace)
+
+
+class _Content(NamedTuple):
+    """Spans and messages as rows, and the long texts that they refer to."""
+
+    first_seq: dict[int, int]
+    details: list[bytes]
+    spans: list[Row]
+    messages: list[Row]
+    refs: TextRefs
+
+
+def _content(trace: Trace) -> _Content:
+    refs = TextRefs()
+    first_seq = _first_seq(trace)
+    details = [_detail(span, refs) for span in trace.spans]
+    spans = [{name: getattr(span, name) for name in _SPAN_PLAIN} for span in trace.spans]
+    messages = [_message_row(p, message, first_seq.get(p), refs) for p, message in enumerate(trace.messages)]
+    return _Content(first_seq, details, spans, messages, refs)
 
 
 def dump(value: object) -> bytes:
@@ -122,10 +159,10 @@ def _message_row(position: int, message: Message, first_seq: int | None, refs: T
     }
 
 
-def _digest(spans: Sequence[Row], details: Sequence[bytes], messages: Sequence[Row], trace: Trace) -> str:
-    content = [spans, messages, trace.attributes, trace.goal, trace.final_answer]
-    state = blake2b(dump(content), digest_size=16)
-    for detail in details:
+def _digest(content: _Content, trace: Trace) -> str:
+    rows = [content.spans, content.messages, trace.attributes, trace.goal, trace.final_answer]
+    state = blake2b(dump(rows), digest_size=16)
+    for detail in content.details:
         state.update(detail)
     state.update(dump([[log.span_id, log.body] for log in trace.logs]))
     state.update(dump([asdict(e) for e in trace.expected_events]))
@@ -133,18 +170,23 @@ def _digest(spans: Sequence[Row], details: Sequence[bytes], messages: Sequence[R
     return state.hexdigest()
 
 
-def _source_row(trace: Trace) -> Row:
-    data = trace.source.data
+def _trace_row(trace: Trace) -> Row:
     return {
-        "digest": blake2b(data, digest_size=16).hexdigest(),
+        "trace_id": trace.trace_id,
         "file": trace.source.file,
         "place": trace.source.place,
-        "size": len(data),
-        "body": compress(data),
+        "format": trace.format,
+        "goal": trace.goal,
+        "final_answer": trace.final_answer,
+        "attributes": dump(dict(trace.attributes)).decode(),
+        "warnings": dump(list(trace.warnings)).decode(),
+        "outcome": dump(asdict(trace.outcome)).decode() if trace.outcome is not None else None,
+        **summary(trace),
     }
 
 
-def _trace_row(trace: Trace) -> Row:
+def summary(trace: Trace) -> Row:
+    """The columns of a trace's row that follow from its spans."""
     spans = trace.spans
     root = spans[0]
     clock = "wall" if any(s.clock == "wall" and s.start_time is not None for s in spans) else "sim"
@@ -152,15 +194,7 @@ def _trace_row(trace: Trace) -> Row:
     ends = [s.end_time for s in spans if s.clock == clock and s.end_time is not None]
     leaves = trace.leaf_llm_spans()
     return {
-        "trace_id": trace.trace_id,
-        "file": trace.source.file,
-        "place": trace.source.place,
-        "format": trace.format,
         "name": root.name,
-        "goal": trace.goal,
-        "final_answer": trace.final_answer,
-        "attributes": dump(dict(trace.attributes)).decode(),
-        "warnings": dump(list(trace.warnings)).decode(),
         "status": root.status,
         "spans": len(spans),
         "messages": len(trace.messages),
@@ -178,7 +212,6 @@ def _trace_row(trace: Trace) -> Row:
         "prompt_tokens": _total(s.prompt_tokens for s in leaves),
         "completion_tokens": _total(s.completion_tokens for s in leaves),
         "total_tokens": _total(s.total_tokens for s in leaves),
-        "outcome": dump(asdict(trace.outcome)).decode() if trace.outcome is not None else None,
     }
 
 

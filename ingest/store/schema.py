@@ -17,7 +17,7 @@ source = Table(
     "source",
     metadata,
     Column("source_key", Integer, primary_key=True),
-    Column("digest", Text, nullable=False, unique=True, comment="blake2b of the bytes, 32 hex digits"),
+    Column("digest", Text, nullable=False, unique=True, comment="SHA-256 of the bytes, 64 hex digits"),
     Column("file", Text, nullable=False),
     Column("place", Text, nullable=False),
     Column("size", BigInteger, nullable=False, comment="bytes before compression"),

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
-from typing import Any, Literal, NamedTuple, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple, TypeVar
 
-from sqlalchemy import Connection, delete, func, insert, select, update
+from sqlalchemy import Connection, Dialect, Select, Table, bindparam, delete, func, insert, select, update
 
 from ingest.store import schema
 from ingest.store.pack import Packed, Row
@@ -15,6 +16,21 @@ from ingest.store.search import forget_spans, index_spans
 StoredAs = Literal["new", "duplicate", "replaced"]
 _KEYS_A_QUERY = 5000
 T = TypeVar("T")
+
+_TRACES = select(schema.trace.c.trace_id, schema.trace.c.trace_key, schema.trace.c.digest, schema.trace.c.file).where(
+    schema.trace.c.trace_id.in_(bindparam("ids", expanding=True))
+)
+_SOURCES = select(schema.source.c.digest, schema.source.c.source_key).where(
+    schema.source.c.digest.in_(bindparam("digests", expanding=True))
+)
+_LAST_TRACE = select(func.max(schema.trace.c.trace_key))
+_LAST_SOURCE = select(func.max(schema.source.c.source_key))
+_LAST_SPAN = select(func.max(schema.span.c.span_key))
+_LAST_PACK = select(func.max(schema.text_pack.c.pack_key))
+_LAST_TEXT = select(func.max(schema.text.c.text_key))
+_TEXT_KEYS = select(schema.text.c.hash, schema.text.c.text_key).where(
+    schema.text.c.hash.in_(bindparam("hashes", expanding=True))
+)
 
 
 class StoreError(Exception):
@@ -35,43 +51,144 @@ def write(connection: Connection, packed: Packed, *, replaces: Packed | None = N
     Raises `StoreError` when another trace of the same id but other content is stored, unless that content is
     the one given as `replaces` (a trace that grew: late spans).
     """
-    there = connection.execute(
-        select(schema.trace.c.trace_key, schema.trace.c.digest, schema.trace.c.file).where(
-            schema.trace.c.trace_id == packed.trace_id
-        )
-    ).one_or_none()
-    if there is not None and there.digest == packed.digest:
-        return Stored(packed.trace_id, "duplicate", len(packed.spans))
-    if there is not None and (replaces is None or replaces.digest != there.digest):
-        raise StoreError(f"trace {packed.trace_id} is in the workspace already (from {there.file}) with other content")
-    with connection.begin_nested():
-        _write_new(connection, packed, there, replaces)
-    return Stored(packed.trace_id, "new" if there is None else "replaced", len(packed.spans))
+    there = _there(connection, [packed]).get(packed.trace_id)
+    if there is not None and replaces is not None and replaces.digest == there.digest != packed.digest:
+        _replace(connection, packed, there.trace_key, replaces)
+        return Stored(packed.trace_id, "replaced", len(packed.spans))
+    (outcome,) = write_all(connection, [packed])
+    if isinstance(outcome, StoreError):
+        raise outcome
+    return outcome
 
 
-def _write_new(connection: Connection, packed: Packed, there: Any, replaces: Packed | None) -> None:
+def write_all(connection: Connection, batch: Sequence[Packed]) -> list[Stored | StoreError]:
+    """Store those traces of a batch that are not there; one that cannot be stored has its error in its place.
+
+    Run it inside `writing(engine)`. A table gets the rows of all traces in one statement.
+    """
+    there = _there(connection, batch)
+    texts = _Texts(connection, batch)
+    outcomes: list[Stored | StoreError] = []
+    new: list[Packed] = []
+    for packed in batch:
+        known = there.get(packed.trace_id)
+        if known is not None and known.digest != packed.digest:
+            told = f"trace {packed.trace_id} is in the workspace already (from {known.file}) with other content"
+            outcomes.append(StoreError(told))
+        elif known is not None:
+            outcomes.append(Stored(packed.trace_id, "duplicate", len(packed.spans)))
+        elif missing := texts.missing(packed):
+            told = f"trace {packed.trace_id} refers to {missing} text(s) that are nowhere: nothing of it is kept"
+            outcomes.append(StoreError(told))
+        else:
+            there[packed.trace_id] = _There(0, packed.digest, packed.source["file"])
+            texts.add(packed)
+            new.append(packed)
+            outcomes.append(Stored(packed.trace_id, "new", len(packed.spans)))
+    texts.insert()
+    if new:
+        _insert_content(connection, _insert_traces(connection, new), texts.keys)
+    return outcomes
+
+
+class _There(NamedTuple):
+    """What is stored under a trace id."""
+
+    trace_key: int
+    digest: str
+    file: str
+
+
+def _there(connection: Connection, batch: Sequence[Packed]) -> dict[str, _There]:
+    rows = connection.execute(_TRACES, {"ids": [packed.trace_id for packed in batch]})
+    return {trace_id: _There(*others) for trace_id, *others in rows}
+
+
+class _Texts:
+    """The texts of a batch: the keys of those that are stored, and the rows of those that are new."""
+
+    def __init__(self, connection: Connection, batch: Sequence[Packed]) -> None:
+        self._connection = connection
+        self.keys = known_text_keys(connection, {key for packed in batch for key in packed.references})
+        self._next_text, self._next_pack = _after(connection, _LAST_TEXT), _after(connection, _LAST_PACK)
+        self._packs: list[Row] = []
+        self._texts: list[Row] = []
+
+    def missing(self, packed: Packed) -> int:
+        """How many texts this trace needs that are neither stored nor brought with it."""
+        brought = {key for pack in packed.texts for key, _, _ in pack.texts}
+        return sum(key not in self.keys and key not in brought for key in packed.references)
+
+    def add(self, packed: Packed) -> None:
+        """Note the texts that are new with this trace, in their packs."""
+        for pack in packed.texts:
+            new = [place for place in pack.texts if place[0] not in self.keys]
+            if new:
+                self._add_pack(pack.body, new)
+
+    def _add_pack(self, body: bytes, places: Iterable[tuple[str, int, int]]) -> None:
+        pack_key = self._next_pack + len(self._packs)
+        self._packs.append({"pack_key": pack_key, "body": body})
+        for key, start, size in places:
+            text_key = self.keys[key] = self._next_text + len(self._texts)
+            place = {"pack_key": pack_key, "start": start, "size": size}
+            self._texts.append({"text_key": text_key, "hash": bytes.fromhex(key), **place})
+
+    def insert(self) -> None:
+        insert_rows(self._connection, schema.text_pack, self._packs)
+        insert_rows(self._connection, schema.text, self._texts)
+
+
+_WithKey = tuple[int, Packed]
+
+
+def _insert_traces(connection: Connection, new: Sequence[Packed]) -> list[_WithKey]:
+    """The rows of new traces and of their sources; each trace with its key."""
     now = time.time_ns() // 1000
-    source_key = _source_key(connection, packed.source, now)
-    row = {**packed.trace, "digest": packed.digest, "source_key": source_key, "ingested_at": now}
-    if there is None or replaces is None:
-        trace_key = _insert_one(connection, schema.trace, row)
-    else:
-        trace_key = int(there.trace_key)
-        _remove_content(connection, trace_key, replaces)
-        of_trace = schema.trace.c.trace_key == trace_key
-        old_source = connection.scalar(select(schema.trace.c.source_key).where(of_trace))
-        connection.execute(update(schema.trace).where(of_trace).values(**row))
-        is_unused = schema.source.c.source_key.not_in(select(schema.trace.c.source_key))
-        connection.execute(delete(schema.source).where(schema.source.c.source_key == old_source, is_unused))
-    _insert_spans(connection, packed, trace_key)
-    _insert_messages(connection, packed, trace_key)
-    for table, rows in (
-        (schema.span_detail, packed.details),
-        (schema.log, packed.logs),
-        (schema.expected_event, packed.expected_events),
-    ):
-        if rows:
-            connection.execute(insert(table), [{**row, "trace_key": trace_key} for row in rows])
+    source_keys = _source_keys(connection, new, now)
+    keyed = list(enumerate(new, _after(connection, _LAST_TRACE)))
+    insert_rows(
+        connection,
+        schema.trace,
+        [{"trace_key": key, **_trace_row(packed, source_keys[packed.source["digest"]], now)} for key, packed in keyed],
+    )
+    return keyed
+
+
+def _trace_row(packed: Packed, source_key: int, now: int) -> Row:
+    return {**packed.trace, "digest": packed.digest, "source_key": source_key, "ingested_at": now}
+
+
+def _source_keys(connection: Connection, batch: Sequence[Packed], now: int) -> dict[str, int]:
+    """Key of every source by its digest; those that are not stored yet are."""
+    sources = {packed.source["digest"]: packed.source for packed in reversed(batch)}
+    rows = connection.execute(_SOURCES, {"digests": list(sources)})
+    keys = {row.digest: row.source_key for row in rows}
+    new = [source for digest, source in sources.items() if digest not in keys]
+    for key, source in enumerate(new, _after(connection, _LAST_SOURCE)):
+        keys[source["digest"]] = key
+    insert_rows(
+        connection,
+        schema.source,
+        [{**source, "source_key": keys[source["digest"]], "ingested_at": now} for source in new],
+    )
+    return keys
+
+
+def _replace(connection: Connection, packed: Packed, trace_key: int, old: Packed) -> None:
+    """Put a trace that grew in the place of what is stored of it."""
+    texts = _Texts(connection, [packed])
+    texts.add(packed)
+    texts.insert()
+    _remove_content(connection, trace_key, old)
+    of_trace = schema.trace.c.trace_key == trace_key
+    old_source = connection.scalar(select(schema.trace.c.source_key).where(of_trace))
+    now = time.time_ns() // 1000
+    (source_key,) = _source_keys(connection, [packed], now).values()
+    connection.execute(update(schema.trace).where(of_trace).values(**_trace_row(packed, source_key, now)))
+    is_unused = schema.source.c.source_key.not_in(select(schema.trace.c.source_key))
+    connection.execute(delete(schema.source).where(schema.source.c.source_key == old_source, is_unused))
+    _insert_content(connection, [(trace_key, packed)], texts.keys)
 
 
 def _remove_content(connection: Connection, trace_key: int, old: Packed) -> None:
@@ -82,65 +199,55 @@ def _remove_content(connection: Connection, trace_key: int, old: Packed) -> None
         connection.execute(delete(table).where(table.c.trace_key == trace_key))
 
 
-def _insert_one(connection: Connection, table: object, row: Row) -> int:
-    result = connection.execute(insert(table), row)  # type: ignore[arg-type]
-    key = result.inserted_primary_key
-    assert key is not None
-    return int(key[0])
+def _insert_content(connection: Connection, keyed: Sequence[_WithKey], text_keys: Mapping[str, int]) -> None:
+    """The rows of everything that belongs to these traces but their own rows."""
+    first = _after(connection, _LAST_SPAN)
+    spans = _of_traces(keyed, lambda packed: packed.spans)
+    insert_rows(connection, schema.span, [{**row, "span_key": key} for key, row in enumerate(spans, first)])
+    documents = [document for _, packed in keyed for document in packed.documents]
+    index_spans(connection, list(enumerate(documents, first)))
+    insert_rows(connection, schema.message, _of_traces(keyed, lambda packed: _message_rows(packed, text_keys)))
+    insert_rows(connection, schema.span_detail, _of_traces(keyed, lambda packed: packed.details))
+    insert_rows(connection, schema.log, _of_traces(keyed, lambda packed: packed.logs))
+    insert_rows(connection, schema.expected_event, _of_traces(keyed, lambda packed: packed.expected_events))
 
 
-def _source_key(connection: Connection, row: Row, now: int) -> int:
-    known = connection.scalar(select(schema.source.c.source_key).where(schema.source.c.digest == row["digest"]))
-    return int(known) if known is not None else _insert_one(connection, schema.source, {**row, "ingested_at": now})
+def _of_traces(keyed: Sequence[_WithKey], rows_of: Callable[[Packed], Iterable[Row]]) -> list[Row]:
+    return [{**row, "trace_key": key} for key, packed in keyed for row in rows_of(packed)]
 
 
-def _insert_spans(connection: Connection, packed: Packed, trace_key: int) -> None:
-    first = int(connection.scalar(select(func.coalesce(func.max(schema.span.c.span_key), 0))) or 0) + 1
-    rows = [{**row, "trace_key": trace_key, "span_key": first + number} for number, row in enumerate(packed.spans)]
-    connection.execute(insert(schema.span), rows)
-    index_spans(connection, [(first + number, document) for number, document in enumerate(packed.documents)])
-
-
-def _insert_messages(connection: Connection, packed: Packed, trace_key: int) -> None:
-    keys = _text_keys(connection, packed)
-    if not packed.messages:
-        return
-    rows = []
+def _message_rows(packed: Packed, text_keys: Mapping[str, int]) -> Iterator[Row]:
     for row in packed.messages:
-        plain = {key: value for key, value in row.items() if key != "content_hash"}
         content_hash = row["content_hash"]
-        rows.append({**plain, "trace_key": trace_key, "content_key": keys[content_hash] if content_hash else None})
-    connection.execute(insert(schema.message), rows)
+        plain = {key: value for key, value in row.items() if key != "content_hash"}
+        yield {**plain, "content_key": text_keys[content_hash] if content_hash else None}
 
 
-def _text_keys(connection: Connection, packed: Packed) -> dict[str, int]:
-    """Key of every text that a message needs; new texts are inserted, in their packs."""
-    brought = [key for pack in packed.texts for key, _, _ in pack.texts]
-    known = known_text_keys(connection, brought)
-    for pack in packed.texts:
-        new = [place for place in pack.texts if place[0] not in known]
-        if new:
-            pack_key = _insert_one(connection, schema.text_pack, {"body": pack.body})
-            rows = [
-                {"hash": bytes.fromhex(key), "pack_key": pack_key, "start": start, "size": size}
-                for key, start, size in new
-            ]
-            connection.execute(insert(schema.text), rows)
-    stored = known_text_keys(connection, packed.references)
-    missing = [key for key in packed.references if key not in stored]
-    if missing:
-        raise StoreError(
-            f"trace {packed.trace_id} refers to {len(missing)} text(s) that are nowhere: nothing of it is kept"
-        )
-    return stored
+def _after(connection: Connection, last: Select[tuple[int]]) -> int:
+    """The next free key: there is one writer at a time."""
+    return int(connection.scalar(last) or 0) + 1
+
+
+def insert_rows(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
+    """Insert rows of the same columns through the driver: what SQLAlchemy does a row takes longer than SQLite."""
+    if rows:
+        statement, order = _insert_statement(table, tuple(rows[0]), connection.dialect)
+        connection.exec_driver_sql(statement, [tuple(row[name] for name in order) for row in rows] if order else rows)
+
+
+@lru_cache(maxsize=64)
+def _insert_statement(table: Table, names: tuple[str, ...], dialect: Dialect) -> tuple[str, tuple[str, ...]]:
+    """The SQL and, where the driver takes parameters by position, their order."""
+    compiled = insert(table).compile(dialect=dialect, column_keys=names)
+    return str(compiled), tuple(compiled.positiontup or ())
 
 
 def known_text_keys(connection: Connection, hashes: Iterable[str]) -> dict[str, int]:
     """Text keys by hash (hex), of those that are stored."""
     found: dict[str, int] = {}
-    for some in chunks([bytes.fromhex(h) for h in hashes], _KEYS_A_QUERY):
-        query = select(schema.text.c.hash, schema.text.c.text_key).where(schema.text.c.hash.in_(some))
-        found.update({bytes(row.hash).hex(): row.text_key for row in connection.execute(query)})
+    for some in chunks([bytes.fromhex(hash_) for hash_ in hashes], _KEYS_A_QUERY):
+        rows = connection.execute(_TEXT_KEYS, {"hashes": some})
+        found.update((bytes(hash_).hex(), key) for hash_, key in rows)
     return found
 
 

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
+from ingest import batch
 from ingest.batch import ingest, store
 from ingest.store import (
+    Packed,
     StoreError,
     load,
     load_source,
@@ -27,6 +29,7 @@ from ingest.store.load import load_message
 from ingest.store.texts import TextRefs, restore
 from ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
 from ingest.trace import SPAN_COLUMNS, Source, Trace
+from judging.ledger import open_workspace
 from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
 
 
@@ -244,3 +247,49 @@ def test_a_trace_that_refers_to_a_text_that_is_nowhere_is_refused_whole(tmp_path
 def with_output(trace: Trace, output: str) -> Trace:
     first, *others = trace.spans
     return replace(trace, spans=(replace(first, output=output), *others))
+
+
+def test_the_bytes_of_a_file_are_packed_once_for_all_its_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed: list[bytes] = []
+    pack_bytes = batch.pack_bytes
+    monkeypatch.setattr(batch, "pack_bytes", lambda data: packed.append(data) or pack_bytes(data))
+    shared = b"the bytes of a file"
+    traces = [replace(small_trace(f"{n:032x}"), source=Source(file="f", data=shared)) for n in range(5)]
+    assert store(open_workspace(tmp_path).engine, traces).traces == 5
+    assert packed.count(shared) == 1
+
+
+def test_a_trace_that_cannot_be_written_as_rows_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
+    opened = open_workspace(tmp_path)
+    first = small_trace("cd" * 16)
+    odd = replace(first, attributes={"number": 2**70})
+    report = store(opened.engine, [odd, small_trace()])
+    assert (report.traces, len(report.rejected)) == (1, 1)
+    assert "cannot be stored" in report.rejected[0].reason
+    assert report.rejected[0].file == first.source.file
+
+
+@pytest.mark.parametrize("wrong", [{"turn": 2**70}, {"name": "lone \ud800"}, {"name": None}])
+def test_a_trace_that_the_database_refuses_is_named_and_its_batch_is_kept(
+    tmp_path: Path, wrong: dict[str, object]
+) -> None:
+    opened = open_workspace(tmp_path)
+    refused = small_trace("cd" * 16)
+    rows = [small_trace(f"{n:032x}") for n in range(3)]
+    spoilt = batch.pack
+
+    def pack_spoilt(trace: Trace, **more: object) -> Packed:
+        packed = spoilt(trace, **more)  # type: ignore[arg-type]
+        return packed if trace is not refused else replace(packed, spans=[{**packed.spans[0], **wrong}])
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(batch, "pack", pack_spoilt)
+        report = store(opened.engine, [rows[0], refused, *rows[1:]])
+    assert (report.traces, report.spans) == (3, 15)
+    (rejected,) = report.rejected
+    assert "cannot be stored" in rejected.reason
+    with reading(opened.engine) as connection:
+        assert trace_ids(connection) == [trace.trace_id for trace in rows]
+        assert connection.scalar(select(func.count()).select_from(schema.span)) == 15

@@ -220,7 +220,7 @@ def upgrade() -> None:
     op.create_table(
         "source",
         sa.Column("source_key", sa.Integer(), nullable=False),
-        sa.Column("digest", sa.Text(), nullable=False, comment="blake2b of the bytes, 32 hex digits"),
+        sa.Column("digest", sa.Text(), nullable=False, comment="SHA-256 of the bytes, 64 hex digits"),
         sa.Column("file", sa.Text(), nullable=False),
         sa.Column("place", sa.Text(), nullable=False),
         sa.Column("size", sa.BigInteger(), nullable=False, comment="bytes before compression"),

@@ -1,0 +1,116 @@
+"""`verify`: what it finds, what it mends, and how often it reads."""
+
+from pathlib import Path
+
+import orjson
+import pytest
+from sqlalchemy import select, update
+
+from ingest import check
+from ingest.batch import ingest
+from ingest.check import Problem, check_store
+from ingest.store import load_source, reading, schema, trace_ids, writing
+from judging.ledger import Workspace, open_workspace
+from tests.build import TRACE, span_id
+
+OTHER = "cd" * 16
+
+
+def from_file(home: Path) -> Workspace:
+    """A workspace of two traces that stand in one file."""
+    opened = open_workspace(home / "home")
+    file = home / "two.jsonl"
+    file.write_bytes(b"\n".join(map(one_trace, (TRACE, OTHER))))
+    report = ingest(opened.engine, [file])
+    assert (report.traces, report.rejected) == (2, [])
+    return opened
+
+
+def one_trace(trace_id: str) -> bytes:
+    attributes = {"openinference.span.kind": "LLM", "llm.token_count.prompt": "7", "llm.token_count.completion": "2"}
+    span = {"span_id": span_id(1), "span_name": "call", "span_attributes": attributes, "child_spans": []}
+    return orjson.dumps({"trace_id": trace_id, "spans": [span]})
+
+
+def problems_of(opened: Workspace, *, repair: bool = False) -> list[Problem]:
+    return check_store(opened.engine, repair=repair)
+
+
+def summary_of(opened: Workspace, trace_id: str) -> tuple[str, int, int | None]:
+    trace = schema.trace.c
+    with reading(opened.engine) as connection:
+        row = connection.execute(
+            select(trace.name, trace.spans, trace.prompt_tokens).where(trace.trace_id == trace_id)
+        ).one()
+    return row.name, row.spans, row.prompt_tokens
+
+
+def spoil_summary(opened: Workspace) -> None:
+    with writing(opened.engine) as connection:
+        of_trace = schema.trace.c.trace_id == TRACE
+        connection.execute(update(schema.trace).where(of_trace).values(name="other", spans=9, prompt_tokens=None))
+
+
+def test_a_whole_store_has_no_problem(tmp_path: Path) -> None:
+    assert problems_of(from_file(tmp_path)) == []
+
+
+def test_a_wrong_summary_is_named_with_what_the_spans_give(tmp_path: Path) -> None:
+    opened = from_file(tmp_path)
+    spoil_summary(opened)
+    (problem,) = problems_of(opened)
+    assert problem.subject == f"trace {TRACE}"
+    assert "spans is 9, its spans give 1" in problem.problem
+    assert "prompt_tokens is None, its spans give 7" in problem.problem
+    assert problem.remedy == "tracejury verify --repair"
+    assert summary_of(opened, TRACE) == ("other", 9, None), "only --repair changes anything"
+
+
+def test_repair_makes_a_wrong_summary_again_from_the_spans(tmp_path: Path) -> None:
+    opened = from_file(tmp_path)
+    spoil_summary(opened)
+    (problem,) = problems_of(opened, repair=True)
+    assert problem.remedy.startswith("mended")
+    assert summary_of(opened, TRACE) == ("call", 1, 7)
+    assert problems_of(opened) == []
+
+
+def test_no_summary_is_made_from_spans_that_are_not_as_ingested(tmp_path: Path) -> None:
+    opened = from_file(tmp_path)
+    with writing(opened.engine) as connection:
+        connection.execute(update(schema.span).values(name="changed"))
+    problems = problems_of(opened, repair=True)
+    assert [problem.problem for problem in problems] == ["what is stored differs from what was ingested"] * 2
+    assert summary_of(opened, TRACE) == ("call", 1, 7)
+
+
+def test_source_bytes_that_changed_are_found(tmp_path: Path) -> None:
+    from ingest.store.texts import compress
+
+    opened = from_file(tmp_path)
+    with writing(opened.engine) as connection:
+        connection.execute(update(schema.source).values(body=compress(one_trace(TRACE))))
+    (problem,) = problems_of(opened)
+    assert (problem.subject, problem.problem) == (f"trace {OTHER}", "its kept source bytes no longer give this trace")
+
+
+def test_source_bytes_that_cannot_be_unpacked_are_a_problem_of_each_trace(tmp_path: Path) -> None:
+    opened = from_file(tmp_path)
+    with writing(opened.engine) as connection:
+        connection.execute(update(schema.source).values(body=b"no zstd"))
+    problems = problems_of(opened)
+    assert [problem.subject for problem in problems] == [f"trace {TRACE}", f"trace {OTHER}"]
+    assert all("cannot be read" in problem.problem for problem in problems)
+
+
+def test_the_bytes_of_a_file_are_read_again_once_for_all_its_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened, reads = from_file(tmp_path), []
+    read_bytes = check.read_bytes
+    monkeypatch.setattr(check, "read_bytes", lambda data, **more: reads.append(data) or read_bytes(data, **more))
+    assert problems_of(opened) == []
+    assert len(reads) == 1
+    with reading(opened.engine) as connection:
+        assert trace_ids(connection) == [TRACE, OTHER]
+        assert load_source(connection, OTHER).data == reads[0]
