@@ -17,7 +17,19 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
-from ingest.formats import gaia2, inspect_log, langfuse, maseval, mlflow, otel_sdk, otlp, phoenix, trail, trulens
+from ingest.formats import (
+    gaia2,
+    inspect_log,
+    langfuse,
+    maseval,
+    mlflow,
+    openai_agents,
+    otel_sdk,
+    otlp,
+    phoenix,
+    trail,
+    trulens,
+)
 from ingest.head import Head, rejected
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
@@ -56,7 +68,8 @@ class BundleFormat(Format, Protocol):
 
 
 READERS: tuple[Format, ...] = cast(
-    "tuple[Format, ...]", (trail, maseval, gaia2, inspect_log, langfuse, mlflow, trulens, phoenix, otlp, otel_sdk)
+    "tuple[Format, ...]",
+    (trail, maseval, gaia2, inspect_log, langfuse, mlflow, trulens, phoenix, openai_agents, otlp, otel_sdk),
 )
 """Every format, the more particular first."""
 

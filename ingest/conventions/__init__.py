@@ -7,6 +7,7 @@ from typing import Protocol, cast
 
 from ingest.conventions import (
     genai,
+    langfuse,
     langgraph,
     langsmith,
     litellm,
@@ -14,6 +15,7 @@ from ingest.conventions import (
     openai_agents,
     openinference,
     openllmetry,
+    pydantic_ai,
     smolagents,
     trulens,
 )
@@ -34,8 +36,11 @@ class Convention(Protocol):
 
 CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
-    (openinference, genai, openllmetry, langsmith, litellm, openai_agents, mlflow, trulens, langgraph, smolagents),
-)
+    (
+        openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow, trulens,
+        langgraph, smolagents,
+    ),
+)  # fmt: skip
 """Asked in this order; a column that one has filled is not touched by the next."""
 
 
@@ -51,6 +56,8 @@ def translate(drafts: Sequence[SpanDraft], messages: MessageTable, *, logs: Sequ
         context.begin(draft)
         for convention in CONVENTIONS:
             convention.apply(draft, context)
+    litellm.raise_raw_requests(drafts, context)
+    for draft in drafts:
         _complete(draft)
     name_agents(drafts)
     rebuild_heads(context, drafts)

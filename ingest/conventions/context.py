@@ -7,6 +7,12 @@ from dataclasses import dataclass, field
 from ingest.messages import MessageTable
 from ingest.trace import Json, Message, SpanDraft
 
+_USAGE_NAMES = (
+    ("prompt_tokens", ("prompt_tokens", "input_tokens", "input")),
+    ("completion_tokens", ("completion_tokens", "output_tokens", "output")),
+    ("total_tokens", ("total_tokens", "total")),
+)
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Gap:
@@ -102,6 +108,16 @@ def put_count(draft: SpanDraft, column: str, *keys: str) -> None:
         elif getattr(draft, column) in (None, count):
             setattr(draft, column, count)
             del draft.attributes[key]
+
+
+def put_usage(draft: SpanDraft, usage: Json, prefix: str) -> None:
+    """The counts of a usage object, in OpenAI's, Anthropic's or Langfuse's names; a count that is none is warned of."""
+    if not isinstance(usage, dict):
+        return
+    for column, names in _USAGE_NAMES:
+        counts = {f"{prefix}{name}": usage[name] for name in names if usage.get(name) is not None}
+        draft.attributes.update(counts)
+        put_count(draft, column, *counts)
 
 
 def forget_zero_tokens(draft: SpanDraft) -> None:

@@ -19,13 +19,17 @@ _OPERATIONS: dict[str, SpanKind] = {
     "chat": "LLM", "text_completion": "LLM", "generate_content": "LLM", "completion": "LLM", "responses": "LLM",
     "embeddings": "EMBEDDING", "embedding": "EMBEDDING", "retrieval": "RETRIEVER", "rerank": "RERANKER",
     "execute_tool": "TOOL", "invoke_agent": "AGENT", "create_agent": "AGENT", "invoke_workflow": "CHAIN",
+    "execute_task": "CHAIN", "execute_event_loop_cycle": "CHAIN", "chain": "CHAIN",
 }  # fmt: skip
 _ROLES = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }  # fmt: skip
-_CHOICE = "gen_ai.choice"
-_EVENTS = frozenset({*_ROLES, _CHOICE, "gen_ai.content.prompt", "gen_ai.content.completion"})
+_CHOICES = ("gen_ai.choice", "gen_ai.content.completion")
+_EVENTS = frozenset({*_ROLES, *_CHOICES, "gen_ai.content.prompt"})
+_TEXT_AGAIN = ("gen_ai.prompt", "message.content")
+"""Attributes in which litellm repeats the text of a log record's body."""
+_DETAILS = "gen_ai.client.inference.operation.details"
 _SIDES = (("gen_ai.input.messages", "input_messages"), ("gen_ai.output.messages", "output_messages"))
 
 
@@ -124,13 +128,21 @@ def _event_messages(draft: SpanDraft, context: Context) -> None:
     for event in draft.events:
         name, attributes = event.get("name"), event.get("attributes")
         said = None
+        if name == _DETAILS and isinstance(attributes, dict):
+            held = dict(attributes)
+            _from_details(draft, held, context)
+            kept.append({**event, "attributes": held})
+            continue
         if isinstance(name, str) and name in _EVENTS and isinstance(attributes, dict):
             said = _from_event(name, attributes)
         if said is None:
             kept.append(event)
             continue
         column, messages, rest = said
-        for message in messages:
+        if draft.kind == "TOOL" and not _of_tool(draft, column, messages):
+            kept.append(event)
+            continue
+        for message in messages if draft.kind != "TOOL" else ():
             append(draft, column, message, context)
         kept.append({**event, "attributes": rest})
     draft.events = kept
@@ -167,22 +179,41 @@ def _log_messages(draft: SpanDraft, logs: list[SpanLog], context: Context) -> No
             if read is not None:
                 append(draft, read[0], read[1], context)
                 log.body = read[2] or None
-        elif log.event_name == "gen_ai.client.inference.operation.details":
-            _from_details(draft, log, context)
+                for key in _TEXT_AGAIN:
+                    if read[1].content is not None and log.attributes.get(key) == read[1].content:
+                        del log.attributes[key]
+        elif log.event_name == _DETAILS:
+            _from_details(draft, log.body if isinstance(log.body, dict) and log.body else log.attributes, context)
 
 
-def _from_details(draft: SpanDraft, log: SpanLog, context: Context) -> None:
-    source = log.body if isinstance(log.body, dict) and log.body else log.attributes
+def _from_details(draft: SpanDraft, source: dict[str, Json], context: Context) -> None:
+    """The messages of an event of details, which some write as a log record and some as an event of the span."""
+    system = _system(source)
+    if system is not None:
+        append(draft, "input_messages", system, context)
     for key, column in _SIDES:
         value = source.get(key)
         said = read_messages(inner_json(value) if isinstance(value, str) else value)
-        if said is not None and not getattr(draft, column):
-            place(draft, column, [item.message for item in said], context)
-            rest = rest_of(said)
-            if rest is None:
-                del source[key]
-            else:
-                source[key] = rest
+        if said is None or (draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in said])):
+            continue
+        for item in said if draft.kind != "TOOL" else ():
+            append(draft, column, item.message, context)
+        rest = rest_of(said)
+        if rest is None:
+            del source[key]
+        else:
+            source[key] = rest
+
+
+def _of_tool(draft: SpanDraft, side: str, said: list[Message]) -> bool:
+    """What a tool was given and gave back, told as a message: columns of its span. False: it stays in the event."""
+    column = "output" if side == "output_messages" else "tool_arguments"
+    content = said[0].content if len(said) == 1 and not said[0].tool_calls else None
+    if content is None:
+        return False
+    if getattr(draft, column) is None:
+        setattr(draft, column, content)
+    return bool(getattr(draft, column) == content)
 
 
 def read_body(name: str, body: dict[str, Json]) -> tuple[str, Message, dict[str, Json]] | None:
@@ -190,13 +221,15 @@ def read_body(name: str, body: dict[str, Json]) -> tuple[str, Message, dict[str,
     outer: dict[str, Json] = {}
     column = "input_messages"
     value = dict(body)
-    if name == _CHOICE:
+    if name in _CHOICES:
         column = "output_messages"
         inner = value.pop("message", None)
         if isinstance(inner, dict):
             outer, value = value, dict(inner)
-        elif isinstance(inner, str):
+        elif isinstance(inner, (str, list)):
             outer, value = value, {"content": inner}
+        elif inner is not None:
+            return None
     value.setdefault("role", _ROLES.get(name, "assistant"))
     if name == "gen_ai.tool.message" and isinstance(value.get("id"), str):
         value.setdefault("tool_call_id", value.pop("id"))
@@ -214,6 +247,8 @@ def place(draft: SpanDraft, column: str, messages: list[Message], context: Conte
 
 def append(draft: SpanDraft, column: str, message: Message, context: Context) -> None:
     """One more message at the end of a column; where attributes filled it, what an event repeats is not said twice."""
+    if not message.content and not message.tool_calls and getattr(draft, column):
+        return  # litellm logs a reply that is a call alone without the call
     position = context.add(message)
     if not context.is_filled(draft, column) or position not in getattr(draft, column):
         setattr(draft, column, [*getattr(draft, column), position])

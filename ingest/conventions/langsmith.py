@@ -23,10 +23,21 @@ def apply(draft: SpanDraft, context: Context) -> None:
     kind = attributes.get("langsmith.span.kind")
     if isinstance(kind, str) and draft.kind == "UNKNOWN":
         draft.kind = _KINDS.get(kind.lower(), "UNKNOWN")
+    _agent(draft)
     if "gen_ai.prompt" in attributes:
         _take(draft, "gen_ai.prompt", "input", context)
     if "gen_ai.completion" in attributes:
         _take(draft, "gen_ai.completion", "output", context)
+
+
+def _agent(draft: SpanDraft) -> None:
+    """LangChain names the agent of each span in its metadata; the span of that name is the agent itself."""
+    name = draft.attributes.get("langsmith.metadata.lc_agent_name")
+    if not isinstance(name, str) or not name:
+        return
+    draft.agent = draft.agent or name
+    if draft.kind == "CHAIN" and draft.name == name:
+        draft.kind = "AGENT"
 
 
 def _take(draft: SpanDraft, key: str, side: str, context: Context) -> None:
@@ -35,13 +46,13 @@ def _take(draft: SpanDraft, key: str, side: str, context: Context) -> None:
     if value is None or getattr(draft, column) is not None:
         return
     held = inner_json(value) if isinstance(value, str) else value
-    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and _as_messages(draft, key, held, side, context):
+    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and as_messages(draft, key, held, side, context):
         return
     setattr(draft, column, value if isinstance(value, str) else json_text(value))
     del draft.attributes[key]
 
 
-def _as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Context) -> bool:
+def as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Context) -> bool:
     """Inputs `{"messages": [...]}` and outputs `{"generations" | "choices" | message}` become messages."""
     listed, others = _listed(held)
     said = read_messages(listed)
@@ -70,12 +81,19 @@ def _listed(held: Json) -> tuple[Json, dict[str, Json]]:
             inner = value[0] if len(value) == 1 and isinstance(value[0], list) else value
             messages = [item.get("message") if isinstance(item, dict) else None for item in inner]
             if messages and all(message is not None for message in messages):
-                left: list[Json] = [
-                    {k: v for k, v in item.items() if k != "message"} for item in inner if isinstance(item, dict)
-                ]
+                left: list[Json] = [_beside_message(item) for item in inner if isinstance(item, dict)]
                 return messages, {**others, name: left} if any(left) else others
         elif isinstance(value, list):
             return value, others
         elif isinstance(value, dict) and read_message(value) is not None:
             return [value], others
     return ([held], {}) if read_message(held) is not None else (None, {})
+
+
+def _beside_message(item: dict[str, Json]) -> dict[str, Json]:
+    """What a generation holds beside its message; its `text` only where it says something else."""
+    left = {key: value for key, value in item.items() if key != "message"}
+    said = read_message(item["message"])
+    if said is not None and left.get("text") == (said.message.content or ""):
+        del left["text"]
+    return left

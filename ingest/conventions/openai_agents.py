@@ -1,12 +1,12 @@
-"""OpenAI Agents SDK: `span_data.*` as its exporters flatten it, and Logfire's `events` list of GenAI messages."""
+"""OpenAI Agents SDK: the fields of its span data as `span_data.*`, and Logfire's `events` list of GenAI messages."""
 
 from __future__ import annotations
 
 from ingest.conventions.context import Context, put, put_count
 from ingest.conventions.genai import read_body
-from ingest.conventions.said import read_messages, rest_of
+from ingest.conventions.said import read_messages, read_response, rest_of
 from ingest.parse import inner_json, json_text
-from ingest.trace import Json, SpanDraft, SpanKind
+from ingest.trace import Json, Message, SpanDraft, SpanKind
 
 NAME = "openai_agents"
 
@@ -33,16 +33,65 @@ def apply(draft: SpanDraft, context: Context) -> None:
 def _span_data(draft: SpanDraft, kind: str, context: Context) -> None:
     if draft.kind == "UNKNOWN":
         draft.kind = _TYPES.get(kind, "UNKNOWN")
+    _turn(draft)
     if draft.kind == "AGENT":
         put(draft, "agent", "span_data.name")
     elif draft.kind == "TOOL":
         put(draft, "tool_name", "span_data.name")
     put(draft, "model", "span_data.model")
+    _usage(draft)
     put_count(draft, "prompt_tokens", "span_data.usage.input_tokens")
     put_count(draft, "completion_tokens", "span_data.usage.output_tokens")
     put_count(draft, "total_tokens", "span_data.usage.total_tokens")
     for side in ("input", "output"):
         _side(draft, side, context)
+    _response(draft, context)
+    if kind == "response" and draft.status != "ERROR" and not draft.input_messages and not draft.output_messages:
+        draft.warnings.append(
+            "no_text: the SDK exports no text of a call of the responses API; let the tracing processor add "
+            "span_data.input and span_data.response"
+        )
+
+
+def _turn(draft: SpanDraft) -> None:
+    """A turn of the loop, which the SDK exports as a custom span: its number and the agent whose turn it is."""
+    data = draft.attributes.get("span_data.data")
+    if not isinstance(data, dict) or data.get("sdk_span_type") != "turn":
+        return
+    number, agent = data.get("turn"), data.get("agent_name")
+    if isinstance(number, int) and not isinstance(number, bool) and draft.step is None:
+        draft.step = number
+    if isinstance(agent, str) and draft.agent is None:
+        draft.agent = agent
+
+
+def _usage(draft: SpanDraft) -> None:
+    """`usage` as an object: its counts by their own names, so that they are found; the rest stays."""
+    usage = draft.attributes.get("span_data.usage")
+    if not isinstance(usage, dict) or draft.kind != "LLM":
+        return
+    del draft.attributes["span_data.usage"]
+    draft.attributes.update({f"span_data.usage.{key}": item for key, item in usage.items() if item is not None})
+    details = usage.get("output_tokens_details")
+    if isinstance(details, dict) and draft.reasoning_tokens is None:
+        count = details.get("reasoning_tokens")
+        draft.reasoning_tokens = count if isinstance(count, int) and not isinstance(count, bool) else None
+
+
+def _response(draft: SpanDraft, context: Context) -> None:
+    """The answer of the responses API, where a processor added it: its items are the messages."""
+    read = read_response(draft.attributes.get("span_data.response"))
+    if read is None or draft.output_messages:
+        return
+    said, others = read
+    draft.output_messages = [context.add(item.message) for item in said]
+    instructions = others.get("instructions")
+    if isinstance(instructions, str) and draft.input_messages:
+        draft.input_messages = [context.add(Message("system", instructions)), *draft.input_messages]
+    rest = rest_of(said)
+    draft.attributes["span_data.response"] = others if rest is None else {**others, "output": rest}
+    if draft.model is None and isinstance(others.get("model"), str):
+        draft.model = str(others["model"])
 
 
 def _side(draft: SpanDraft, side: str, context: Context) -> None:

@@ -17,7 +17,9 @@ from ingest.conventions.said import (
     merged,
     read_message,
     read_messages,
+    read_response,
     rest_of,
+    text_of_parts,
 )
 from ingest.conventions.smolagents import chat_message_tails
 from ingest.parse import inner_json, inner_json_as_is, json_text
@@ -43,6 +45,8 @@ def apply(draft: SpanDraft, context: Context) -> None:
     said_out = {number: _message(fields, draft, 1, number, context) for number, fields in sorted(outputs.items())}
     put(draft, "model", "llm.model_name")
     put(draft, "agent", "agent.name")
+    if draft.kind == "AGENT":
+        put(draft, "agent", "graph.node.id")  # CrewAI's spans are named by the method, the node by the agent's role
     _tokens(draft)
     if draft.kind == "TOOL":
         _tool(draft)
@@ -111,7 +115,7 @@ def _message(fields: Fields, draft: SpanDraft, side: int, number: int, context: 
     parts = _parts(fields)
     if content is None and parts is not None:
         content = cast("Json", parts)
-    elif parts is not None:
+    elif parts is not None and text_of_parts(cast("Json", parts)) != content:
         fields["contents"] = cast("Json", parts)
     texts = {key: _pop_text(fields, key) for key in ("name", "tool_call_id")}
     for key, value in fields.items():
@@ -209,7 +213,7 @@ def _input(draft: SpanDraft, said: dict[int, Message]) -> None:
     if messages is None:
         draft.input = text
         return
-    if said and not _same(said, messages):
+    if said and not _same(said, messages) and not _same_after_instructions(said, messages):
         draft.input = text
         draft.warnings.append("messages_differ: input.value and llm.input_messages disagree; both are kept")
         return
@@ -268,6 +272,17 @@ def _same(flat: dict[int, Message], written: list[Said]) -> bool:
     return True
 
 
+def _same_after_instructions(flat: dict[int, Message], written: list[Said]) -> bool:
+    """As `_same` where the instructions stand first in the flattened form alone, as for the Responses API."""
+    if 0 not in flat or flat[0].role not in ("system", "developer") or len(flat) != len(written) + 1:
+        return False
+    rest = {number - 1: message for number, message in flat.items() if number}
+    if not _same(rest, written):
+        return False
+    flat.update({number + 1: message for number, message in rest.items()})
+    return True
+
+
 def _output(draft: SpanDraft, said: dict[int, Message]) -> None:
     """`output.value` beside the flattened output messages, as `_input` does."""
     value = draft.attributes["output.value"]
@@ -278,6 +293,8 @@ def _output(draft: SpanDraft, said: dict[int, Message]) -> None:
     if len(said) == 1 and 0 in said and text == said[0].content and not said[0].tool_calls:
         return
     held = inner_json(value) if isinstance(value, str) else value
+    if _response(draft, said, held):
+        return
     written = read_message(held) if isinstance(held, dict) and (said or draft.kind == "LLM") else None
     if written is None:
         draft.output = text
@@ -290,6 +307,20 @@ def _output(draft: SpanDraft, said: dict[int, Message]) -> None:
     said[0] = both
     if written.rest is not None:
         draft.attributes["output.value"] = written.rest
+
+
+def _response(draft: SpanDraft, said: dict[int, Message], held: Json) -> bool:
+    """An answer of the Responses API: its items are the messages, its other fields stay beside."""
+    read = read_response(held)
+    if read is None:
+        return False
+    written, others = read
+    if said and not _same(said, written):
+        return False
+    said.update(enumerate(item.message for item in written))
+    rest = rest_of(written)
+    draft.attributes["output.value"] = others if rest is None else {**others, "output": rest}
+    return True
 
 
 def _place_inputs(draft: SpanDraft, said: dict[int, Message], context: Context, *, had_input: bool) -> None:

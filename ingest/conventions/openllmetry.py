@@ -5,9 +5,11 @@ Names: the package opentelemetry-semantic-conventions-ai. litellm's own OpenTele
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ingest.conventions.context import Context, put_count
-from ingest.conventions.said import arguments_text, content_text
-from ingest.parse import inner_json, json_text
+from ingest.conventions.said import arguments_text, content_text, merged
+from ingest.parse import inner_json, json_text, parse_json
 from ingest.trace import Json, Message, SpanDraft, SpanKind, ToolCall
 
 NAME = "openllmetry"
@@ -33,9 +35,38 @@ def apply(draft: SpanDraft, context: Context) -> None:
         if not fields:
             continue
         messages = [_message(found, attributes, f"{prefix}{number}.", column) for number, found in fields]
-        if not getattr(draft, column):
+        held = [context.messages.messages[position] for position in getattr(draft, column)]
+        if not held:
             setattr(draft, column, [context.add(message) for message in messages])
+        elif (both := _both(messages, held)) is not None:
+            setattr(draft, column, [context.add(message) for message in both])
+        else:
+            _put_back(messages, attributes, prefix, column)
     put_count(draft, "total_tokens", "llm.usage.total_tokens")
+
+
+def _both(flat: list[Message], held: list[Message]) -> list[Message] | None:
+    """Each message as both tell it; a call that the other form leaves out (litellm's) is put in. None: they differ."""
+    if len(flat) != len(held):
+        return None
+    found = []
+    for mine, other in zip(flat, held, strict=True):
+        both = merged(mine, other if other.tool_calls else replace(other, tool_calls=mine.tool_calls))
+        if both is None:
+            return None
+        found.append(both)
+    return found
+
+
+def _put_back(messages: list[Message], attributes: dict[str, Json], prefix: str, column: str) -> None:
+    """Messages that say something else than what stands in the column stay attributes."""
+    for number, message in enumerate(messages):
+        attributes[f"{prefix}{number}"] = {
+            "role": message.role,
+            "content": message.content,
+            "tool_calls": [[call.name, call.arguments, call.id] for call in message.tool_calls],
+            "tool_call_id": message.tool_call_id,
+        }
 
 
 def _kind(draft: SpanDraft) -> None:
@@ -57,15 +88,44 @@ def _entity(draft: SpanDraft) -> None:
         if draft.kind == "AGENT" and draft.agent is None:
             draft.agent = name
             del attributes["traceloop.entity.name"]
-        elif draft.kind == "TOOL" and draft.tool_name is None:
+        elif draft.kind == "TOOL" and draft.tool_name in (None, name):
             draft.tool_name = name
             del attributes["traceloop.entity.name"]
     into = "tool_arguments" if draft.kind == "TOOL" else "input"
-    for key, column in (("traceloop.entity.input", into), ("traceloop.entity.output", "output")):
-        value = attributes.get(key)
-        if value is not None and getattr(draft, column) is None:
-            setattr(draft, column, value if isinstance(value, str) else json_text(value))
-            del attributes[key]
+    for side, column in (("input", into), ("output", "output")):
+        _side(draft, side, column)
+    if draft.kind == "TOOL":
+        _bare_arguments(draft)
+
+
+def _side(draft: SpanDraft, side: str, column: str) -> None:
+    """What went in or came out, which newer versions write twice; a text that stands as JSON without its quotes."""
+    attributes, key, again = draft.attributes, f"traceloop.entity.{side}", f"gen_ai.task.{side}"
+    value = attributes.get(key)
+    if value is None:
+        return
+    text = value if isinstance(value, str) else json_text(value)
+    if attributes.get(again) == value:
+        del attributes[again]
+    if getattr(draft, column) is None:
+        setattr(draft, column, text)
+    if getattr(draft, column) == text:
+        setattr(draft, column, _unquoted(text))
+        del attributes[key]
+
+
+def _unquoted(text: str) -> str:
+    held = parse_json(text.encode()) if text[:1] == text[-1:] == '"' and len(text) > 1 else None
+    return held if isinstance(held, str) else text
+
+
+def _bare_arguments(draft: SpanDraft) -> None:
+    """LangChain's `{"input_str": "{...}", "tags": ..., "metadata": ...}`: the arguments alone; the rest stays."""
+    held = inner_json(draft.tool_arguments or "")
+    text = held.get("input_str") if isinstance(held, dict) else None
+    if isinstance(held, dict) and isinstance(text, str) and "metadata" in held:
+        draft.tool_arguments = text
+        draft.attributes["traceloop.entity.input"] = {key: item for key, item in held.items() if key != "input_str"}
 
 
 def _flattened(attributes: dict[str, Json], prefix: str) -> list[tuple[int, Fields]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import orjson
@@ -17,6 +18,10 @@ _CLASSES = {
 }  # fmt: skip
 
 
+_TOOL_BLOCKS = frozenset({"toolUse", "toolResult", "tool_use", "tool_result"})
+_TEXT_PARTS = ("text", "input_text", "output_text", None)
+
+
 class Said(NamedTuple):
     """A message, and the rest of its JSON form (None when nothing but nulls is left)."""
 
@@ -27,12 +32,13 @@ class Said(NamedTuple):
 def read_message(value: Json) -> Said | None:
     """The message that a JSON value writes; None when it is in no form known here.
 
-    Known: OpenAI's role and content, the parts of OpenTelemetry GenAI, LangChain's three forms, `[role, text]`.
+    Known: OpenAI's role and content, the items of its Responses API, the parts of OpenTelemetry GenAI, LangChain's
+    three forms, `[role, text]`.
     """
     if isinstance(value, dict):
         if isinstance(value.get("role"), str):
             return _with_role(value)
-        return _langchain(value)
+        return _response_item(value) or _langchain(value)
     if isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value):
         role, content = value
         return Said(Message(str(role), str(content)), None)
@@ -80,7 +86,7 @@ def text_of_parts(parts: Json) -> str | None:
     for part in parts:
         if isinstance(part, str):
             texts.append(part)
-        elif isinstance(part, dict) and part.get("type") in ("text", None) and set(part) <= {"type", "text"}:
+        elif isinstance(part, dict) and part.get("type") in _TEXT_PARTS and _holds_only_text(part):
             text = part.get("text")
             if not isinstance(text, str):
                 return None
@@ -88,6 +94,11 @@ def text_of_parts(parts: Json) -> str | None:
         else:
             return None
     return texts[0] if len(texts) == 1 else "\n".join(texts)
+
+
+def _holds_only_text(part: dict[str, Json]) -> bool:
+    """Nothing beside the text but what is empty, as the Responses API's `annotations` mostly are."""
+    return all(key in ("type", "text") or item in (None, [], "") for key, item in part.items())
 
 
 def content_text(content: Json) -> str | None:
@@ -128,10 +139,16 @@ def without_nulls(value: dict[str, Json]) -> dict[str, Json]:
 
 def _with_role(value: dict[str, Json]) -> Said | None:
     role, content = value["role"], value.get("content")
-    if len(value) == 2 and "content" in value:
+    if len(value) == 2 and not isinstance(content, list) and "content" in value:
         return Said(Message(str(role), content_text(content)), None)
     if isinstance(value.get("parts"), list):
         return _genai(value)
+    blocks = _blocks(content)
+    if blocks is not None and not value.get("tool_calls"):
+        beside = without_nulls({key: item for key, item in value.items() if key not in ("role", "content")})
+        if blocks.rest is not None:
+            beside["content"] = blocks.rest
+        return Said(replace(blocks.message, role=str(role)), beside or None)
     read = read_tool_calls(value.get("tool_calls"))
     if read is None:
         return None
@@ -148,6 +165,50 @@ def _with_role(value: dict[str, Json]) -> Said | None:
         rest["tool_calls"] = calls_rest
     message = Message(str(role), content_text(content), calls, fields["name"], fields["tool_call_id"])
     return Said(message, rest or None)
+
+
+def _blocks(content: Json) -> Said | None:
+    """Content that holds calls of tools or their results among its parts, as Anthropic and Bedrock write it."""
+    parts = content if isinstance(content, list) else []
+    if not any(isinstance(part, dict) and (_TOOL_BLOCKS & {*part, part.get("type")}) for part in parts):
+        return None
+    texts: list[Json] = []
+    calls: list[ToolCall] = []
+    call_id: str | None = None
+    rests: list[Json] = []
+    for part in parts:
+        left = _inner_block(part)
+        kind = left.pop("type", None)
+        if kind in ("toolUse", "tool_use"):
+            name, arguments, own = left.pop("name", None), left.pop("input", None), _popped_id(left)
+            calls.append(ToolCall(_text_or_json(name), arguments_text(arguments), own))
+        elif kind in ("toolResult", "tool_result") and call_id is None:
+            texts.append(content_text(left.pop("content", None)))
+            call_id = _popped_id(left)
+        else:
+            texts.append(text_of_parts([part]) or part)
+            left = {}
+        rests.append(without_nulls(left) or None)
+    told: list[Json] = [text for text in texts if text is not None]
+    text = "\n".join(map(str, told)) if all(isinstance(one, str) for one in told) else json_text(told)
+    message = Message(None, text if told else None, tuple(calls), None, call_id)
+    return Said(message, rests if any(rest is not None for rest in rests) else None)
+
+
+def _inner_block(part: Json) -> dict[str, Json]:
+    """The fields of a part with its kind as `type`: Bedrock names the kind by the key that holds them."""
+    if not isinstance(part, dict):
+        return {}
+    for kind in ("toolUse", "toolResult"):
+        inner = part.get(kind)
+        if isinstance(inner, dict):
+            return {**inner, "type": kind}
+    return dict(part)
+
+
+def _popped_id(left: dict[str, Json]) -> str | None:
+    key = next((key for key in ("toolUseId", "tool_use_id", "id") if key in left), "id")
+    return _text_or_json(left.pop(key, None))
 
 
 def _genai(value: dict[str, Json]) -> Said | None:
@@ -176,14 +237,49 @@ def _genai(value: dict[str, Json]) -> Said | None:
             texts.append(part)
             left = {}
         rests.append(without_nulls(left) or None)
-    rest: dict[str, Json] = {
-        key: item for key, item in value.items() if key not in ("role", "parts", "name") and item is not None
-    }
+    beside = read_tool_calls(value.get("tool_calls"))  # litellm writes the calls beside the parts, as OpenAI does
+    known = {"role", "parts", "name"}
+    rest: dict[str, Json] = {}
+    if beside is not None and beside[0]:
+        calls.extend(beside[0])
+        known.add("tool_calls")
+        if beside[1] is not None:
+            rest["tool_calls"] = beside[1]
+    if tool_call_id is None and isinstance(value.get("tool_call_id"), str):
+        tool_call_id = str(value["tool_call_id"])
+        known.add("tool_call_id")
+    rest.update({key: item for key, item in value.items() if key not in known and item is not None})
     if any(item is not None for item in rests):
         rest["parts"] = rests
     content = None if not texts else content_text(texts[0] if len(texts) == 1 else texts)
     message = Message(str(value["role"]), content, tuple(calls), _text_or_json(value.get("name")), tool_call_id)
     return Said(message, rest or None)
+
+
+def read_response(value: Json) -> tuple[list[Said], dict[str, Json]] | None:
+    """The messages of an answer of OpenAI's Responses API, and its other fields; None when it is no such answer."""
+    if not isinstance(value, dict) or value.get("object") != "response":
+        return None
+    said = read_messages(value.get("output"))
+    return None if said is None else (said, {key: item for key, item in value.items() if key != "output"})
+
+
+def _response_item(value: dict[str, Json]) -> Said | None:
+    """An item of the Responses API that has no role: a call of a tool, its result, or what the model thought."""
+    left = dict(value)
+    match left.pop("type", None):
+        case "function_call":
+            name, arguments, call_id = (left.pop(key, None) for key in ("name", "arguments", "call_id"))
+            call = ToolCall(_text_or_json(name), arguments_text(arguments), _text_or_json(call_id))
+            message = Message("assistant", None, (call,))
+        case "function_call_output":
+            content, call_id = left.pop("output", None), left.pop("call_id", None)
+            message = Message("tool", content_text(content), (), None, _text_or_json(call_id))
+        case "reasoning" if isinstance(left.get("summary"), list):
+            message = Message("assistant", content_text(left.pop("summary")))
+        case _:
+            return None
+    return Said(message, without_nulls(left) or None)
 
 
 def _langchain(value: dict[str, Json]) -> Said | None:

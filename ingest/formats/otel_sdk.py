@@ -170,7 +170,7 @@ def _link(value: dict[str, Json]) -> dict[str, Json]:
 def _take_log(value: dict[str, Json], found: Found) -> None:
     held = value.get("attributes")
     attributes = kept_dict(held) if isinstance(held, dict) else {}
-    named = value.get("event_name") or attributes.get("event.name")
+    named = value.get("event_name") or attributes.get("event.name") or attributes.get("event_name")
     found.logs.append(
         SpanLog(
             trace_id=_id(value.get("trace_id")) or "",

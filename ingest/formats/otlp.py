@@ -208,7 +208,7 @@ def _link(value: dict[str, Json]) -> dict[str, Json]:
 
 def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> None:
     attributes = _attributes(_get(value, "attributes"))
-    named = _get(value, "eventName") or attributes.get("event.name")
+    named = _get(value, "eventName") or attributes.get("event.name") or attributes.get("event_name")
     moment = times.from_nanoseconds(_get(value, "timeUnixNano")) or times.from_nanoseconds(
         _get(value, "observedTimeUnixNano")
     )

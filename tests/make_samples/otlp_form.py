@@ -25,19 +25,19 @@ def otlp_base64(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
 
 def otlp_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
     """One ExportTraceServiceRequest as the OTLP specification has it: ids in hex."""
-    return _hex_ids(otlp_base64(spans))
+    return hex_ids(otlp_base64(spans))
 
 
 def sdk_lines(spans: Sequence[ReadableSpan]) -> str:
     return "".join(span.to_json(indent=None) + "\n" for span in spans)
 
 
-def _hex_ids(value: Any) -> Any:
+def hex_ids(value: Any) -> Any:
     if isinstance(value, list):
-        return [_hex_ids(item) for item in value]
+        return [hex_ids(item) for item in value]
     if isinstance(value, dict):
         return {
-            key: base64.b64decode(item).hex() if key in _IDS and isinstance(item, str) else _hex_ids(item)
+            key: base64.b64decode(item).hex() if key in _IDS and isinstance(item, str) else hex_ids(item)
             for key, item in value.items()
         }
     return value

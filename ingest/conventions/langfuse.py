@@ -1,0 +1,47 @@
+"""Langfuse's SDK, which since version 3 writes OpenTelemetry spans: `langfuse.observation.*`.
+
+Names: `langfuse._client.attributes.LangfuseOtelSpanAttributes`. The export of its server is a format of its own.
+"""
+
+from __future__ import annotations
+
+from ingest.conventions.context import Context, put, put_usage
+from ingest.conventions.langsmith import as_messages
+from ingest.parse import inner_json, json_text
+from ingest.trace import SpanDraft, SpanKind
+
+NAME = "langfuse"
+
+_BASE = "langfuse.observation."
+_KINDS: dict[str, SpanKind] = {
+    "generation": "LLM", "span": "CHAIN", "event": "EVENT", "agent": "AGENT", "tool": "TOOL", "chain": "CHAIN",
+    "retriever": "RETRIEVER", "evaluator": "EVALUATOR", "embedding": "EMBEDDING", "guardrail": "GUARDRAIL",
+}  # fmt: skip
+
+
+def apply(draft: SpanDraft, context: Context) -> None:
+    """Move Langfuse's attributes into columns."""
+    if "langfuse" not in context.roots:
+        return
+    kind = draft.attributes.get(f"{_BASE}type")
+    if isinstance(kind, str) and draft.kind == "UNKNOWN":
+        draft.kind = _KINDS.get(kind.lower(), "UNKNOWN")
+    put(draft, "model", f"{_BASE}model.name")
+    put(draft, "status_message", f"{_BASE}status_message")
+    value = draft.attributes.get(f"{_BASE}usage_details")
+    put_usage(draft, inner_json(value) if isinstance(value, str) else value, f"{_BASE}usage_details.")
+    for side in ("input", "output"):
+        _side(draft, side, context)
+
+
+def _side(draft: SpanDraft, side: str, context: Context) -> None:
+    key = f"{_BASE}{side}"
+    value = draft.attributes.get(key)
+    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
+    if value is None or getattr(draft, column) is not None:
+        return
+    held = inner_json(value) if isinstance(value, str) else value
+    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and as_messages(draft, key, held, side, context):
+        return
+    setattr(draft, column, value if isinstance(value, str) else json_text(value))
+    del draft.attributes[key]
