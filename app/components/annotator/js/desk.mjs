@@ -825,6 +825,7 @@ class Desk {
       ...bars.map(([name, done, total]) =>
         el("span", { class: "tj-progress", title: `${done} of ${total} done (${name})` }, el("span", { text: `${done}/${total} ${name}` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
       ),
+      queue.due ? dueText(queue.due) : null,
     );
   }
 
@@ -923,6 +924,13 @@ class Desk {
     this.abort.abort();
     clearTimeout(this.spanTimer);
   }
+}
+
+/** When the queue is wanted; said more loudly once that is past. */
+function dueText(due) {
+  const isOver = Date.now() > due;
+  const day = new Date(due).toLocaleDateString([], { day: "numeric", month: "short" });
+  return el("span", { class: isOver ? "tj-due tj-due-over" : "tj-due", title: new Date(due).toLocaleString(), text: isOver ? `was due ${day}` : `due ${day}` });
 }
 
 function reviewForm({ status, no_error, reason, active_ms }) {
