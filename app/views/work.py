@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Row
 
+from app import grants
 from app.components.annotator import annotator
 from app.components.annotator.payload import frame
 from app.session import link_params, trace_token, user, workspace
@@ -229,6 +230,7 @@ def desk_frame(trace_id: str, occasion: int, header: dict[str, Json]) -> dict[st
     return frame(
         trace_id=trace_id,
         token=trace_token(trace_id, occasion),
+        token_s=grants.MAX_AGE_S,
         user=name if occasion == queue.FIRST else f"{name}#{occasion}",
         state=labels.state(workspace().engine, annotator=name, trace_id=trace_id, occasion=occasion),
         dimensions=dimension_texts(),
