@@ -376,7 +376,7 @@ adjudication = Table(
     Column("version", Integer, nullable=False, comment="of the gold of this trace, from 1"),
     Column("author", Text, nullable=False),
     Column("subject", Text, nullable=False, comment="error, score or done"),
-    Column("action", Text, nullable=False, comment="keep, merge, edit, reject, score, close"),
+    Column("action", Text, nullable=False, comment="keep, merge, edit, reject, add, score, close"),
     Column("payload", Text, nullable=False, comment="JSON: labels taken, the result"),
     Column("reason", Text, nullable=False),
     _when(),

@@ -143,5 +143,6 @@ def test_frame_carries_no_trace_text() -> None:
     assert data["base"] == "/app"
     assert data["queue"] is None
     assert set(data) == {
-        "trace_id", "token", "token_s", "user", "state", "dimensions", "categories", "span", "queue", "base", "read_only",
+        "trace_id", "token", "token_s", "user", "state", "dimensions", "categories", "span", "queue", "base",
+        "read_only",
     }  # fmt: skip
