@@ -6,7 +6,10 @@ from typing import NamedTuple
 
 from itsdangerous import BadData, SignatureExpired, URLSafeTimedSerializer
 
-MAX_AGE_S = 12 * 3600
+MAX_AGE_S = 20 * 60
+"""The desk's tokens: its page renews them while it is open and the person is signed in."""
+LONG_AGE_S = 12 * 3600
+"""Tokens of exports, which scripts use, and of pages that do not renew theirs."""
 TRACE = "trace"
 
 
@@ -31,8 +34,10 @@ def mint(secret: str, grant: Grant, *, purpose: str = TRACE) -> str:
     return _serializer(secret, purpose).dumps(list(grant))
 
 
-def check(secret: str, token: object, *, subject: str, purpose: str = TRACE, max_age_s: int = MAX_AGE_S) -> Grant:
+def check(secret: str, token: object, *, subject: str, purpose: str = TRACE, max_age_s: int | None = None) -> Grant:
     """The grant of `token`. Raises `TokenError` unless it is genuine, fresh, and for `purpose` and `subject`."""
+    if max_age_s is None:
+        max_age_s = MAX_AGE_S if purpose == TRACE else LONG_AGE_S
     if not isinstance(token, str) or not token:
         raise TokenError("no token was sent")
     try:

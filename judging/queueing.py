@@ -6,8 +6,8 @@ machine. The draws are hashes, not a random generator: they do not depend on the
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from itertools import combinations
 from math import floor
@@ -35,9 +35,18 @@ def wanted(traces: Sequence[str], *, k: int, share: float, seed: int) -> dict[st
         raise ValueError(f"k is {k}: an item wants at least one person")
     if not 0 <= share <= 1:
         raise ValueError(f"the share of overlap is {share}: it lies between 0 and 1")
-    shuffled = sorted(traces, key=lambda trace_id: (draw(seed, "overlap", trace_id), trace_id))
-    shared = set(shuffled[: round_half_up(share * len(shuffled))])
+    shared = overlap(traces, share=share, seed=seed)
     return {trace_id: k if trace_id in shared else 1 for trace_id in traces}
+
+
+def overlap(traces: Iterable[str], *, share: float, seed: int, now: Iterable[str] = ()) -> set[str]:
+    """The traces that want several people: `share` of all, and of those that do `now` as many as there is room for.
+
+    So a queue that grows keeps the overlap it has, and a share that is changed moves as few traces as it can.
+    """
+    now = set(now)
+    ranked = sorted(traces, key=lambda trace_id: (trace_id not in now, draw(seed, "overlap", trace_id), trace_id))
+    return set(ranked[: round_half_up(share * len(ranked))])
 
 
 def next_repeat(
@@ -68,6 +77,24 @@ def next_repeat(
         if fit:
             return min(fit, key=lambda trace_id: (draw(seed, "repeat", person, trace_id), trace_id))
     return None
+
+
+def deal(
+    places: Mapping[str, tuple[int, Collection[str]]], people: Sequence[str], *, seed: int
+) -> dict[str, list[str]]:
+    """Free places to people, evenly: `places` maps a trace to how many people it wants and who has it already.
+
+    Whoever has least comes next; nobody gets a trace twice, so a place for which nobody is left stays free.
+    """
+    load = Counter(name for _, names in places.values() for name in names if name in people)
+    dealt: dict[str, list[str]] = {}
+    for trace_id in sorted(places, key=lambda one: (draw(seed, "deal", one), one)):
+        wanted, names = places[trace_id]
+        fit = [name for name in people if name not in names]
+        fit.sort(key=lambda name: (load[name], draw(seed, "deal", name, trace_id)))
+        dealt[trace_id] = fit[: max(0, wanted - len(names))]
+        load.update(dealt[trace_id])
+    return dealt
 
 
 def round_half_up(value: float) -> int:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from hashlib import blake2b
+
 import pandas as pd
 import streamlit as st
+from sqlalchemy import Connection
 
 from app import loading
 from app.components import layout
@@ -14,11 +17,14 @@ from ingest.store import reading, writing
 from ingest.table import trace_frame
 from judging.disputes import ErrorGroup
 from judging.ledger import adjudication
-from judging.ledger.adjudication import AdjudicationError, Case, Ruling
-from judging.ledger.anchoring import anchoring, changed_scores
+from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling
+from judging.ledger.anchoring import anchoring, changed_scores, may_see_judges
+from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
+from judging.ledger.systems import systems
 from judging.records import DIMENSIONS, IMPACTS, ErrorLabel
+from judging.taxonomy import categories
 
-VIEWS = ("To decide", "All disputed", "What the reveal changed")
+VIEWS = ("To decide", "All disputed", "Undisputed", "What the reveal changed")
 GRADES = ("0", "1", "2", "3", "n/a")
 SAID = "said"  # session key: what the last decision did, shown once
 CONFIG = {"displaylogo": False, "displayModeBar": False}
@@ -34,11 +40,25 @@ def page() -> None:
         reveals()
         return
     with reading(workspace().engine) as connection:
-        cases = adjudication.cases(connection, seed=seed(), everything=view == "All disputed")
-        names = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
         alike = adjudication.undisputed(connection, seed=seed())
+        cases = (
+            alike
+            if view == "Undisputed"
+            else adjudication.cases(connection, seed=seed(), everything=view == "All disputed")
+        )
+        names = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
+        judge = judge_shown(connection)
+        open_to_me = [one for one in cases if sees_others(connection, one.dispute.trace_id)]
+    own = len(cases) - len(open_to_me)
+    cases = open_to_me
+    if own:
+        st.info(f"{counted(own, 'trace')} left out: you are at work on them yourself, blind. Submit them first.")
     show_said()
+    judge_choice(judge)
     undisputed_line(alike)
+    if not cases and view == "Undisputed":
+        st.info("No trace that two people submitted alike waits for its gold.")
+        return
     if not cases:
         st.info(
             "Nobody differs on anything that is not settled. A trace comes here when two people have submitted it and "
@@ -47,11 +67,39 @@ def page() -> None:
         return
     trace_id = choose(cases, names)
     with reading(workspace().engine) as connection:
-        one = adjudication.case(connection, trace_id, seed=seed())
+        one = adjudication.case(connection, trace_id, seed=seed(), judge=judge)
     if one is None:
         st.info("Fewer than two people have this trace submitted now.")
         return
-    desk(one)
+    desk(one, judge)
+
+
+def judge_choice(shown: str | None) -> None:
+    """A researcher decides whether adjudicators see a judge as one more rater; it is off unless they say so."""
+    if not user().may("researcher"):
+        return
+    with st.expander("A judge as one more rater", expanded=False):
+        with reading(workspace().engine) as connection:
+            known = systems(connection)
+        options: list[str | None] = [None, *known]
+        chosen = st.selectbox(
+            "Show as an unnamed rater", options, index=options.index(shown) if shown in known else 0, key="judge_shown",
+            format_func=lambda one: "no judge, people only" if one is None else one, width=360,
+        )  # fmt: skip
+        st.caption(
+            "Adjudicators see its scores and findings as those of R1, R2 … A gold decided beside a judge's answers is "
+            "not independent of them: every gold label then says which judge was shown."
+        )
+        if chosen != shown and st.button("Save", key="save_judge_shown"):
+            with writing(workspace().engine) as connection:
+                show_judge(connection, chosen, by=user().name)
+            say("Adjudicators now see people only." if chosen is None else "A judge is now one of the raters.")
+
+
+def sees_others(connection: Connection, trace_id: str) -> bool:
+    """An adjudicator who labels a trace blind reads nobody else's labels of it before they have submitted."""
+    who = user()
+    return may_see_judges(connection, annotator=who.name, role=who.role, trace_id=trace_id)
 
 
 def seed() -> str:
@@ -102,17 +150,17 @@ def undisputed_line(alike: list[Case]) -> None:
 # ---- one trace -------------------------------------------------------------------------------------------------
 
 
-def desk(one: Case) -> None:
+def desk(one: Case, judge: str | None) -> None:
     trace_id = one.dispute.trace_id
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Settle what all agree on", key="settle"):
-            settled = act("settle_agreed", trace_id, seed=seed())
+            settled = act("settle_agreed", trace_id, seed=seed(), judge=judge)
             if type(settled) is int:
                 say(f"{counted(settled, 'point')} settled.")
         if st.button("Read the trace", icon=":material/search:", key="to_explore"):
             st.switch_page("views/explore.py", query_params=link_params(trace=trace_id))
         if st.button("Write gold", type="primary", key="close", disabled=bool(one.open_points)):
-            version = act("close", trace_id, seed=seed())
+            version = act("close", trace_id, seed=seed(), judge=judge)
             if type(version) is int:
                 say(f"Gold version {version} is written.")
     if one.open_points:
@@ -165,6 +213,59 @@ def errors(one: Case) -> None:
     for group in one.dispute.groups:
         with st.container(border=True):
             error_group(one, group)
+    for made in one.ruling.errors.values():
+        if made.is_added:
+            with st.container(border=True):
+                added_error(made, one.ruling)
+    with st.popover("Add an error nobody saw", icon=":material/add:"):
+        add_form(one.dispute.trace_id)
+
+
+def added_error(made: GoldError, ruling: Ruling) -> None:
+    st.caption("Added here: no rater saw it.")
+    label_card("adjudicator", made.label, ruling)
+    st.caption(plain(f"Because: {made.reason}"))
+    with st.container(horizontal=True):
+        with st.popover("Edit"):
+            edit_form([made.label_id], made.label)
+        with st.popover("Reject"):
+            reject_form([made.label_id], "Why it is no error after all")
+
+
+def add_form(trace_id: str) -> None:
+    with st.form(f"add-{trace_id}", border=False, clear_on_submit=False):
+        dimensions = st.pills("Dimensions", DIMENSIONS, selection_mode="multi", key=f"add-dims-{trace_id}")
+        impact = st.segmented_control("Impact", IMPACTS, key=f"add-impact-{trace_id}")
+        spans = st.text_input("Spans, by comma", key=f"add-spans-{trace_id}")
+        category = category_choice(None, f"add-category-{trace_id}")
+        quote = st.text_area("Quote that shows it", key=f"add-quote-{trace_id}", height=68)
+        description = st.text_area("Description", key=f"add-words-{trace_id}", height=68)
+        reason = st.text_input("Reason", key=f"add-reason-{trace_id}", placeholder="why it is an error")
+        if st.form_submit_button("Add", type="primary"):
+            made = act(
+                "add", trace_id, reason=reason, span_ids=named(spans), dimensions=dimensions or (), impact=impact,
+                category=category, description=description, quote=quote,
+            )  # fmt: skip
+            if made is not False:
+                say("Added.")
+
+
+def category_choice(now: str | None, key: str) -> str | None:
+    """TRAIL's categories; a category of an import that is none of them stays choosable."""
+    names = [one.name for one in categories()]
+    options: list[str | None] = [None, *names, *([now] if now and now not in names else [])]
+    return st.selectbox(
+        "TRAIL category", options, index=options.index(now), key=key, format_func=lambda one: one or "none"
+    )
+
+
+def named(spans: str) -> list[str]:
+    return [one.strip() for one in spans.split(",") if one.strip()]
+
+
+def widget(label_id: str) -> str:
+    """A widget's key stands in the page: whose label it is must not be read from it."""
+    return blake2b(label_id.encode(), digest_size=8).hexdigest() if label_id.startswith(PREFIX) else label_id
 
 
 def error_group(one: Case, group: ErrorGroup) -> None:
@@ -173,17 +274,23 @@ def error_group(one: Case, group: ErrorGroup) -> None:
         st.caption(f"{mark}not seen by {', '.join(group.missing)}")
     for rater, label in group.labels:
         label_card(rater, label, one.ruling)
-    key, ids = group.label_ids[0], list(group.label_ids)
+    key, ids = widget(group.label_ids[0]), list(group.label_ids)
     with st.container(horizontal=True):
         for rater, label in group.labels:
-            if st.button(f"Keep {rater}'s", key=f"keep-{label.label_id}"):
+            if st.button(f"Keep {rater}'s", key=f"keep-{widget(label.label_id)}"):
                 keep(label, [other for other in ids if other != label.label_id])
         if len(ids) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
             say("Merged.")
     with st.popover("Edit"):
         edit_form(ids, current(one.ruling, group))
-    with st.popover("Reject"), st.form(f"reject-{key}", border=False):
-        reason = st.text_input("Why it is no error", key=f"why-{key}")
+    with st.popover("Reject"):
+        reject_form(ids, "Why it is no error")
+
+
+def reject_form(ids: list[str], question: str) -> None:
+    key = widget(ids[0])
+    with st.form(f"reject-{key}", border=False):
+        reason = st.text_input(question, key=f"why-{key}")
         if st.form_submit_button("Reject") and act("reject", ids, reason=reason) is not False:
             say("Rejected.")
 
@@ -207,18 +314,20 @@ def current(ruling: Ruling, group: ErrorGroup) -> ErrorLabel:
 
 
 def edit_form(ids: list[str], label: ErrorLabel) -> None:
-    with st.form(f"edit-{ids[0]}", border=False):
+    key = widget(ids[0])
+    with st.form(f"edit-{key}", border=False):
         dimensions = st.pills(
-            "Dimensions", DIMENSIONS, selection_mode="multi", default=list(label.dimensions), key=f"dims-{ids[0]}"
+            "Dimensions", DIMENSIONS, selection_mode="multi", default=list(label.dimensions), key=f"dims-{key}"
         )
-        impact = st.segmented_control("Impact", IMPACTS, default=label.impact, key=f"impact-{ids[0]}")
-        spans = st.text_input("Spans, by comma", ", ".join(label.span_ids), key=f"spans-{ids[0]}")
-        description = st.text_area("Description", label.description, key=f"words-{ids[0]}")
-        reason = st.text_input("Reason", key=f"edit-reason-{ids[0]}")
+        impact = st.segmented_control("Impact", IMPACTS, default=label.impact, key=f"impact-{key}")
+        spans = st.text_input("Spans, by comma", ", ".join(label.span_ids), key=f"spans-{key}")
+        category = category_choice(label.category, f"category-{key}")
+        description = st.text_area("Description", label.description, key=f"words-{key}")
+        reason = st.text_input("Reason", key=f"edit-reason-{key}")
         if st.form_submit_button("Save"):
             changed = act(
-                "edit", ids, reason=reason, dimensions=dimensions, impact=impact, description=description,
-                span_ids=[one.strip() for one in spans.split(",") if one.strip()],
+                "edit", ids, reason=reason, dimensions=dimensions, impact=impact, category=category or "",
+                description=description, span_ids=named(spans),
             )  # fmt: skip
             if changed is not False:
                 say("Saved.")
@@ -227,7 +336,8 @@ def edit_form(ids: list[str], label: ErrorLabel) -> None:
 def label_card(rater: str, label: ErrorLabel, ruling: Ruling) -> None:
     fate = {"gold": "in the gold", "rejected": "rejected", "undecided": "undecided"}[ruling.fate(label.label_id)]
     st.text(
-        f"{rater} · {'+'.join(label.dimensions)} · {label.impact} · {counted(len(label.span_ids), 'span')}"
+        f"{rater} · {'+'.join(label.dimensions) or 'no dimension'} · {label.impact or 'no impact'} · "
+        f"{counted(len(label.span_ids), 'span')}"
         f"{f' · {label.category}' if label.category else ''} · {fate}"
     )
     if label.description:

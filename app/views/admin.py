@@ -1,4 +1,4 @@
-"""For administrators: people and roles, queues and who holds what, the audit log, backups, health."""
+"""For administrators: people and roles, queues, who is assigned to what, the audit log, backups, health."""
 
 from __future__ import annotations
 
@@ -10,26 +10,17 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import loading
+from app import assignment_forms, loading, queue_forms
+from app.acting import attempt, say, show_said
 from app.components import layout
-from app.components.figures import counted, plain
+from app.components.figures import plain
 from app.config import config
 from app.session import user, workspace
 from ingest.store import reading, writing
-from ingest.table import trace_frame
-from judging.ledger import guidelines, health, people, queue
+from judging.ledger import guidelines, health, people
 from judging.ledger.audit import audit_log, record
-from judging.ledger.people import ROLES, PeopleError, Person
-from judging.ledger.queue import QueueError, QueueSpec, TraceFilter
+from judging.ledger.people import ROLES, Person
 
-SAID = "admin_said"  # session key: what was done, shown once
-SAMPLINGS = {
-    "all": "all of them",
-    "random": "a random sample",
-    "stratified": "a sample with every format",
-    "disputed": "where judges disagree most",
-}
-HIDEABLE: tuple[queue.Hidden, ...] = ("agent", "model")
 MEBIBYTE = 1 << 20
 
 
@@ -39,9 +30,7 @@ def page() -> None:
     view = st.segmented_control(
         "View", list(VIEWS), default="People", required=True, key="admin_view", label_visibility="collapsed"
     )
-    said = st.session_state.pop(SAID, None)
-    if said:
-        st.success(plain(said))
+    show_said()
     VIEWS[str(view)]()
 
 
@@ -122,138 +111,6 @@ def change_form(known: list[Person]) -> None:
                 say(f"{name} is changed.")
 
 
-# ---- queues ----------------------------------------------------------------------------------------------------
-
-
-def show_queues() -> None:
-    with reading(workspace().engine) as connection:
-        known = queue.queues(connection)
-    if known:
-        st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True)
-    else:
-        st.caption("No queue yet: without one, people go through all traces in order of ingestion.")
-    with st.container(border=True):
-        layout.title("Make a queue")
-        queue_form()
-
-
-def queue_row(row: Any) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "kind": "practice" if row.is_practice else "in earnest",
-        "traces": row.items,
-        "places": row.places,
-        "done": row.done,
-        "k": row.k,
-        "overlap": f"{row.overlap_share:.0%}",
-        "repeats": f"{row.repeat_share:.0%}",
-        "blind": row.blind,
-        "lease (h)": row.lease_s / 3600,
-        "seed": row.seed,
-        "made by": row.author,
-    }
-
-
-def queue_form() -> None:
-    traces = loading.traces()
-    if traces.empty:
-        st.caption("Bring in traces first.")
-        return
-    chosen_by, seed = trace_filter(traces)
-    with reading(workspace().engine) as connection:
-        ids = queue.find_traces(connection, chosen_by, seed=seed)
-    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} would be in it.")
-    with st.form("make_queue"):
-        name = st.text_input("Name", key="queue_name")
-        with st.container(horizontal=True):
-            k = st.number_input("People an overlap item wants (k)", 1, 20, 2, key="queue_k")
-            overlap = st.number_input("Overlap, % of items", 0, 100, 100, key="queue_overlap")
-            repeats = st.number_input("Hidden repeats, %", 0, 100, 5, key="queue_repeats")
-            hours = st.number_input("Lease, hours", 0.1, 240.0, 4.0, key="queue_hours")
-        with st.container(horizontal=True):
-            blind = st.checkbox("Blind", True, key="queue_blind", help="Judges and others are hidden until submitted.")
-            practice = st.checkbox("Practice", False, key="queue_practice", help="Everyone does all, with feedback.")
-            hide = st.pills("Hide from people", HIDEABLE, selection_mode="multi", key="queue_hide")
-        if st.form_submit_button("Make the queue", type="primary"):
-            make_queue(
-                ids,
-                lambda: QueueSpec(
-                    name=name.strip(), author=user().name, k=int(k), overlap_share=overlap / 100,
-                    repeat_share=repeats / 100, blind=blind, seed=seed, lease_s=round(hours * 3600),
-                    hide=tuple(name for name in HIDEABLE if name in (hide or ())), practice=practice,
-                    chosen_by=chosen_by,
-                ),
-            )  # fmt: skip
-
-
-def make_queue(ids: list[str], spec: Callable[[], QueueSpec]) -> None:
-    """The spec is built here, so that an impossible one is refused in words like any other problem."""
-    now = time.time_ns() // 1000
-    if attempt(lambda connection: queue.make_queue(connection, spec(), ids, now=now)):
-        say(f"The queue is made of {counted(len(ids), 'trace')}.")
-
-
-def trace_filter(traces: pd.DataFrame) -> tuple[TraceFilter, int]:
-    """Which traces, chosen by the person; and the seed of samples and orders."""
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        formats = st.multiselect("Formats", sorted(set(traces["format"])), key="filter_formats", width=200)
-        search = st.text_input("Name or goal holds", key="filter_search", width=220)
-        spans = st.number_input("At least so many spans", 0, 1_000_000, 0, key="filter_spans", width=170)
-        with_errors = st.checkbox("With error spans", key="filter_errors")
-        untouched = st.checkbox("Submitted by nobody", key="filter_untouched")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        sampling: Any = st.selectbox(
-            "Take", list(SAMPLINGS), format_func=lambda key: SAMPLINGS[key], key="filter_sampling", width=240
-        )
-        count = st.number_input("At most", 1, 1_000_000, None, key="filter_count", width=120)
-        seed = st.number_input("Seed", 0, 2**31 - 1, 1, key="filter_seed", width=120)
-    chosen_by = TraceFilter(
-        formats=tuple(formats), search=search.strip(), min_spans=int(spans), with_errors=with_errors,
-        untouched=untouched, sampling=sampling, count=None if count is None else int(count),
-    )  # fmt: skip
-    return chosen_by, int(seed)
-
-
-# ---- who holds what --------------------------------------------------------------------------------------------
-
-
-def show_assignments() -> None:
-    with reading(workspace().engine) as connection:
-        known = queue.queues(connection)
-    if not known:
-        st.info("There is no queue. Make one under Queues.")
-        return
-    names = {row.queue_key: row.name for row in known}
-    key = int(st.selectbox("Queue", list(names), format_func=lambda one: names[one], key="assigned_queue") or 0)
-    with reading(workspace().engine) as connection:
-        rows = queue.assignments(connection, key, now=time.time_ns() // 1000)
-        titles = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
-    st.dataframe(matrix(rows, titles), hide_index=True)
-    st.caption(
-        "One row a trace, one column a person. counted: among the people wanted; extra: submitted after enough others; "
-        "“late”: after the lease ran out; “again”: the hidden repeat."
-    )
-
-
-def matrix(rows: list[tuple[str, int, str, int, str, bool]], titles: dict[str, str]) -> pd.DataFrame:
-    """trace, name, wanted, counted, then a column a person with the state of their work."""
-    table: dict[str, dict[str, Any]] = {}
-    for trace_id, wanted, who, occasion, state, late in rows:
-        line = table.setdefault(
-            trace_id, {"trace": trace_id, "name": titles.get(trace_id, ""), "wanted": wanted, "counted": 0}
-        )
-        if not who:
-            continue
-        is_again = occasion == queue.REPEAT
-        line["counted"] += state == "counted" and not is_again
-        text = f"{state}{', late' if late else ''}"
-        known = line.get(who)
-        line[who] = f"{known}; again {text}" if is_again and known else (f"again {text}" if is_again else text)
-    frame = pd.DataFrame(list(table.values()))
-    fixed = ["trace", "name", "wanted", "counted"]
-    return frame[fixed + sorted(column for column in frame.columns if column not in fixed)].fillna("")
-
-
 # ---- audit, backup, health -------------------------------------------------------------------------------------
 
 
@@ -321,33 +178,10 @@ def size(count: int) -> str:
     return f"{count / MEBIBYTE:,.1f} MiB"
 
 
-# ---- acting ----------------------------------------------------------------------------------------------------
-
-
-def attempt(work: Callable[[Any], object]) -> bool:
-    """Do it in one write transaction. False, with the reason on the page, where it is refused."""
-    if not user().may("admin"):
-        st.error("Only an administrator does this.")
-        return False
-    try:
-        with writing(workspace().engine) as connection:
-            work(connection)
-    except (PeopleError, QueueError) as problem:
-        st.error(plain(f"Not done: {problem}."))
-        return False
-    return True
-
-
-def say(text: str) -> None:
-    """Show the page as it is after the change, with a word on what was done."""
-    st.session_state[SAID] = text
-    st.rerun()
-
-
 VIEWS: dict[str, Callable[[], None]] = {
     "People": show_people,
-    "Queues": show_queues,
-    "Who holds what": show_assignments,
+    "Queues": queue_forms.show_queues,
+    "Assignments": assignment_forms.show_assignments,
     "Audit log": show_audit,
     "Backup": show_backup,
     "Health": show_health,

@@ -23,13 +23,14 @@ def page() -> None:
     layout.heading("Guideline")
     with reading(workspace().engine) as connection:
         known = guidelines.guidelines(connection)
-        waiting = guidelines.to_acknowledge(connection, user().name)
+        wanted = asked_version(known)
+        waiting = guidelines.to_acknowledge(connection, user().name, pinned=wanted)
     views = (*VIEWS, WRITE) if user().may("admin") else VIEWS
     view = st.segmented_control(
         "View", views, default=VIEWS[0], required=True, key="guideline_view", label_visibility="collapsed"
     )
     if view == "Read":
-        read(known, waiting)
+        read(known, wanted, waiting)
     elif view == "Changes":
         changes(known)
     elif view == "Practice":
@@ -41,23 +42,32 @@ def page() -> None:
 # ---- reading ---------------------------------------------------------------------------------------------------
 
 
-def read(known: list[Guideline], waiting: int | None) -> None:
+def asked_version(known: list[Guideline]) -> int | None:
+    """The version that the address names: a queue may ask for another than the newest."""
+    asked = st.query_params.get("version", "")
+    return int(asked) if asked.isdecimal() and int(asked) in {one.version for one in known} else None
+
+
+def read(known: list[Guideline], wanted: int | None, waiting: int | None) -> None:
     if not known:
         st.info("No guideline has been published. The rubrics beside each score say what is meant.")
         return
-    newest = known[0]
-    st.caption(f"Version {newest.version}. {newest.note}" if newest.note else f"Version {newest.version}.")
+    shown = next((one for one in known if one.version == wanted), known[0])
+    older = "" if shown is known[0] else f" The newest is version {known[0].version}."
+    st.caption(
+        plain(f"Version {shown.version}. {shown.note}{older}" if shown.note else f"Version {shown.version}.{older}")
+    )
     for part in PARTS:
-        if part in newest.body:
+        if part in shown.body:
             with st.container(border=True):
                 layout.title(title_of(part))
-                st.markdown(without_images(newest.body[part]))
+                st.markdown(without_images(shown.body[part]))
     if waiting is None:
-        st.success(f"You have acknowledged version {newest.version}.", icon=":material/check:")
+        st.success(f"You have acknowledged version {shown.version}.", icon=":material/check:")
         return
-    if st.button(f"I have read version {newest.version}", type="primary", key="acknowledge"):
+    if st.button(f"I have read version {shown.version}", type="primary", key="acknowledge"):
         with writing(workspace().engine) as connection:
-            guidelines.acknowledge(connection, user().name, newest.version)
+            guidelines.acknowledge(connection, user().name, shown.version)
         st.rerun()
 
 
@@ -94,7 +104,7 @@ def changes(known: list[Guideline]) -> None:
 
 def practise() -> None:
     with reading(workspace().engine) as connection:
-        sets = [row for row in queue.queues(connection) if row.is_practice]
+        sets = [row for row in queue.queues_for(connection, user().name) if row.is_practice]
         states = {row.queue_key: queue.progress(connection, row.queue_key, user().name) for row in sets}
         found = practice.practised(connection, user().name)
     if not sets:

@@ -11,6 +11,7 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Row
 
+from app import grants
 from app.components.annotator import annotator
 from app.components.annotator.payload import frame
 from app.session import link_params, trace_token, user, workspace
@@ -50,24 +51,38 @@ def categories() -> list[dict[str, Json]]:
 
 
 def page() -> None:
+    asked = st.query_params.get("queue", "")
     with reading(workspace().engine) as connection:
         ids = trace_ids(connection)
-        unread = to_acknowledge(connection, user().name)
-        queues = queue.queues(connection)
+        queues = queue.queues_for(connection, user().name, also=int(asked) if asked.isdecimal() else None)
+        has_queues = bool(queue.queues(connection))
     if not ids:
         st.info("No trace is here yet. The Ingest page, or `tracejury ingest`, brings some in.")
-    elif unread is not None:
+        return
+    if not queues and has_queues and not user().may("adjudicator"):
+        st.info("No queue is open to you now. Whoever leads the work assigns people on the Admin page.")
+        return
+    key = chosen_queue(queues)
+    unread = version_to_read(queues, key)
+    if unread is not None:
         ask_to_read(unread)
-    elif (key := chosen_queue(queues)) is None:
+    elif key is None:
         desk(ids)
     else:
         queue_desk(key)
 
 
+def version_to_read(queues: Sequence[Row[Any]], key: int | None) -> int | None:
+    """The guideline that has to be read before work in this queue."""
+    pinned = next((row.guideline_version for row in queues if row.queue_key == key), None)
+    with reading(workspace().engine) as connection:
+        return to_acknowledge(connection, user().name, pinned=pinned)
+
+
 def ask_to_read(version: int) -> None:
     st.info(f"Version {version} of the guideline is new to you. Read and acknowledge it, then go on here.")
     if st.button("Open the guideline", type="primary", key="to_guideline"):
-        st.switch_page("views/guideline.py", query_params=link_params())
+        st.switch_page("views/guideline.py", query_params=link_params(version=str(version)))
 
 
 # ---- from a queue ----------------------------------------------------------------------------------------------
@@ -92,11 +107,16 @@ def chosen_queue(queues: Sequence[Row[Any]]) -> int | None:
     options: list[int | None] = [*keys, None] if may_browse else [*keys]
     if len(options) == 1:
         return key
-    names = {row.queue_key: f"{row.name} (practice)" if row.is_practice else row.name for row in queues}
+    names = {row.queue_key: queue_name(row) for row in queues}
     return st.selectbox(
         "Queue", options, index=options.index(key), key="work_queue", label_visibility="collapsed", width=320,
         format_func=lambda one: "All traces, in order" if one is None else names[one], on_change=follow_queue,
     )  # fmt: skip
+
+
+def queue_name(row: Row[Any]) -> str:
+    marks = [mark for mark, holds in (("practice", row.is_practice), ("closed", row.closed_at is not None)) if holds]
+    return f"{row.name} ({', '.join(marks)})" if marks else str(row.name)
 
 
 def first_with_work(queues: Sequence[Row[Any]]) -> int:
@@ -145,6 +165,7 @@ def queue_header(place: Assigned) -> dict[str, Json]:
     with reading(workspace().engine) as connection:
         found = queue.progress(connection, place.queue_key, user().name)
         around = queue.neighbours(connection, place)
+        due_at = queue.due_at(connection, place.queue_key)
     left = found.total - found.mine - (0 if place.outcome in queue.FINISHED else 1)
     return {
         "done": found.mine,
@@ -153,6 +174,7 @@ def queue_header(place: Assigned) -> dict[str, Json]:
         "team_total": found.team_total,
         "has_previous": around.previous is not None,
         "has_next": around.next is not None or left > 0,
+        "due": None if due_at is None else due_at // 1000,
     }
 
 
@@ -208,6 +230,7 @@ def desk_frame(trace_id: str, occasion: int, header: dict[str, Json]) -> dict[st
     return frame(
         trace_id=trace_id,
         token=trace_token(trace_id, occasion),
+        token_s=grants.MAX_AGE_S,
         user=name if occasion == queue.FIRST else f"{name}#{occasion}",
         state=labels.state(workspace().engine, annotator=name, trace_id=trace_id, occasion=occasion),
         dimensions=dimension_texts(),

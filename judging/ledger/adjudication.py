@@ -22,13 +22,14 @@ from ingest.trace import Json
 from judging.disputes import Dispute, ErrorGroup, Opinion, dispute, scores_of, worst_first
 from judging.ledger import tables
 from judging.ledger.audit import record
+from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion
 from judging.ledger.labels import ensure_annotator, error_labels, put_labels, reviews, score_labels
 from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
 
 GOLD = "gold"
 ADJUDICATED = "adjudicated"
 AGREED = "all raters agree"
-Action = Literal["keep", "merge", "edit", "reject"]
+Action = Literal["keep", "merge", "edit", "reject", "add"]
 Status = Literal["open", "closed", "changed"]
 _table = tables.adjudication
 
@@ -39,13 +40,20 @@ class AdjudicationError(ValueError):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class GoldError:
-    """An error of the gold to be: the people's labels it comes from and what it says."""
+    """An error of the gold to be: the people's labels it comes from and what it says.
+
+    One that no rater saw comes from itself.
+    """
 
     label_id: str
     sources: frozenset[str]
     label: ErrorLabel
     action: Action
     reason: str
+
+    @property
+    def is_added(self) -> bool:
+        return self.label_id in self.sources
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,11 +113,17 @@ def cases(connection: Connection, *, seed: str, everything: bool = False) -> lis
     return made if everything else [one for one in made if one.status != "closed"]
 
 
-def case(connection: Connection, trace_id: str, *, seed: str) -> Case | None:
-    """One trace, disputed or not; None where fewer than two people have submitted."""
+def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None = None) -> Case | None:
+    """One trace, disputed or not; None where fewer than two people have submitted.
+
+    With `judge` that system is one more rater of the case; whether people differ is asked of people alone.
+    """
     opinions = _opinions(connection, trace_id)
     if len(opinions.get(trace_id, {})) < 2:
         return None
+    said = None if judge is None else judge_opinion(connection, trace_id, judge)
+    if said is not None:
+        opinions[trace_id][JUDGE] = said
     parents, order = _spans(connection, opinions)
     one = dispute(trace_id, opinions[trace_id], parents=parents[trace_id], order=order[trace_id], seed=seed)
     ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
@@ -146,8 +160,9 @@ def rulings(connection: Connection, trace_id: str | None = None) -> dict[str, Ru
 
 
 def keep(connection: Connection, label_id: str, *, by: str, reason: str = "") -> str:
-    """A person's error goes into the gold as it is; gives the gold's label id."""
+    """A rater's error goes into the gold as it is; gives the gold's label id."""
     (source,) = _sources(connection, [label_id])
+    _must_be_complete(connection, source)
     return _decide_error(connection, "keep", [source], source, by=by, reason=reason)
 
 
@@ -201,6 +216,41 @@ def edit(
     return _decide_error(connection, "edit", sources, changed, by=by, reason=reason)
 
 
+def add(
+    connection: Connection,
+    trace_id: str,
+    *,
+    by: str,
+    reason: str,
+    span_ids: Sequence[str],
+    dimensions: Sequence[Dimension],
+    impact: Impact | None,
+    category: str | None = None,
+    description: str = "",
+    quote: str = "",
+) -> str:
+    """An error that no rater saw; gives the gold's label id, by which it is edited and rejected. Needs a reason."""
+    _must_reason(reason, "an error that no rater saw")
+    if len(_opinions(connection, trace_id).get(trace_id, {})) < 2:
+        raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
+    spans = _once(span_ids)
+    label = ErrorLabel(
+        label_id=f"gold-{uuid.uuid4().hex}",
+        trace_id=trace_id,
+        annotator=GOLD,
+        span_ids=spans,
+        dimensions=tuple(sorted(set(dimensions), key=DIMENSIONS.index)),
+        impact=impact,
+        category=category or None,
+        description=description.strip(),
+        evidence=(Evidence(quote=quote, span_id=spans[0]),) if quote.strip() and spans else (),
+    )
+    _must_be_complete(connection, label)
+    payload = {"labels": [label.label_id], "error": _body_of(label)}
+    _append(connection, trace_id, "error", "add", payload, by, reason)
+    return label.label_id
+
+
 def reject(connection: Connection, label_ids: Sequence[str], *, by: str, reason: str) -> None:
     """These labels are no errors. The reason is required."""
     _must_reason(reason, "a rejection")
@@ -226,9 +276,9 @@ def set_score(
     _append(connection, trace_id, "score", "score", payload, by, reason)
 
 
-def settle_agreed(connection: Connection, trace_id: str, *, by: str, seed: str) -> int:
+def settle_agreed(connection: Connection, trace_id: str, *, by: str, seed: str, judge: str | None = None) -> int:
     """Decide what needs no deciding: errors that all raters saw, scores that all gave alike. How many it were."""
-    found = case(connection, trace_id, seed=seed)
+    found = case(connection, trace_id, seed=seed, judge=judge)
     if found is None:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     settled = 0
@@ -244,16 +294,21 @@ def settle_agreed(connection: Connection, trace_id: str, *, by: str, seed: str) 
     return settled
 
 
-def close(connection: Connection, trace_id: str, *, by: str, seed: str, note: str = "") -> int:
-    """Write the gold of a trace and return its version. Raises `AdjudicationError` while something is undecided."""
-    found = case(connection, trace_id, seed=seed)
+def close(
+    connection: Connection, trace_id: str, *, by: str, seed: str, note: str = "", judge: str | None = None
+) -> int:
+    """Write the gold of a trace and return its version. Raises `AdjudicationError` while something is undecided.
+
+    `judge` is the system that was shown beside the people, if any; every gold label says so.
+    """
+    found = case(connection, trace_id, seed=seed, judge=judge)
     if found is None:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     if found.open_points:
         raise AdjudicationError(f"still to be decided: {'; '.join(found.open_points)}")
     version = found.ruling.version + 1
-    _append(connection, trace_id, "done", "close", {"version": version}, by, note)
-    _write_gold(connection, found.ruling, version, by)
+    _append(connection, trace_id, "done", "close", {"version": version, "judge_shown": judge}, by, note)
+    _write_gold(connection, found.ruling, version, by, judge)
     record(connection, who=by, what="gold written", subject=trace_id, detail={"version": version})
     return version
 
@@ -417,7 +472,7 @@ def _spans(
 
 
 def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabel]:
-    """The people's labels of these ids, in that order. Raises `AdjudicationError` for others."""
+    """What raters (or the adjudicator) said under these ids, in that order. Raises `AdjudicationError` for others."""
     table = tables.error_label
     wanted = list(dict.fromkeys(label_ids))
     if not wanted:
@@ -425,6 +480,8 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
     found = {
         label.label_id: label for label in error_labels(connection, table.c.label_id.in_(wanted), table.c.occasion == 0)
     }
+    found |= {label.label_id: label for label in finding_labels(connection, wanted)}
+    found |= _added(connection, [label_id for label_id in wanted if label_id not in found])
     gone = [label_id for label_id in wanted if label_id not in found]
     if gone:
         raise AdjudicationError(f"label {gone[0]} is not there any more: reload the page")
@@ -432,6 +489,14 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
     if len({label.trace_id for label in sources}) > 1:
         raise AdjudicationError("the labels are of different traces")
     return sources
+
+
+def _added(connection: Connection, label_ids: Sequence[str]) -> dict[str, ErrorLabel]:
+    """Errors of these ids that no rater saw, as they stand now."""
+    if not label_ids:
+        return {}
+    made = (one for ruling in rulings(connection).values() for one in ruling.errors.values())
+    return {one.label_id: one.label for one in made if one.is_added and one.label_id in label_ids}
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------
@@ -482,7 +547,7 @@ def _append(
     record(connection, who=by, what=f"adjudication: {action}", subject=trace_id, detail={"reason": reason.strip()})
 
 
-def _write_gold(connection: Connection, ruling: Ruling, version: int, by: str) -> None:
+def _write_gold(connection: Connection, ruling: Ruling, version: int, by: str, judge: str | None) -> None:
     gold = gold_name(connection)
     known_errors = {
         label.label_id: label
@@ -490,12 +555,18 @@ def _write_gold(connection: Connection, ruling: Ruling, version: int, by: str) -
             connection, tables.error_label.c.annotator == gold, tables.error_label.c.trace_id == ruling.trace_id
         )
     }
+    shown: dict[str, Json] = {} if judge is None else {"judge_shown": judge}
     errors = [
         replace(
             one.label,
             annotator=gold,
             phase="blind",
-            attributes={"gold_version": version, "sources": list[Json](sorted(one.sources)), "action": one.action},
+            attributes={
+                "gold_version": version,
+                "sources": list[Json](sorted(one.sources)),
+                "action": one.action,
+                **shown,
+            },
         )
         for one in ruling.errors.values()
     ]

@@ -93,8 +93,7 @@ def acknowledge(connection: Connection, annotator: str, version: int) -> None:
     """A person says that they have read this version. Again changes nothing. Raises `KeyError` for no such version."""
     if guideline(connection, version) is None:
         raise KeyError(f"no guideline of version {version}")
-    known = select(_read.c.acknowledgement_key).where(_read.c.annotator == annotator, _read.c.version == version)
-    if connection.scalar(known.limit(1)) is None:
+    if not has_read(connection, annotator, version):
         connection.execute(
             insert(_read).values(annotator=annotator, version=version, created_at=time.time_ns() // 1000)
         )
@@ -106,8 +105,19 @@ def acknowledged(connection: Connection, annotator: str) -> int | None:
     return newest
 
 
-def to_acknowledge(connection: Connection, annotator: str) -> int | None:
-    """The version that this person must read before going on; None where they may work."""
+def has_read(connection: Connection, annotator: str, version: int) -> bool:
+    """Whether this person has acknowledged this very version."""
+    query = select(_read.c.acknowledgement_key).where(_read.c.annotator == annotator, _read.c.version == version)
+    return connection.scalar(query.limit(1)) is not None
+
+
+def to_acknowledge(connection: Connection, annotator: str, *, pinned: int | None = None) -> int | None:
+    """The version that this person must read before going on; None where they may work.
+
+    `pinned` is the version that a queue asks for; without it the newest is asked for.
+    """
+    if pinned is not None:
+        return None if has_read(connection, annotator, pinned) else pinned
     newest = connection.scalar(select(func.max(_guideline.c.version)))
     return newest if newest is not None and (acknowledged(connection, annotator) or 0) < newest else None
 

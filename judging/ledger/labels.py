@@ -15,7 +15,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from ingest.parse import clean, json_text
 from ingest.store import reading, schema, writing
 from judging.ledger import queue, tables
-from judging.ledger.guidelines import acknowledged
+from judging.ledger.guidelines import acknowledged, has_read
 from judging.ledger.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
 from judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
 
@@ -72,7 +72,7 @@ def apply_ops(
         if new and _others_since(connection, item, base_revision, forms):
             return Stale(revision, _state(connection, item, revision))
         if new:
-            writer = _Writer(connection, item, guideline_version or _version_read(connection, annotator))
+            writer = _Writer(connection, item, guideline_version or _version_of(connection, item))
             for op in new:
                 revision += 1
                 writer.apply(op, forms[op.op_id], revision)
@@ -411,8 +411,13 @@ def _of(table: Table, item: Item) -> ColumnElement[bool]:
     )
 
 
-def _version_read(connection: Connection, annotator: str) -> str | None:
-    version = acknowledged(connection, annotator)
+def _version_of(connection: Connection, item: Item) -> str | None:
+    """The guideline of the queue in which this person works on the trace, else the newest they have read."""
+    pinned = queue.pinned_guideline(
+        connection, annotator=item.annotator, trace_id=item.trace_id, occasion=item.occasion
+    )
+    is_read = pinned is not None and has_read(connection, item.annotator, pinned)
+    version = pinned if is_read else acknowledged(connection, item.annotator)
     return None if version is None else str(version)
 
 

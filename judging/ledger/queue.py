@@ -8,29 +8,45 @@ in the caller's write transaction, so that two people can never both be the last
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, and_, case, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    and_,
+    case,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from ingest.store import schema, writing
 from judging import queueing
 from judging.ledger import tables
+from judging.ledger.assignment import Assignments, all_assignments, assignments_of
 from judging.ledger.audit import record
 from judging.records import DIMENSIONS
 
 FIRST, REPEAT, PRACTICE = 0, 1, 2
 """The occasions of a person's work on a trace: in earnest, the hidden repeat, practice."""
 
-FINISHED = ("counted", "extra", "skipped")
+SUBMITTED = ("counted", "extra")
+FINISHED = (*SUBMITTED, "skipped")
 SECOND = 1_000_000
 Status = Literal["open", "submitted", "skipped"]
 Outcome = Literal["counted", "extra", "skipped", "expired"]
 Hidden = Literal["agent", "model"]
 Sampling = Literal["all", "random", "stratified", "disputed"]
 _queue, _item, _lease, _review = tables.queue, tables.queue_item, tables.lease, tables.review
+_is_live = _item.c.retired_at.is_(None)
 
 
 class QueueError(ValueError):
@@ -59,20 +75,21 @@ class TraceFilter:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QueueSpec:
-    """How a queue works; `overlap_share` of the items want `k` people, the others one."""
+class QueueSettings:
+    """How a queue works, as far as it may be changed; `overlap_share` of the items want `k` people, the others one.
+
+    People must have read `guideline_version` (None: the newest). `due_at` is told, it stops nobody.
+    """
 
     name: str
-    author: str
     k: int = 1
     overlap_share: float = 1.0
     repeat_share: float = 0.0
     blind: bool = True
-    seed: int = 1
     lease_s: int = 4 * 3600
     hide: tuple[Hidden, ...] = ()
-    practice: bool = False
-    chosen_by: TraceFilter = field(default_factory=TraceFilter)
+    guideline_version: int | None = None
+    due_at: int | None = None
 
     def __post_init__(self) -> None:
         if not self.name.strip():
@@ -84,6 +101,16 @@ class QueueSpec:
                 raise QueueError(f"the share of {title} is {share}: it lies between 0 and 1")
         if self.lease_s < 60:
             raise QueueError(f"a lease of {self.lease_s} s is too short to label a trace: give 60 s or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueSpec(QueueSettings):
+    """A queue to be made. Seed and kind stay as they are: another order would be another queue."""
+
+    author: str
+    seed: int = 1
+    practice: bool = False
+    chosen_by: TraceFilter = field(default_factory=TraceFilter)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -163,14 +190,11 @@ def judge_spread(connection: Connection) -> dict[str, float]:
 def make_queue(connection: Connection, spec: QueueSpec, trace_ids: Sequence[str], *, now: int) -> int:
     """Make a queue of these traces and return its key. Raises `QueueError`."""
     trace_ids = list(dict.fromkeys(trace_ids))
-    present = set(connection.scalars(select(schema.trace.c.trace_id)))
-    unknown = [trace_id for trace_id in trace_ids if trace_id not in present]
     if not trace_ids:
         raise QueueError("no trace fits the filter, so the queue would be empty: choose a wider filter")
-    if unknown:
-        raise QueueError(f"trace {unknown[0]} is not in this workspace: ingest it first")
-    if connection.scalar(select(_queue.c.queue_key).where(_queue.c.name == spec.name)) is not None:
-        raise QueueError(f"a queue named {spec.name!r} exists: choose another name")
+    must_be_present(connection, trace_ids)
+    must_be_free(connection, spec.name)
+    must_be_published(connection, spec.guideline_version)
     key = connection.execute(insert(_queue).values(_queue_row(spec, now))).inserted_primary_key
     assert key is not None
     wants = queueing.wanted(trace_ids, k=spec.k, share=spec.overlap_share, seed=spec.seed)
@@ -189,13 +213,39 @@ def make_queue(connection: Connection, spec: QueueSpec, trace_ids: Sequence[str]
     return int(key[0])
 
 
+def must_be_present(connection: Connection, trace_ids: Sequence[str]) -> None:
+    """Raises `QueueError` for a trace that is not in the workspace."""
+    present = set(connection.scalars(select(schema.trace.c.trace_id)))
+    unknown = [trace_id for trace_id in trace_ids if trace_id not in present]
+    if unknown:
+        raise QueueError(f"trace {unknown[0]} is not in this workspace: ingest it first")
+
+
+def must_be_free(connection: Connection, name: str, *, but: int | None = None) -> None:
+    """Raises `QueueError` where another queue than `but` has this name."""
+    owner = connection.scalar(select(_queue.c.queue_key).where(_queue.c.name == name))
+    if owner is not None and owner != but:
+        raise QueueError(f"a queue named {name!r} exists: choose another name")
+
+
+def must_be_published(connection: Connection, version: int | None) -> None:
+    """Raises `QueueError` for a version of the guideline that does not exist."""
+    known = select(tables.guideline.c.version).where(tables.guideline.c.version == version)
+    if version is not None and connection.scalar(known) is None:
+        raise QueueError(f"there is no version {version} of the guideline: publish it first")
+
+
 def queues(connection: Connection) -> list[Row[Any]]:
-    """Every queue with `items`, `places` (people wanted, summed), `done` (places that count) and `is_practice`."""
+    """Every queue with `items`, `places` (people wanted, summed), `done` (places that count) and `is_practice`.
+
+    Retired items count in none of them.
+    """
+    is_live = _item.c.retired_at.is_(None)
     items = (
         select(
             _item.c.queue_key,
-            func.count().label("items"),
-            func.sum(_item.c.wanted).label("places"),
+            func.sum(case((is_live, 1), else_=0)).label("items"),
+            func.sum(case((is_live, _item.c.wanted), else_=0)).label("places"),
             func.max(case((_item.c.is_practice, 1), else_=0)).label("is_practice"),
         )
         .group_by(_item.c.queue_key)
@@ -204,7 +254,7 @@ def queues(connection: Connection) -> list[Row[Any]]:
     done = (
         select(_item.c.queue_key, func.count().label("done"))
         .join(_lease, _lease.c.item_key == _item.c.item_key)
-        .where(_lease.c.outcome == "counted", _lease.c.occasion != REPEAT)
+        .where(_lease.c.outcome == "counted", _lease.c.occasion != REPEAT, is_live)
         .group_by(_item.c.queue_key)
         .subquery()
     )
@@ -219,13 +269,35 @@ def queues(connection: Connection) -> list[Row[Any]]:
     return list(connection.execute(query).all())
 
 
+def queues_for(connection: Connection, annotator: str, *, also: int | None = None) -> list[Row[Any]]:
+    """The queues in which this person may work: open ones that are theirs, and those in which they hold a place.
+
+    `also` is a queue that was asked for by name: it is among them where this person has ever met an item of it.
+    """
+    assigned = all_assignments(connection)
+    rows = connection.execute(
+        select(_item.c.queue_key, _lease.c.outcome, _item.c.retired_at)
+        .join(_lease, _lease.c.item_key == _item.c.item_key)
+        .where(_lease.c.annotator == annotator)
+    ).all()
+    held = {row.queue_key for row in rows if row.outcome is None and row.retired_at is None}
+    asked = {row.queue_key for row in rows if row.queue_key == also}
+    return [
+        row
+        for row in queues(connection)
+        if row.queue_key in held | asked
+        or (row.closed_at is None and assigned.get(row.queue_key, Assignments()).concerns(annotator))
+    ]
+
+
 # ---- handing out -----------------------------------------------------------------------------------------------
 
 
 def next_item(engine: Engine, queue_key: int, annotator: str, *, now: int) -> Assigned | None:
     """The place at which this person works next: the one they hold, else a new one; None when nothing is left.
 
-    Asking again gives the same place until it is submitted or skipped. Raises `KeyError` for an unknown queue.
+    Asking again gives the same place until it is submitted or skipped. A closed queue gives nothing new, but a
+    place that is held may be finished. Raises `KeyError` for an unknown queue.
     """
     with writing(engine) as connection:
         return take_next(connection, queue_key, annotator, now=now)
@@ -238,10 +310,14 @@ def take_next(connection: Connection, queue_key: int, annotator: str, *, now: in
         raise KeyError(f"no queue {queue_key}")
     _expire(connection, queue_key, now)
     held = connection.execute(
-        _places(_lease.c.annotator == annotator, _item.c.queue_key == queue_key, _lease.c.outcome.is_(None)).limit(1)
-    ).one_or_none()
+        _places(
+            _lease.c.annotator == annotator, _item.c.queue_key == queue_key, _lease.c.outcome.is_(None), _is_live
+        ).limit(1)
+    ).one_or_none()  # fmt: skip
     if held is not None:
         return _assigned(held)
+    if queue.closed_at is not None:
+        return None
     _credit_earlier_work(connection, queue, annotator, now)
     again = _due_repeat(connection, queue, annotator, is_end=False)
     item = None if again is not None else _free_item(connection, queue, annotator, now)
@@ -276,7 +352,12 @@ def neighbours(connection: Connection, place: Assigned) -> Neighbours:
         _places(_lease.c.annotator == place.annotator, _item.c.queue_key == place.queue_key)
     ).all()
     open_repeats = {row.item_key for row in rows if row.occasion == REPEAT and row.outcome is None}
-    keys = [row.lease_key for row in rows if not (row.occasion == FIRST and row.item_key in open_repeats)]
+    keys = [
+        row.lease_key
+        for row in rows
+        if not (row.occasion == FIRST and row.item_key in open_repeats)
+        and (row.retired_at is None or row.outcome in FINISHED)
+    ]
     if place.lease_key not in keys:
         return Neighbours(previous=None, next=None)
     at = keys.index(place.lease_key)
@@ -291,19 +372,38 @@ def occasion_of(connection: Connection, annotator: str, trace_id: str) -> int:
     return max((row.occasion for row in rows), default=FIRST)
 
 
+def due_at(connection: Connection, queue_key: int) -> int | None:
+    """When the queue is wanted, in microseconds."""
+    due: int | None = connection.scalar(select(_queue.c.due_at).where(_queue.c.queue_key == queue_key))
+    return due
+
+
+def pinned_guideline(connection: Connection, *, annotator: str, trace_id: str, occasion: int) -> int | None:
+    """The version that the queue asks for in which this person met the trace last; None: it asks for the newest."""
+    version: int | None = connection.scalar(
+        select(_queue.c.guideline_version)
+        .join(_item, _item.c.queue_key == _queue.c.queue_key)
+        .join(_lease, _lease.c.item_key == _item.c.item_key)
+        .where(_lease.c.annotator == annotator, _lease.c.occasion == occasion, _item.c.trace_id == trace_id)
+        .order_by(_lease.c.taken_at.desc(), _lease.c.lease_key.desc())
+        .limit(1)
+    )
+    return version
+
+
 def progress(connection: Connection, queue_key: int, annotator: str) -> Progress:
     """How far one person and the team are in a queue."""
     queue = connection.execute(select(_queue).where(_queue.c.queue_key == queue_key)).one_or_none()
     if queue is None:
         raise KeyError(f"no queue {queue_key}")
-    items = connection.execute(select(_item).where(_item.c.queue_key == queue_key)).all()
-    leases = _leases_of(connection, queue_key)
+    items = connection.execute(select(_item).where(_item.c.queue_key == queue_key, _is_live)).all()
+    leases = [lease for lease in _leases_of(connection, queue_key) if lease.retired_at is None]
     counted = Counter(lease.item_key for lease in leases if lease.outcome == "counted" and lease.occasion != REPEAT)
     mine = [lease for lease in leases if lease.annotator == annotator]
     done = sum(1 for lease in mine if lease.outcome in FINISHED)
     return Progress(
         mine=done,
-        total=done + _left_to(connection, queue, annotator, mine, items, counted),
+        total=done + _left_to(connection, queue, annotator, leases, items, counted),
         team=sum(min(counted[item.item_key], item.wanted) for item in items if not item.is_practice),
         team_total=sum(item.wanted for item in items if not item.is_practice),
     )
@@ -313,15 +413,20 @@ def _left_to(
     connection: Connection,
     queue: Row[Any],
     annotator: str,
-    mine: Sequence[Row[Any]],
+    leases: Sequence[Row[Any]],
     items: Sequence[Row[Any]],
     counted: Counter[int],
 ) -> int:
     """How many places this person still has before them, hidden repeats (as planned) among them."""
+    mine = [lease for lease in leases if lease.annotator == annotator]
     first = {lease.item_key: lease for lease in mine if lease.occasion != REPEAT}
     at_work = sum(1 for lease in mine if lease.outcome is None)
+    if queue.closed_at is not None:
+        return at_work
+    assigned = assignments_of(connection, queue.queue_key)
+    begun = _begun(leases)
     free: int = sum(
-        _has_room(item, counted[item.item_key])
+        _has_room(item, counted[item.item_key], annotator, assigned, begun[item.item_key])
         for item in items
         if item.item_key not in first or first[item.item_key].outcome == "expired"
     )
@@ -329,8 +434,8 @@ def _left_to(
         return int(_due_repeat(connection, queue, annotator, is_end=True) is not None)
     usable = sum(1 for lease in first.values() if lease.outcome in ("counted", "extra", None)) + free
     planned = queueing.round_half_up(queue.repeat_share * usable)
-    begun = sum(1 for lease in mine if lease.occasion == REPEAT)
-    return at_work + free + max(0, planned - begun)
+    repeated = sum(1 for lease in mine if lease.occasion == REPEAT)
+    return at_work + free + max(0, planned - repeated)
 
 
 # ---- what a person's work does to their places -----------------------------------------------------------------
@@ -342,12 +447,14 @@ def follow_review(
     """Close or reopen this person's places on the trace as their review says; the key of the item, if there is one.
 
     Called in the transaction that stores the review. A trace may stand in several queues: one piece of work
-    counts in each of them, also in one that has not handed it out to this person.
+    counts in each of them, also in one that has not handed it out to this person, if it would.
     """
     first: int | None = None
     for item in _items_of(connection, trace_id, occasion):
         lease = _lease_of(connection, item.item_key, annotator, occasion)
-        if lease is None and (status != "submitted" or occasion == REPEAT):
+        if lease is None and (
+            status != "submitted" or occasion == REPEAT or not _is_open_to(connection, item, annotator)
+        ):
             continue
         if lease is None:
             _insert_lease(connection, item.item_key, annotator, occasion, now, now)
@@ -387,6 +494,30 @@ def skip(connection: Connection, item_key: int, annotator: str, occasion: int, *
     """Give a place up; it is not handed to this person again. The reason stands at the review."""
     lease = _must_lease(connection, item_key, annotator, occasion)
     _close(connection, lease.lease_key, "skipped", now, late=lease.late)
+    recount(connection, [item_key])
+
+
+def recount(connection: Connection, item_keys: Iterable[int]) -> int:
+    """Hold these items to their rule: of those who submitted, the first `wanted` count, the others are extra.
+
+    A place that somebody has reopened is kept for them. Gives how many places changed sides.
+    """
+    changed = 0
+    for item in connection.execute(select(_item).where(_item.c.item_key.in_(list(item_keys)))).all():
+        leases = connection.execute(
+            select(_lease)
+            .where(_lease.c.item_key == item.item_key, _lease.c.occasion == FIRST, _lease.c.outcome.in_(SUBMITTED))
+            .order_by(_lease.c.ended_at, _lease.c.lease_key)
+        ).all()
+        now_counted = sum(lease.outcome == "counted" for lease in leases)
+        room = min(item.wanted, max(now_counted, item.wanted - _reopened(connection, item)))
+        counted = leases[:room]
+        for lease in leases:
+            outcome: Outcome = "counted" if lease in counted else "extra"
+            if lease.outcome != outcome:
+                connection.execute(update(_lease).where(_lease.c.lease_key == lease.lease_key).values(outcome=outcome))
+                changed += 1
+    return changed
 
 
 def reopen(connection: Connection, item_key: int, annotator: str, occasion: int, *, now: int) -> None:
@@ -418,7 +549,7 @@ def touch(connection: Connection, *, annotator: str, trace_id: str, occasion: in
 
 
 def assignments(connection: Connection, queue_key: int, *, now: int) -> list[tuple[str, int, str, int, str, bool]]:
-    """Every place of a queue: trace_id, wanted, annotator, occasion, state, late.
+    """Every place of a queue: trace_id, wanted, annotator, occasion, state, late. Retired items are left out.
 
     The state is the outcome, or `at work`, or `expired` where a lease ran out and nobody has asked since.
     Items that nobody has met come with an empty annotator and the state `open`.
@@ -429,7 +560,7 @@ def assignments(connection: Connection, queue_key: int, *, now: int) -> list[tup
             _lease.c.expires_at, _lease.c.late,
         )
         .outerjoin(_lease, _lease.c.item_key == _item.c.item_key)
-        .where(_item.c.queue_key == queue_key)
+        .where(_item.c.queue_key == queue_key, _is_live)
         .order_by(_item.c.position, _lease.c.lease_key)
     ).all()  # fmt: skip
     return [
@@ -437,6 +568,55 @@ def assignments(connection: Connection, queue_key: int, *, now: int) -> list[tup
         if row.annotator is None
         else (row.trace_id, row.wanted, row.annotator, row.occasion, _state(row, now), row.late)
         for row in rows
+    ]
+
+
+def traces_of(connection: Connection, queue_key: int) -> list[str]:
+    """The traces in a queue, retired ones left out."""
+    query = select(_item.c.trace_id).where(_item.c.queue_key == queue_key, _is_live).order_by(_item.c.position)
+    return list(connection.scalars(query))
+
+
+def assigned_names(connection: Connection, queue_key: int) -> dict[str, list[str]]:
+    """Who is assigned to single items of a queue, by trace."""
+    people = assignments_of(connection, queue_key).items
+    rows = connection.execute(select(_item.c.item_key, _item.c.trace_id).where(_item.c.item_key.in_(people))).all()
+    return {row.trace_id: sorted(people[row.item_key]) for row in rows}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Load:
+    """One person in one queue: items done, at work on, and kept for them that they have not begun."""
+
+    queue_key: int
+    annotator: str
+    done: int
+    at_work: int
+    waiting: int
+
+
+def workload(connection: Connection, *, now: int) -> list[Load]:
+    """Everyone who has or is meant to have work in a queue, by queue and name; hidden repeats are left out."""
+    rows = connection.execute(
+        select(_item.c.queue_key, _lease)
+        .join(_item, _item.c.item_key == _lease.c.item_key)
+        .where(_is_live, _lease.c.occasion != REPEAT)
+    ).all()
+    live = set(connection.scalars(select(_item.c.item_key).where(_is_live)))
+    begun, done, at_work = _begun(rows), Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+    waiting = Counter[tuple[int, str]]()
+    for row in rows:
+        done[row.queue_key, row.annotator] += row.outcome in FINISHED
+        at_work[row.queue_key, row.annotator] += _state(row, now) == "at work"
+    for queue_key, assigned in all_assignments(connection).items():
+        for item_key, people in assigned.items.items():
+            for name in people - begun.get(item_key, set()) if item_key in live else ():
+                waiting[queue_key, name] += 1
+        waiting.update(dict.fromkeys(((queue_key, name) for name in assigned.queue), 0))
+    keys = sorted(done.keys() | at_work.keys() | waiting.keys())
+    return [
+        Load(queue_key=key, annotator=who, done=done[key, who], at_work=at_work[key, who], waiting=waiting[key, who])
+        for key, who in keys
     ]
 
 
@@ -486,6 +666,8 @@ def _queue_row(spec: QueueSpec, now: int) -> dict[str, Any]:
         "hide": orjson.dumps(spec.hide).decode(),
         "filter": orjson.dumps(spec.chosen_by).decode(),
         "author": spec.author,
+        "guideline_version": spec.guideline_version,
+        "due_at": spec.due_at,
         "created_at": now,
     }
 
@@ -493,8 +675,8 @@ def _queue_row(spec: QueueSpec, now: int) -> dict[str, Any]:
 def _places(*conditions: ColumnElement[bool]) -> Select[Any]:
     return (
         select(
-            _lease, _item.c.queue_key, _item.c.trace_id, _item.c.is_practice, _item.c.wanted, _queue.c.blind,
-            _queue.c.hide,
+            _lease, _item.c.queue_key, _item.c.trace_id, _item.c.is_practice, _item.c.wanted, _item.c.retired_at,
+            _queue.c.blind, _queue.c.hide,
         )
         .join(_item, _item.c.item_key == _lease.c.item_key)
         .join(_queue, _queue.c.queue_key == _item.c.queue_key)
@@ -520,50 +702,65 @@ def _assigned(row: Row[Any]) -> Assigned:
 
 
 def _expire(connection: Connection, queue_key: int, now: int) -> None:
+    """End the leases that ran out. Where one had been reopened, the next who submitted counts instead."""
     items = select(_item.c.item_key).where(_item.c.queue_key == queue_key)
-    connection.execute(
-        update(_lease)
-        .where(_lease.c.item_key.in_(items), _lease.c.outcome.is_(None), _lease.c.expires_at <= now)
-        .values(outcome="expired", ended_at=_lease.c.expires_at)
-    )
+    over = (_lease.c.item_key.in_(items), _lease.c.outcome.is_(None), _lease.c.expires_at <= now)
+    touched = set(connection.scalars(select(_lease.c.item_key).where(*over)))
+    if touched:
+        connection.execute(update(_lease).where(*over).values(outcome="expired", ended_at=_lease.c.expires_at))
+        recount(connection, touched)
 
 
 def _leases_of(connection: Connection, queue_key: int) -> list[Row[Any]]:
     return list(connection.execute(_places(_item.c.queue_key == queue_key)).all())
 
 
-def _has_room(item: Row[Any], taken: int) -> bool:
-    return bool(item.is_practice or taken < item.wanted)
+def _begun(leases: Iterable[Row[Any]]) -> dict[int, set[str]]:
+    """By item, the people who have finished it or are at work on it: no place is kept for them any more."""
+    begun: dict[int, set[str]] = defaultdict(set)
+    for lease in leases:
+        if lease.occasion != REPEAT and lease.outcome != "expired":
+            begun[lease.item_key].add(lease.annotator)
+    return begun
+
+
+def _has_room(item: Row[Any], taken: int, annotator: str, assigned: Assignments, begun: Collection[str]) -> bool:
+    if not assigned.may_take(annotator, item.item_key):
+        return False
+    return bool(item.is_practice or taken + assigned.kept_from(annotator, item.item_key, begun) < item.wanted)
 
 
 def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int) -> Row[Any] | None:
-    """The first item in this person's order that has room; one they began and let expire goes first."""
+    """The first item in this person's order that has room; one they let expire goes first, then those assigned."""
     items = {
-        row.trace_id: row for row in connection.execute(select(_item).where(_item.c.queue_key == queue.queue_key)).all()
+        row.trace_id: row
+        for row in connection.execute(select(_item).where(_item.c.queue_key == queue.queue_key, _is_live)).all()
     }
-    taken: Counter[int] = Counter()
-    mine: dict[int, str | None] = {}
-    for lease in _leases_of(connection, queue.queue_key):
-        if lease.occasion == REPEAT:
-            continue
-        taken[lease.item_key] += lease.outcome == "counted" or (lease.outcome is None and lease.expires_at > now)
-        if lease.annotator == annotator:
-            mine[lease.item_key] = lease.outcome
+    assigned = assignments_of(connection, queue.queue_key)
+    leases = [lease for lease in _leases_of(connection, queue.queue_key) if lease.occasion != REPEAT]
+    begun = _begun(leases)
+    taken = Counter(
+        lease.item_key
+        for lease in leases
+        if lease.outcome == "counted" or (lease.outcome is None and lease.expires_at > now)
+    )
+    mine = {lease.item_key: lease.outcome for lease in leases if lease.annotator == annotator}
     free = [
-        trace_id
-        for trace_id in queueing.order(items, seed=queue.seed, person=annotator)
-        if _has_room(items[trace_id], taken[items[trace_id].item_key])
-        and mine.get(items[trace_id].item_key, "expired") == "expired"
+        item
+        for item in (items[trace_id] for trace_id in queueing.order(items, seed=queue.seed, person=annotator))
+        if mine.get(item.item_key, "expired") == "expired"
+        and _has_room(item, taken[item.item_key], annotator, assigned, begun[item.item_key])
     ]
-    begun = [trace_id for trace_id in free if items[trace_id].item_key in mine]
-    return items[(begun or free)[0]] if free else None
+    free.sort(key=lambda item: (item.item_key not in mine, annotator not in assigned.of(item.item_key)))
+    return free[0] if free else None
 
 
 def _due_repeat(connection: Connection, queue: Row[Any], annotator: str, *, is_end: bool) -> int | None:
     """The item that this person is to meet a second time now. A repeat that expired is taken up again."""
     rows = connection.execute(
         _places(
-            _lease.c.annotator == annotator, _item.c.queue_key == queue.queue_key, _item.c.is_practice.is_(False)
+            _lease.c.annotator == annotator, _item.c.queue_key == queue.queue_key, _item.c.is_practice.is_(False),
+            _is_live,
         ).order_by(None).order_by(_lease.c.ended_at, _lease.c.lease_key)
     ).all()  # fmt: skip
     items = {row.trace_id: row.item_key for row in rows}
@@ -604,13 +801,15 @@ def _credit_earlier_work(connection: Connection, queue: Row[Any], annotator: str
         .where(
             _item.c.queue_key == queue.queue_key,
             _item.c.is_practice.is_(False),
+            _is_live,
             _item.c.item_key.not_in(met),
             _review.c.row_key.in_(newest),
             _review.c.status == "submitted",
         )
         .order_by(_item.c.item_key)
     ).all()
-    for item_key in keys:
+    assigned = assignments_of(connection, queue.queue_key)
+    for item_key in (key for key in keys if assigned.may_take(annotator, key)):
         _insert_lease(connection, item_key, annotator, FIRST, now, now)
         submit(connection, item_key, annotator, FIRST, now=now)
 
@@ -659,6 +858,27 @@ def _close(connection: Connection, lease_key: int, outcome: Outcome, now: int, *
     connection.execute(
         update(_lease).where(_lease.c.lease_key == lease_key).values(outcome=outcome, ended_at=now, late=late)
     )
+
+
+def _reopened(connection: Connection, item: Row[Any]) -> int:
+    """How many people have taken a finished place of the item up again: it is still theirs."""
+    submitted = select(_review.c.annotator).where(
+        _review.c.trace_id == item.trace_id, _review.c.occasion == FIRST, _review.c.status == "submitted"
+    )
+    query = select(func.count()).where(
+        _lease.c.item_key == item.item_key,
+        _lease.c.occasion == FIRST,
+        _lease.c.outcome.is_(None),
+        _lease.c.annotator.in_(submitted),
+    )
+    return int(connection.scalar(query) or 0)
+
+
+def _is_open_to(connection: Connection, item: Row[Any], annotator: str) -> bool:
+    """Whether work of this person that the queue has not handed out counts at this item."""
+    closed_at = connection.scalar(select(_queue.c.closed_at).where(_queue.c.queue_key == item.queue_key))
+    is_open = item.retired_at is None and closed_at is None
+    return is_open and assignments_of(connection, item.queue_key).may_take(annotator, item.item_key)
 
 
 def _items_of(connection: Connection, trace_id: str, occasion: int) -> list[Row[Any]]:

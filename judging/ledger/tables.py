@@ -1,6 +1,7 @@
 """The tables of opinions, beside the store's tables of traces. Rows are appended, never changed or deleted.
 
-The exceptions are marked: `annotator`, `lease`, `run`, `cell`, `request` and `pace` hold a state that moves forward.
+The exceptions are marked: `annotator`, `queue`, `queue_item`, `assignment`, `lease`, `run`, `cell`, `request` and
+`pace` hold a state that moves forward; what changed in a queue stands in `audit`.
 """
 
 from sqlalchemy import (
@@ -80,6 +81,9 @@ queue = Table(
     Column("hide", Text, nullable=False, comment="JSON list: agent, model"),
     Column("filter", Text, nullable=False, comment="JSON: how the traces were chosen"),
     Column("author", Text, nullable=False),
+    Column("guideline_version", Integer, comment="what people must have read; empty: the newest"),
+    Column("due_at", BigInteger, comment="when it is wanted"),
+    Column("closed_at", BigInteger, comment="nothing is handed out since; empty while open"),
     _when(),
 )
 
@@ -92,7 +96,20 @@ queue_item = Table(
     Column("position", Integer, nullable=False),
     Column("wanted", Integer, nullable=False, comment="people this item wants"),
     Column("is_practice", Boolean, nullable=False),
+    Column("retired_at", BigInteger, comment="taken out of the queue; its labels stay"),
     UniqueConstraint("queue_key", "trace_id"),
+)
+
+assignment = Table(
+    "assignment",
+    metadata,
+    _key("assignment_key"),
+    Column("queue_key", ForeignKey("queue.queue_key"), nullable=False, index=True),
+    Column("item_key", ForeignKey("queue_item.item_key"), comment="empty: the whole queue"),
+    Column("annotator", Text, nullable=False),
+    Column("author", Text, nullable=False),
+    Column("withdrawn_at", BigInteger, comment="empty while it holds"),
+    _when(),
 )
 
 lease = Table(
@@ -380,7 +397,7 @@ adjudication = Table(
     Column("version", Integer, nullable=False, comment="of the gold of this trace, from 1"),
     Column("author", Text, nullable=False),
     Column("subject", Text, nullable=False, comment="error, score or done"),
-    Column("action", Text, nullable=False, comment="keep, merge, edit, reject, score, close"),
+    Column("action", Text, nullable=False, comment="keep, merge, edit, reject, add, score, close"),
     Column("payload", Text, nullable=False, comment="JSON: labels taken, the result"),
     Column("reason", Text, nullable=False),
     _when(),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
-from ingest.store import reading
+from app import session
+from ingest.store import reading, writing
 from judging.ledger import Workspace, adjudication, open_workspace
 from judging.ledger.frames import default_human
+from judging.ledger.queue import QueueSpec, make_queue, next_item
 from tests.app.conftest import OpenPage
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
@@ -89,3 +92,53 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
     at.segmented_control(key="adjudicate_view").set_value("What the reveal changed").run()
     (row,) = at.dataframe[0].value.to_dict("records")
     assert (row["annotator"], row["revealed"], row["scores_changed"], row["mean_change"]) == ("adalyn", 1, 1, 1.0)
+
+
+def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    key = trace_id(0)
+    at.text_input(key=f"add-spans-{key}").input(span_id(2))
+    at.segmented_control(key=f"add-impact-{key}").set_value("high")
+    at.selectbox(key=f"add-category-{key}").select("Goal Deviation")
+    add = f"FormSubmitter:add-{key}-Add"
+    at.button(key=add).click().run()
+    assert "needs a reason" in at.error[0].value
+    at.pills(key=f"add-dims-{key}").set_value(["GF"])
+    at.text_input(key=f"add-reason-{key}").input("The goal was another.")
+    at.button(key=add).click().run()
+    assert [one.value for one in at.success] == ["Added."]
+    assert "Added here: no rater saw it." in [one.value for one in at.caption]
+    with reading(space.engine) as connection:
+        (made,) = adjudication.rulings(connection)[key].errors.values()
+    assert (made.is_added, made.label.category, made.label.dimensions) == (True, "Goal Deviation", ("GF",))
+
+
+def test_a_judge_is_shown_only_where_a_researcher_says_so(
+    full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The samples hold two people's labels and the offline judge's findings."""
+    monkeypatch.setattr(session, "signed_in", lambda: session.User(name="judy", role="adjudicator"))
+    at = open_page("adjudicate")
+    assert [one for one in at.selectbox if one.key == "judge_shown"] == []
+    assert "R3" not in " ".join(str(text.value) for text in at.text)
+    monkeypatch.setattr(session, "signed_in", lambda: session.User(name="ruth", role="researcher"))
+    at = open_page("adjudicate")
+    at.selectbox(key="judge_shown").select("checks").run()
+    at.button(key="save_judge_shown").click().run()
+    monkeypatch.setattr(session, "signed_in", lambda: session.User(name="judy", role="adjudicator"))
+    at = open_page("adjudicate")
+    said = " ".join([*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption)])
+    assert "R3" in said
+    assert "checks" not in said
+    assert not any("finding" in str(button.key) for button in at.button)
+
+
+def test_who_labels_a_trace_blind_reads_nobody_elses_labels_of_it(space: Workspace, open_page: OpenPage) -> None:
+    with writing(space.engine) as connection:
+        key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [trace_id(0)], now=1)
+    assert next_item(space.engine, key, "me", now=time.time_ns() // 1000) is not None
+    at = open_page("adjudicate")
+    assert "1 trace left out" in at.info[0].value
+    assert "The **wrong** tool." not in [text.value for text in at.text]
+    submit(space, "me", trace_id(0))
+    assert "The **wrong** tool." in [text.value for text in open_page("adjudicate").text]

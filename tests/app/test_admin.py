@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from datetime import date
 
 import pytest
 from sqlalchemy import select
@@ -12,8 +13,8 @@ from streamlit.testing.v1 import AppTest
 from app import session
 from ingest.store import reading, trace_ids, writing
 from judging.ledger import Workspace, health, open_workspace, tables
-from judging.ledger.people import people
-from judging.ledger.queue import QueueSpec, make_queue, next_item
+from judging.ledger.people import add_person, people
+from judging.ledger.queue import QueueSpec, make_queue, next_item, queues
 from tests.app.conftest import MAIN, OpenPage
 from tests.judging.team import submit
 
@@ -78,11 +79,103 @@ def test_the_matrix_shows_who_holds_what(full: Workspace, open_page: OpenPage) -
     submit(full, "cyd", ids[0])
     assert next_item(full.engine, key, "dan", now=now) is not None
     at = open_page("admin")
-    at.segmented_control(key="admin_view").set_value("Who holds what").run()
-    table = at.dataframe[0].value.set_index("trace")
+    at.segmented_control(key="admin_view").set_value("Assignments").run()
+    loads = at.dataframe[0].value.set_index("person")["pilot"].to_dict()
+    assert loads == {"cyd": "1 done", "dan": "0 done, 1 at work"}
+    table = at.dataframe[1].value.set_index("trace")
     assert table.loc[ids[0], "cyd"] == "counted"
     assert table["counted"].tolist() == [1, 0]
     assert sorted(table["dan"]) == ["", "at work"]
+
+
+def a_queue(full: Workspace, count: int, **more: object) -> int:
+    with writing(full.engine) as connection:
+        spec = QueueSpec(**({"name": "pilot", "author": "root"} | more))  # type: ignore[arg-type]
+        return make_queue(connection, spec, trace_ids(connection)[:count], now=time.time_ns() // 1000)
+
+
+def tick(at: AppTest, key: str, *rows: int) -> None:
+    """Tick rows of a table, as a click on its left edge does."""
+    at.session_state[key] = {"selection": {"rows": list(rows), "columns": [], "cells": []}}
+
+
+def said(at: AppTest) -> str:
+    """What the page says was done, as it is shown."""
+    return str(at.success[0].value).replace("\\", "")
+
+
+def test_a_queue_is_changed_closed_and_reopened(full: Workspace, open_page: OpenPage) -> None:
+    key = a_queue(full, 2)
+    at = open_page("admin")
+    at.segmented_control(key="admin_view").set_value("Queues").run()
+    at.text_input(key=f"settings-{key}_name").input("main")
+    at.number_input(key=f"settings-{key}_k").set_value(3)
+    at.checkbox(key=f"settings-{key}_blind").uncheck()
+    at.date_input(key=f"settings-{key}_due").set_value(date(2030, 1, 31))
+    at.button(key=f"FormSubmitter:settings-{key}-Save").click().run()
+    assert said(at) == "pilot: name, k, blind, due changed."
+    with reading(full.engine) as connection:
+        (row,) = queues(connection)
+    assert (row.name, row.k, row.places, row.blind, row.lease_s) == ("main", 3, 6, False, 14_400)
+    assert row.due_at == 1_896_134_399_000_000  # 2030-01-31 23:59:59 UTC
+    at.segmented_control(key="change_part").set_value("Close or reopen").run()
+    at.button(key="close_queue").click().run()
+    assert at.dataframe[0].value["state"].tolist() == ["closed"]
+    at.button(key="reopen_queue").click().run()
+    assert [one.value for one in at.success] == ["main is open again."]
+
+
+def test_a_name_that_is_taken_is_refused_and_nothing_changes(full: Workspace, open_page: OpenPage) -> None:
+    key = a_queue(full, 2)
+    a_queue(full, 2, name="other")
+    at = open_page("admin")
+    at.segmented_control(key="admin_view").set_value("Queues").run()
+    at.text_input(key=f"settings-{key}_name").input("other")
+    at.button(key=f"FormSubmitter:settings-{key}-Save").click().run()
+    assert "exists\\: choose another name" in at.error[0].value
+    with reading(full.engine) as connection:
+        assert [row.name for row in queues(connection)] == ["pilot", "other"]
+
+
+def test_traces_are_taken_out_and_put_in(full: Workspace, open_page: OpenPage) -> None:
+    key = a_queue(full, 3)
+    at = open_page("admin")
+    at.segmented_control(key="admin_view").set_value("Queues").run()
+    at.segmented_control(key="change_part").set_value("Traces").run()
+    out = at.dataframe[1].value["trace"].iloc[1]
+    tick(at, f"items-{key}-3", 1)
+    at.run()
+    at.button(key="take_out").click().run()
+    assert at.success[0].value == "1 trace taken out of pilot."
+    assert out not in at.dataframe[1].value["trace"].tolist()
+    assert "6 traces fit, 4 of them are not in pilot." in [one.value for one in at.caption]
+    at.button(key="put_in").click().run()
+    assert at.success[0].value == "4 traces put into pilot."
+    assert len(at.dataframe[1].value) == 6
+
+
+def test_people_are_assigned_to_a_queue_and_to_items(full: Workspace, open_page: OpenPage) -> None:
+    key = a_queue(full, 4, k=2)
+    with writing(full.engine) as connection:
+        for name in ("cyd", "dan"):
+            add_person(connection, name, role="annotator", by="root")
+    at = open_page("admin")
+    at.segmented_control(key="admin_view").set_value("Assignments").run()
+    at.multiselect(key=f"people-of-{key}").set_value(["dan"])
+    at.button(key=f"FormSubmitter:queue-people-{key}-Save").click().run()
+    assert at.success[0].value == "The queue is for dan."
+    assert at.dataframe[0].value.set_index("person")["pilot"].to_dict() == {"cyd": "–", "dan": "0 done"}
+    tick(at, f"assign-{key}-4", 0, 2)
+    at.multiselect(key=f"assign-people-{key}").set_value(["cyd"])
+    at.run()
+    at.button(key="assign").click().run()
+    assert at.success[0].value == "2 places kept."
+    assert at.dataframe[1].value["cyd"].tolist() == ["assigned", "", "assigned", ""]
+    assert at.dataframe[0].value.set_index("person")["pilot"]["cyd"] == "0 done, 2 waiting"
+    at.multiselect(key=f"assign-people-{key}").set_value(["cyd", "dan"])
+    at.run()
+    at.button(key="share_out").click().run()
+    assert said(at) == "Shared out: cyd 2, dan 4."
 
 
 def test_a_backup_is_a_whole_database_that_opens(full: Workspace, open_page: OpenPage) -> None:

@@ -139,9 +139,10 @@ def test_a_part_that_repeats_a_stretch_says_so_with_its_place() -> None:
 
 
 def test_frame_carries_no_trace_text() -> None:
-    data = frame(trace_id="t", token="k", user="me", state={"revision": 0}, dimensions=[], base="/app/")
+    data = frame(trace_id="t", token="k", token_s=60, user="me", state={"revision": 0}, dimensions=[], base="/app/")
     assert data["base"] == "/app"
     assert data["queue"] is None
     assert set(data) == {
-        "trace_id", "token", "user", "state", "dimensions", "categories", "span", "queue", "base", "read_only",
+        "trace_id", "token", "token_s", "user", "state", "dimensions", "categories", "span", "queue", "base",
+        "read_only",
     }  # fmt: skip

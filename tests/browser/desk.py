@@ -40,8 +40,8 @@ SELECT = """([seq, field, from, to]) => {
 class Server:
     """The app on a free port; it can be killed and started again there."""
 
-    def __init__(self, home: Path, log: Path) -> None:
-        self.home, self.log = home, log
+    def __init__(self, home: Path, log: Path, **more: str) -> None:
+        self.home, self.log, self.more = home, log, more
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = probe.getsockname()[1]
@@ -49,7 +49,7 @@ class Server:
         self.start()
 
     def start(self) -> None:
-        environment = os.environ | {"TRACEJURY_HOME": str(self.home), "OMP_NUM_THREADS": "1"}
+        environment = os.environ | {"TRACEJURY_HOME": str(self.home), "OMP_NUM_THREADS": "1"} | self.more
         command = [sys.executable, "-P", "-m", "streamlit", "run", str(APP), f"--server.port={self.port}"]
         with self.log.open("a", encoding="utf-8") as out:
             self.process = subprocess.Popen(command, env=environment, stdout=out, stderr=out, cwd=APP.parent)

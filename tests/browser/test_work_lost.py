@@ -52,11 +52,11 @@ def test_work_waits_for_a_server_that_was_killed_and_comes_back(chromium: Browse
 
 
 def expired(space: Workspace, token: str, trace_id: str, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The same grant, signed thirteen hours ago."""
+    """The same grant, signed half an hour ago."""
     grant = grants.check(space.secret(), token, subject=trace_id)
     with monkeypatch.context() as patch:
         real = time.time
-        patch.setattr("itsdangerous.timed.time.time", lambda: real() - 13 * 3600)
+        patch.setattr("itsdangerous.timed.time.time", lambda: real() - 1800)
         return grants.mint(space.secret(), grant)
 
 
@@ -68,7 +68,7 @@ def test_a_pass_that_ran_out_is_renewed_and_everything_arrives(
     stale: dict[str, str] = {}
 
     def with_an_old_pass(route: Route) -> None:
-        """Whatever pass the page held when it was opened is sent as if it were of yesterday."""
+        """Whatever pass the page held when it was opened is sent as if it were of half an hour ago."""
         body = json.loads(route.request.post_data or "{}")
         if not stale:
             stale[body["token"]] = expired(space, body["token"], desk.trace_id, monkeypatch)
@@ -86,6 +86,40 @@ def test_a_pass_that_ran_out_is_renewed_and_everything_arrives(
     assert (state["revision"], state["errors"][0]["impact"], state["scores"]["LC"]["value"]) == (4, "high", 2)
     assert desk.page.get_attribute(".tj-desk", "data-ready") == desk.trace_id
     expect(desk.page.locator('.tj-card [aria-pressed="true"]')).to_have_count(2)
+
+
+def test_a_pass_runs_out_while_offline_and_is_renewed_silently_while_online(chromium: Browser, tmp_path: Path) -> None:
+    """Passes of this server live for eight seconds."""
+    space = open_workspace(tmp_path / "short")
+    store(space, desk_trace("short"))
+    server = Server(space.home, tmp_path / "server.txt", DESK_TOKEN_S="8")
+    context = chromium.new_context(viewport={"width": 1280, "height": 800})
+    try:
+        desk = Desk(context.new_page(), server.url, space, "short")
+        answers: list[tuple[str, int]] = []
+        desk.page.on("response", lambda one: "/api/" in one.url and answers.append((one.request.method, one.status)))
+        desk.keys("a", "1")
+        desk.saved()
+        desk.page.wait_for_timeout(20_000)  # two lives and a half: the page renews its pass by itself
+        desk.keys("h")
+        desk.saved()
+        assert answers
+        assert {status for _, status in answers} == {200}
+        context.set_offline(True)
+        desk.keys("2", "d")
+        desk.page.keyboard.type("written offline")
+        desk.keys("Escape", "w", "3")
+        desk.page.wait_for_timeout(11_000)
+        expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
+        context.set_offline(False)
+        state = desk.saved(60_000)
+        [error] = state["errors"]
+        assert (error["dimensions"], error["impact"], error["description"]) == (["LC", "EE"], "high", "written offline")
+        assert state["scores"]["LC"]["value"] == 3
+        assert desk.page.get_attribute(".tj-desk", "data-ready") == "short"
+    finally:
+        context.close()
+        server.stop()
 
 
 def test_undo_and_redo_reach_over_a_reload(open_desk: OpenDesk) -> None:

@@ -10,12 +10,13 @@ from sqlalchemy import select
 from ingest.store import reading, writing
 from judging.agreement.reliability import alpha
 from judging.disputes import Opinion, anonymous, dispute, groups
-from judging.ledger import Workspace, tables
+from judging.ledger import Workspace, judge_column, tables
 from judging.ledger import adjudication as desk
 from judging.ledger.adjudication import AdjudicationError, Case
 from judging.ledger.frames import Selection, default_human, load_frames
+from judging.ledger.imports import import_outcomes
 from judging.ledger.labels import error_labels, reviews, score_labels
-from judging.records import DIMENSIONS, ErrorLabel, Evidence
+from judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
 from tests.build import error_label, span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
@@ -344,3 +345,137 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
     assert found.value == pytest.approx(1 - 9 / (1800 / 380))
     assert found.value is not None
     assert found.value < 0
+
+
+class TestAnErrorNobodySaw:
+    def added(self, space: Workspace, trace: str = trace_id(2), **more: Any) -> str:
+        given: dict[str, Any] = {
+            "reason": "The answer names no source.", "span_ids": [span_id(2)], "dimensions": ["LC"], "impact": "medium",
+            "description": "Made up.", "quote": "An answer.",
+        }  # fmt: skip
+        with writing(space.engine) as connection:
+            return desk.add(connection, trace, by="judy", **(given | more))
+
+    def ruling(self, space: Workspace, trace: str = trace_id(2)) -> desk.Ruling:
+        with reading(space.engine) as connection:
+            return desk.rulings(connection)[trace]
+
+    def gold(self, space: Workspace, trace: str = trace_id(2)) -> list[ErrorLabel]:
+        table = tables.error_label
+        with reading(space.engine) as connection:
+            return error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace)
+
+    def write(self, space: Workspace) -> int:
+        with writing(space.engine) as connection:
+            desk.settle_agreed(connection, trace_id(2), by="judy", seed=SEED)
+            return desk.close(connection, trace_id(2), by="judy", seed=SEED)
+
+    def test_it_stands_in_the_gold_and_is_edited_and_taken_back_in_later_versions(self, space: Workspace) -> None:
+        key = self.added(space)
+        assert self.write(space) == 1
+        (mine,) = [one for one in self.gold(space) if one.label_id == key]
+        assert (mine.dimensions, mine.impact, mine.evidence[0].quote) == (("LC",), "medium", "An answer.")
+        assert (mine.attributes["action"], mine.attributes["gold_version"]) == ("add", 1)
+        assert "judge_shown" not in mine.attributes
+        with writing(space.engine) as connection:
+            assert desk.edit(connection, [key], by="judy", reason="worse than I thought", impact="high") == key
+        assert self.ruling(space).errors[key].is_added
+        assert self.write(space) == 2
+        assert {one.label_id: one.impact for one in self.gold(space)}[key] == "high"
+        with writing(space.engine) as connection:
+            desk.reject(connection, [key], by="judy", reason="it is in the goal")
+        assert self.write(space) == 3
+        assert key not in {one.label_id for one in self.gold(space)}
+        assert len(self.gold(space)) == 1  # what Ada and Ben both saw
+
+    @pytest.mark.parametrize(
+        ("more", "says"),
+        [({"reason": " "}, "needs a reason"), ({"span_ids": ["nowhere"]}, "is not in trace"),
+         ({"dimensions": []}, "needs a span, a dimension and an impact"), ({"trace": trace_id(3)}, "fewer than two")],
+    )  # fmt: skip
+    def test_what_is_not_whole_is_refused(self, space: Workspace, more: dict[str, Any], says: str) -> None:
+        with pytest.raises(AdjudicationError, match=says):
+            self.added(space, **more)
+
+
+class TestAJudgeAmongTheRaters:
+    SYSTEM = "model-x"
+
+    @pytest.fixture
+    def judged(self, space: Workspace) -> Workspace:
+        """The judge of TC gave trace 1 a 0 with two findings: the one Ada saw, and one of its own."""
+        found = [
+            Finding(description=words, evidence=quote, citations=(Citation(cite="S", span_id=span_id(span)),),
+                    dimension="TC", impact=impact)
+            for words, quote, span, impact in (("Wrong tool.", "An answer.", 2, "high"), ("Slow.", "", 1, None))
+        ]  # fmt: skip
+        verdict = Verdict(
+            judge="TC", trace_id=trace_id(1), state="scored", score=0, criteria="", rationale="", findings=tuple(found),
+            call=Call(model=self.SYSTEM),
+        )  # fmt: skip
+        import_outcomes(space.engine, [verdict], model=self.SYSTEM, author="test")
+        return space
+
+    def case(self, space: Workspace, judge: str | None) -> Case:
+        with reading(space.engine) as connection:
+            found = desk.case(connection, trace_id(1), seed=SEED, judge=judge)
+        assert found is not None
+        return found
+
+    def test_it_is_off_until_a_system_is_chosen_that_has_judged(self, judged: Workspace) -> None:
+        with writing(judged.engine) as connection:
+            assert judge_column.judge_shown(connection) is None
+            with pytest.raises(judge_column.JudgeColumnError, match="has judged no trace"):
+                judge_column.show_judge(connection, "nobody", by="ruth")
+            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            assert judge_column.judge_shown(connection) == self.SYSTEM
+            judge_column.show_judge(connection, None, by="ruth")
+            assert judge_column.judge_shown(connection) is None
+            whats = connection.scalars(select(tables.audit.c.what)).all()
+        assert whats == ["judge shown to adjudicators"] * 2
+
+    def test_it_is_one_more_rater_whose_number_the_seed_decides(self, judged: Workspace) -> None:
+        assert self.case(judged, None).dispute.raters == ("R1", "R2")
+        shown = self.case(judged, self.SYSTEM).dispute
+        assert shown.raters == ("R1", "R2", "R3")
+        (mine,) = shown.scores["TC"].items()  # nobody else scored it
+        assert mine[1] == 0
+        assert [len(group.labels) for group in shown.groups] == [1, 2]  # its own; the one that Ada saw too
+        places = set()
+        for n in range(20):
+            with reading(judged.engine) as connection:
+                found = desk.case(connection, trace_id(1), seed=f"seed {n}", judge=self.SYSTEM)
+            assert found is not None
+            places |= found.dispute.scores["TC"].keys()
+        assert places == {"R1", "R2", "R3"}
+
+    def test_whether_people_differ_is_not_the_judges_business(self, judged: Workspace) -> None:
+        with reading(judged.engine) as connection:
+            before = [one.dispute.weight for one in desk.cases(connection, seed=SEED)]
+        with writing(judged.engine) as connection:
+            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+        with reading(judged.engine) as connection:
+            assert [one.dispute.weight for one in desk.cases(connection, seed=SEED)] == before
+
+    def test_its_finding_is_kept_or_rejected_like_a_label_and_the_gold_says_that_it_was_shown(
+        self, judged: Workspace
+    ) -> None:
+        with writing(judged.engine) as connection:
+            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+        groups_of = self.case(judged, self.SYSTEM).dispute.groups
+        own, both = groups_of[0].label_ids[0], list(groups_of[1].label_ids)
+        with writing(judged.engine) as connection:
+            with pytest.raises(AdjudicationError, match="an impact"):
+                desk.keep(connection, own, by="judy")  # the judge gave none
+            desk.merge(connection, both, by="judy")
+            desk.set_score(connection, trace_id(1), "LC", 2, by="judy")
+            desk.set_score(connection, trace_id(1), "TC", 0, by="judy", reason="as one said")
+            with pytest.raises(AdjudicationError, match="still to be decided"):
+                desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.SYSTEM)
+            desk.reject(connection, [own], by="judy", reason="slowness is no error here")
+            assert desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.SYSTEM) == 1
+        table = tables.error_label
+        with reading(judged.engine) as connection:
+            (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
+        assert gold.attributes["judge_shown"] == self.SYSTEM
+        assert gold.attributes["sources"] == sorted(both)

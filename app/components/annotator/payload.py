@@ -147,6 +147,7 @@ def frame(
     *,
     trace_id: str,
     token: str,
+    token_s: int,
     user: str,
     state: Mapping[str, Json],
     dimensions: Sequence[JsonObject],
@@ -156,7 +157,9 @@ def frame(
     base: str = "",
     read_only: bool = False,
 ) -> JsonObject:
-    """The small data of the component: everything but the trace, which the island fetches by `token`.
+    """The small data of the component: everything but the trace.
+
+    The island fetches that by `token`, good for `token_s` seconds: it asks for another in time.
 
     `state` is `labels.state`: its `review.revealed` says whether the judges' findings have been shown.
     `dimensions` are `{key, title, about, anchors: [[score text, meaning], ...]}`, `categories` are
@@ -165,6 +168,7 @@ def frame(
     return {
         "trace_id": trace_id,
         "token": token,
+        "token_s": token_s,
         "user": user,
         "state": dict(state),
         "dimensions": list(dimensions),

@@ -18,6 +18,8 @@ import { Tree } from "./tree.mjs";
 const TJ_PANES = ["tree", "text", "errors", "scores"];
 const TJ_IDLE = 60000; // milliseconds without a sign of the person: the timer stands still
 const TJ_PATIENCE = 4000; // milliseconds that submitting waits for the store before it says so and lets one go on
+const TJ_ASK_AGAIN = 3000; // milliseconds after which a pass that did not come is asked for again
+const TJ_PASS_PATIENCE = 20000; // milliseconds that a reading waits for a fresh pass
 const tjOutboxes = new Map(); // they go on sending when the page shows another trace
 const tjHistories = new Map();
 
@@ -43,6 +45,9 @@ class Desk {
     this.state = this.startState();
     this.setHistory(tjHistories.get(this.user + this.traceId) || this.keptHistory());
     this.startTimer();
+    this.passWaiters = [];
+    this.renewLater();
+    this.signal.addEventListener("abort", () => this.passArrived(false));
   }
 
   part(name) {
@@ -68,7 +73,10 @@ class Desk {
       storage: window.localStorage,
       user: this.user,
       get: () => this.fetchFrom("settings", { trace_id: this.traceId }, (answer) => answer.json(), { isQuiet: true }),
-      put: (body) => this.post("settings", { ...pass(), ...body }, "PUT"),
+      put: async (body) => {
+        const answer = await this.post("settings", { ...pass(), ...body }, "PUT");
+        return answer.status === 401 && (await this.freshPass()) ? this.post("settings", { ...pass(), ...body }, "PUT") : answer;
+      },
       changed: () => this.settingsChanged(),
       problem: (message) => say(this, message, true),
     });
@@ -190,11 +198,42 @@ class Desk {
     return this.fetchFrom(path, query, (answer) => answer.json());
   }
 
+  // ---- the pass: short-lived, renewed while the page is open and the person is signed in ------------------------
+
+  /** Asks for another pass at half the life of this one. */
+  renewLater() {
+    this.isAskingForPass = false;
+    clearTimeout(this.passTimer);
+    this.passTimer = setTimeout(() => this.renew(), (this.data.token_s || 1200) * 500);
+  }
+
+  /** Asks until one comes: a word to a server that is away is lost. */
+  renew() {
+    clearTimeout(this.passTimer);
+    if (this.signal.aborted) return;
+    this.isAskingForPass = true;
+    this.tell("renew");
+    this.passTimer = setTimeout(() => this.renew(), TJ_ASK_AGAIN);
+  }
+
+  /** True once another pass is here; false when none came in time. */
+  freshPass() {
+    if (!this.isAskingForPass) this.renew();
+    return new Promise((done) => {
+      this.passWaiters.push(done);
+      setTimeout(() => done(false), TJ_PASS_PATIENCE);
+    });
+  }
+
+  passArrived(isFresh) {
+    for (const done of this.passWaiters.splice(0)) done(isFresh);
+  }
+
   /** The answer to a GET as `read` takes it; null, and said why, where there is none. */
-  async fetchFrom(path, query, read, { isQuiet = false } = {}) {
+  async fetchFrom(path, query, read, { isQuiet = false, isAgain = false } = {}) {
     try {
       const answer = await fetch(this.url(path, query), { signal: this.signal });
-      if (answer.status === 401) this.tell("renew");
+      if (answer.status === 401 && !isAgain && (await this.freshPass())) return await this.fetchFrom(path, query, read, { isQuiet, isAgain: true });
       if (answer.ok) return await read(answer);
       if (isQuiet) return null;
       const problem = await answer.json().catch(() => ({}));
@@ -456,10 +495,7 @@ class Desk {
     if (this.signal.aborted) return;
     this.drawSaved();
     if (this.outbox.conflict && !this.part("dialog").open) this.meetConflict();
-    if (this.outbox.isWaitingForToken && !this.askedForToken) {
-      this.askedForToken = true;
-      this.tell("renew");
-    }
+    if (this.outbox.isWaitingForToken && !this.isAskingForPass) this.renew();
   }
 
   /** Another tab was faster. Where its state is what we wanted anyway, there is nothing to ask. */
@@ -825,6 +861,7 @@ class Desk {
       ...bars.map(([name, done, total]) =>
         el("span", { class: "tj-progress", title: `${done} of ${total} done (${name})` }, el("span", { text: `${done}/${total} ${name}` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
       ),
+      queue.due ? dueText(queue.due) : null,
     );
   }
 
@@ -895,11 +932,15 @@ class Desk {
 
   /** The script ran again: a fresh pass or queue; the person's work is not touched. */
   update(component) {
+    const isFresh = component.data.token !== this.data.token;
     this.component = component;
     this.data = component.data;
-    this.askedForToken = false;
+    if (isFresh) {
+      this.renewLater();
+      this.passArrived(true);
+    }
     this.takeNewer(completeState(this.data.state));
-    if (this.outbox.isWaitingForToken) this.outbox.renewed();
+    if (isFresh && this.outbox.isWaitingForToken) this.outbox.renewed();
     if (!this.reader) return;
     this.fit();
     this.draw();
@@ -922,7 +963,15 @@ class Desk {
     }
     this.abort.abort();
     clearTimeout(this.spanTimer);
+    clearTimeout(this.passTimer);
   }
+}
+
+/** When the queue is wanted; said more loudly once that is past. */
+function dueText(due) {
+  const isOver = Date.now() > due;
+  const day = new Date(due).toLocaleDateString([], { day: "numeric", month: "short" });
+  return el("span", { class: isOver ? "tj-due tj-due-over" : "tj-due", title: new Date(due).toLocaleString(), text: isOver ? `was due ${day}` : `due ${day}` });
 }
 
 function reviewForm({ status, no_error, reason, active_ms }) {

@@ -1,0 +1,51 @@
+"""What an administrator's forms share: one change in one transaction, refused in words, told of once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+import streamlit as st
+from sqlalchemy import Connection
+
+from app.components.figures import plain
+from app.session import user, workspace
+from ingest.store import writing
+from judging.ledger.people import PeopleError
+from judging.ledger.queue import QueueError
+
+SAID = "admin_said"  # session key: what was done, shown once
+Made = TypeVar("Made")
+
+
+@dataclass(frozen=True)
+class Done(Generic[Made]):
+    """A change that was made, and what it gave."""
+
+    value: Made
+
+
+def attempt(work: Callable[[Connection], Made]) -> Done[Made] | None:
+    """Do `work` in one write transaction. None, with the reason on the page, where it is refused."""
+    if not user().may("admin"):
+        st.error("Only an administrator does this.")
+        return None
+    try:
+        with writing(workspace().engine) as connection:
+            return Done(work(connection))
+    except (PeopleError, QueueError) as problem:
+        st.error(plain(f"Not done: {problem}."))
+        return None
+
+
+def say(text: str) -> None:
+    """Show the page as it is after the change, with a word on what was done."""
+    st.session_state[SAID] = text
+    st.rerun()
+
+
+def show_said() -> None:
+    said = st.session_state.pop(SAID, None)
+    if said:
+        st.success(plain(said))

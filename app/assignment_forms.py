@@ -1,0 +1,113 @@
+"""The administrator's forms of assignments: people by queue with their progress, and people by item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from sqlalchemy import Connection
+
+from app.acting import attempt, say
+from app.components import layout
+from app.components.figures import counted
+from app.queue_forms import chosen_rows, items_table, now
+from app.session import user, workspace
+from ingest.store import reading
+from judging.ledger import people, queue, queue_changes
+from judging.ledger.assignment import Assignments, all_assignments
+
+
+def show_assignments() -> None:
+    with reading(workspace().engine) as connection:
+        known = queue.queues(connection)
+        names = [one.name for one in people.people(connection) if one.active]
+        loads = queue.workload(connection, now=now())
+        assigned = all_assignments(connection)
+    if not known:
+        st.info("There is no queue. Make one under Queues.")
+        return
+    table = people_by_queue(known, names, loads, assigned)
+    if not table.empty:
+        layout.title("People and queues", "Done, at work on, and kept for them; – is a queue that is not theirs.")
+        st.dataframe(table, hide_index=True)
+    by_key = {row.queue_key: row.name for row in known}
+    key = int(st.selectbox("Queue", list(by_key), format_func=lambda one: by_key[one], key="assigned_queue") or 0)
+    with st.container(border=True):
+        layout.title("Whose queue it is")
+        queue_people(key, names, assigned.get(key, Assignments()))
+    with st.container(border=True):
+        layout.title("People and items")
+        item_people(key, names)
+
+
+def people_by_queue(
+    known: list[Any], names: list[str], loads: list[queue.Load], assigned: dict[int, Assignments]
+) -> pd.DataFrame:
+    """One row a person, one column a queue."""
+    by_place = {(load.annotator, load.queue_key): load for load in loads}
+    everyone = sorted({*names, *(load.annotator for load in loads)})
+    rows = []
+    for name in everyone:
+        cells = {
+            row.name: load_text(by_place.get((name, row.queue_key)))
+            if assigned.get(row.queue_key, Assignments()).concerns(name) or (name, row.queue_key) in by_place
+            else "–"
+            for row in known
+        }
+        rows.append({"person": name} | cells)
+    return pd.DataFrame(rows)
+
+
+def load_text(load: queue.Load | None) -> str:
+    if load is None:
+        return "0 done"
+    parts = [f"{load.done} done"]
+    parts += [f"{load.at_work} at work"] if load.at_work else []
+    parts += [f"{load.waiting} waiting"] if load.waiting else []
+    return ", ".join(parts)
+
+
+def queue_people(key: int, names: list[str], assigned: Assignments) -> None:
+    with st.form(f"queue-people-{key}", border=False):
+        chosen = st.multiselect(
+            "Only these people (nobody: everyone's)", sorted({*names, *assigned.queue}), sorted(assigned.queue),
+            key=f"people-of-{key}", accept_new_options=not names,
+        )  # fmt: skip
+        if st.form_submit_button("Save") and attempt(
+            lambda connection: queue_changes.assign_queue(connection, key, chosen, by=user().name, now=now())
+        ):
+            say(f"The queue is for {', '.join(chosen)}." if chosen else "The queue is everyone's.")
+
+
+def item_people(key: int, names: list[str]) -> None:
+    items = items_table(key)
+    traces = chosen_rows(items, f"assign-{key}-{len(items)}")
+    st.caption(
+        "One row a trace, one column a person. counted: among the people wanted; extra: submitted after enough others; "
+        "late: after the lease ran out; again: the hidden repeat; assigned: a place is kept for them."
+    )
+    chosen = st.multiselect("People", names, key=f"assign-people-{key}", accept_new_options=not names)
+    with st.container(horizontal=True):
+        if st.button("Assign", key="assign", type="primary", disabled=not (traces and chosen)):
+            told(queue_changes.assign_items, key, traces, chosen, "kept")
+        if st.button("Take off", key="unassign", disabled=not (traces and chosen)):
+            told(queue_changes.unassign_items, key, traces, chosen, "given up")
+        if st.button(
+            "Share out what is free", key="share_out", disabled=not chosen, help="Evenly; ticks do not matter."
+        ):
+            done = attempt(
+                lambda connection: queue_changes.share_out(connection, key, chosen, by=user().name, now=now())
+            )
+            if done:
+                say(f"Shared out: {', '.join(f'{name} {count}' for name, count in done.value.items())}.")
+
+
+def told(change: Callable[..., int], key: int, traces: list[str], chosen: list[str], word: str) -> None:
+    def work(connection: Connection) -> int:
+        return change(connection, key, traces, chosen, by=user().name, now=now())
+
+    done = attempt(work)
+    if done:
+        say(f"{counted(done.value, 'place')} {word}.")

@@ -1,0 +1,341 @@
+"""The administrator's forms of queues: make, change, put traces in and out, close and reopen."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, date, datetime
+from datetime import time as clock
+from typing import Any, NamedTuple
+
+import pandas as pd
+import streamlit as st
+
+from app import loading
+from app.acting import attempt, say
+from app.components import layout
+from app.components.figures import counted, plain
+from app.session import user, workspace
+from ingest.store import reading
+from ingest.table import trace_frame
+from judging.ledger import guidelines, queue, queue_changes
+from judging.ledger.queue import QueueSettings, QueueSpec, TraceFilter
+
+SAMPLINGS = {
+    "all": "all of them",
+    "random": "a random sample",
+    "stratified": "a sample with every format",
+    "disputed": "where judges disagree most",
+}
+HIDEABLE: tuple[queue.Hidden, ...] = ("agent", "model")
+NEWEST = 0
+"""The choice "the newest" of guideline versions."""
+PARTS = ("Settings", "Traces", "Close or reopen")
+
+
+def show_queues() -> None:
+    with reading(workspace().engine) as connection:
+        known = queue.queues(connection)
+    if known:
+        st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True)
+        with st.container(border=True):
+            layout.title("Change a queue")
+            change_form(known)
+    else:
+        st.caption("No queue yet: without one, people go through all traces in order of ingestion.")
+    with st.container(border=True):
+        layout.title("Make a queue")
+        make_form()
+
+
+def queue_row(row: Any) -> dict[str, Any]:
+    return {
+        "name": row.name,
+        "kind": "practice" if row.is_practice else "in earnest",
+        "state": "open" if row.closed_at is None else "closed",
+        "traces": row.items,
+        "places": row.places,
+        "done": row.done,
+        "due": None if row.due_at is None else day_of(row.due_at),
+        "k": row.k,
+        "overlap": f"{row.overlap_share:.0%}",
+        "repeats": f"{row.repeat_share:.0%}",
+        "blind": row.blind,
+        "guideline": "newest" if row.guideline_version is None else f"version {row.guideline_version}",
+        "lease (h)": row.lease_s / 3600,
+        "seed": row.seed,
+        "made by": row.author,
+    }
+
+
+# ---- making ----------------------------------------------------------------------------------------------------
+
+
+class Given(NamedTuple):
+    """What stands in the fields of a queue's form."""
+
+    name: str
+    k: int
+    overlap: int
+    repeats: int
+    hours: float
+    blind: bool
+    hide: tuple[str, ...]
+    version: int
+    due: date | None
+
+    @classmethod
+    def of(cls, settings: QueueSettings) -> Given:
+        return cls(
+            name=settings.name,
+            k=settings.k,
+            overlap=round(settings.overlap_share * 100),
+            repeats=round(settings.repeat_share * 100),
+            hours=settings.lease_s / 3600,
+            blind=settings.blind,
+            hide=settings.hide,
+            version=settings.guideline_version or NEWEST,
+            due=None if settings.due_at is None else day_of(settings.due_at),
+        )
+
+    def values(self) -> dict[str, Any]:
+        """As `QueueSettings` wants them."""
+        return {
+            "name": self.name.strip(),
+            "k": self.k,
+            "overlap_share": self.overlap / 100,
+            "repeat_share": self.repeats / 100,
+            "blind": self.blind,
+            "lease_s": round(self.hours * 3600),
+            "hide": tuple(name for name in HIDEABLE if name in self.hide),
+            "guideline_version": None if self.version == NEWEST else self.version,
+            "due_at": None if self.due is None else end_of(self.due),
+        }
+
+
+def make_form() -> None:
+    traces = loading.traces()
+    if traces.empty:
+        st.caption("Bring in traces first.")
+        return
+    chosen_by, seed = trace_filter(traces, "filter")
+    with reading(workspace().engine) as connection:
+        ids = queue.find_traces(connection, chosen_by, seed=seed)
+    st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} would be in it.")
+    with st.form("make_queue"):
+        given = fields(Given.of(QueueSettings(name="new", k=2, repeat_share=0.05))._replace(name=""), "queue")
+        practice = st.checkbox("Practice", False, key="queue_practice", help="Everyone does all, with feedback.")
+        if st.form_submit_button("Make the queue", type="primary"):
+            make_queue(
+                ids,
+                lambda: QueueSpec(
+                    **given.values(), author=user().name, seed=seed, practice=practice, chosen_by=chosen_by
+                ),
+            )
+
+
+def make_queue(ids: list[str], spec: Callable[[], QueueSpec]) -> None:
+    """The spec is built here, so that an impossible one is refused in words like any other problem."""
+    if attempt(lambda connection: queue.make_queue(connection, spec(), ids, now=now())):
+        say(f"The queue is made of {counted(len(ids), 'trace')}.")
+
+
+def fields(start: Given, key: str) -> Given:
+    """The fields of a queue, filled with `start`."""
+    name = st.text_input("Name", start.name, key=f"{key}_name")
+    with st.container(horizontal=True):
+        k = st.number_input("People an overlap item wants (k)", 1, 20, start.k, key=f"{key}_k")
+        overlap = st.number_input("Overlap, % of items", 0, 100, start.overlap, key=f"{key}_overlap")
+        repeats = st.number_input("Hidden repeats, %", 0, 100, start.repeats, key=f"{key}_repeats")
+        hours = st.number_input("Lease, hours", 0.1, 240.0, start.hours, key=f"{key}_hours")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        versions = known_versions()
+        version = st.selectbox(
+            "Guideline", versions, index=versions.index(start.version), key=f"{key}_guideline",
+            format_func=lambda one: "the newest" if one == NEWEST else f"version {one}", width=180,
+            help="People must have read it before they work here, and it stands at their labels.",
+        )  # fmt: skip
+        due = st.date_input(
+            "Due", start.due, key=f"{key}_due", width=180,
+            help="Shown to everyone; it stops nobody. The end of that day, UTC.",
+        )  # fmt: skip
+        blind = st.checkbox(
+            "Blind", start.blind, key=f"{key}_blind", help="Judges and others are hidden until submitted."
+        )
+        hide = st.pills(
+            "Hide from people", HIDEABLE, selection_mode="multi", default=list(start.hide), key=f"{key}_hide"
+        )
+    return Given(
+        name=str(name), k=int(k), overlap=int(overlap), repeats=int(repeats), hours=float(hours), blind=bool(blind),
+        hide=tuple(hide or ()), version=int(version or NEWEST), due=due if isinstance(due, date) else None,
+    )  # fmt: skip
+
+
+def known_versions() -> list[int]:
+    with reading(workspace().engine) as connection:
+        return [NEWEST, *(one.version for one in guidelines.guidelines(connection))]
+
+
+def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
+    """Which traces, chosen by the person; and the seed of samples and orders."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        formats = st.multiselect("Formats", sorted(set(traces["format"])), key=f"{key}_formats", width=200)
+        search = st.text_input("Name or goal holds", key=f"{key}_search", width=220)
+        spans = st.number_input("At least so many spans", 0, 1_000_000, 0, key=f"{key}_spans", width=170)
+        with_errors = st.checkbox("With error spans", key=f"{key}_errors")
+        untouched = st.checkbox("Submitted by nobody", key=f"{key}_untouched")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        sampling: Any = st.selectbox(
+            "Take", list(SAMPLINGS), format_func=lambda one: SAMPLINGS[one], key=f"{key}_sampling", width=240
+        )
+        count = st.number_input("At most", 1, 1_000_000, None, key=f"{key}_count", width=120)
+        seed = st.number_input("Seed", 0, 2**31 - 1, 1, key=f"{key}_seed", width=120)
+    chosen_by = TraceFilter(
+        formats=tuple(formats), search=search.strip(), min_spans=int(spans), with_errors=with_errors,
+        untouched=untouched, sampling=sampling, count=None if count is None else int(count),
+    )  # fmt: skip
+    return chosen_by, int(seed)
+
+
+# ---- changing --------------------------------------------------------------------------------------------------
+
+
+def change_form(known: list[Any]) -> None:
+    by_key = {row.queue_key: row for row in known}
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        key = int(
+            st.selectbox("Queue", list(by_key), format_func=lambda one: by_key[one].name, key="change_queue", width=320)
+            or 0
+        )
+        part = st.segmented_control("Part", PARTS, default=PARTS[0], required=True, key="change_part")
+    row = by_key[key]
+    if part == "Settings":
+        settings_form(row)
+    elif part == "Traces":
+        take_out(row)
+        put_in(row)
+    else:
+        close_form(row)
+
+
+def settings_form(row: Any) -> None:
+    before = Given.of(queue_changes.settings_of(row))
+    with st.form(f"settings-{row.queue_key}", border=False):
+        given = fields(before, f"settings-{row.queue_key}")
+        st.caption(
+            "Another k or overlap holds for work done already: of those who submitted an item the first k count, "
+            "the others are kept as extra. Leases that run keep their end."
+        )
+        if st.form_submit_button("Save", type="primary"):
+            done = attempt(
+                lambda connection: queue_changes.change_queue(
+                    connection, row.queue_key, QueueSettings(**given.values()), by=user().name, now=now()
+                )
+            )
+            if done:
+                changed = ", ".join(name.removesuffix("_at").replace("_", " ") for name in done.value)
+                say(f"{row.name}: {changed} changed." if changed else f"{row.name} was like that already.")
+
+
+def take_out(row: Any) -> None:
+    items = items_table(row.queue_key)
+    chosen = chosen_rows(items, f"items-{row.queue_key}-{len(items)}")
+    if st.button(f"Take {counted(len(chosen), 'trace')} out", key="take_out", disabled=not chosen):
+        done = attempt(
+            lambda connection: queue_changes.retire_traces(connection, row.queue_key, chosen, by=user().name, now=now())
+        )
+        if done:
+            kept = f" {done.value} had work, which is kept." if done.value else ""
+            say(f"{counted(len(chosen), 'trace')} taken out of {row.name}.{kept}")
+
+
+def put_in(row: Any) -> None:
+    with st.expander("Put traces in"):
+        chosen_by, seed = trace_filter(loading.traces(), "more")
+        with reading(workspace().engine) as connection:
+            found = queue.find_traces(connection, chosen_by, seed=seed)
+            here = set(queue.traces_of(connection, row.queue_key))
+        new = [one for one in found if one not in here]
+        st.caption(f"{counted(len(found), 'trace')} fit, {len(new):,} of them are not in {plain(row.name)}.")
+        if st.button(f"Put {counted(len(new), 'trace')} in", key="put_in", disabled=not new):
+            done = attempt(
+                lambda connection: queue_changes.add_traces(connection, row.queue_key, new, by=user().name, now=now())
+            )
+            if done:
+                say(f"{counted(done.value, 'trace')} put into {row.name}.")
+
+
+def close_form(row: Any) -> None:
+    if row.closed_at is None:
+        st.caption("A closed queue hands nothing out. Whoever is at work may finish, and all labels stay.")
+        if st.button("Close the queue", key="close_queue"):
+            shut(row, "closed")
+    else:
+        st.caption(f"Closed since {datetime.fromtimestamp(row.closed_at / 1e6, UTC):%Y-%m-%d %H:%M} UTC.")
+        if st.button("Reopen the queue", key="reopen_queue"):
+            shut(row, "open again")
+
+
+def shut(row: Any, state: str) -> None:
+    change = queue_changes.close_queue if state == "closed" else queue_changes.reopen_queue
+    if attempt(lambda connection: change(connection, row.queue_key, by=user().name, now=now())):
+        say(f"{row.name} is {state}.")
+
+
+# ---- tables of items -------------------------------------------------------------------------------------------
+
+
+def items_table(queue_key: int) -> pd.DataFrame:
+    """One row a live item, one column a person with the state of their work; see `matrix`."""
+    with reading(workspace().engine) as connection:
+        rows = queue.assignments(connection, queue_key, now=now())
+        assigned = queue.assigned_names(connection, queue_key)
+        titles = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
+    return matrix(rows, assigned, titles)
+
+
+def matrix(
+    rows: list[tuple[str, int, str, int, str, bool]], assigned: dict[str, list[str]], titles: dict[str, str]
+) -> pd.DataFrame:
+    """trace, name, wanted, counted, then a column a person with the state of their work."""
+    table: dict[str, dict[str, Any]] = {}
+    for trace_id, wanted, who, occasion, state, late in rows:
+        line = table.setdefault(
+            trace_id, {"trace": trace_id, "name": titles.get(trace_id, ""), "wanted": wanted, "counted": 0}
+        )
+        if not who:
+            continue
+        is_again = occasion == queue.REPEAT
+        line["counted"] += state == "counted" and not is_again
+        text = f"{state}{', late' if late else ''}"
+        known = line.get(who)
+        line[who] = f"{known}; again {text}" if is_again and known else (f"again {text}" if is_again else text)
+    for trace_id, names in assigned.items():
+        for name in names if trace_id in table else ():
+            known = table[trace_id].get(name)
+            table[trace_id][name] = "assigned" if known is None else f"{known}, assigned"
+    fixed = ["trace", "name", "wanted", "counted"]
+    frame = pd.DataFrame(list(table.values()), columns=None if table else fixed)
+    return frame[fixed + sorted(column for column in frame.columns if column not in fixed)].fillna("")
+
+
+def chosen_rows(items: pd.DataFrame, key: str) -> list[str]:
+    """The table of items; the traces of the rows that are ticked."""
+    event: Any = st.dataframe(items, hide_index=True, on_select="rerun", selection_mode="multi-row", key=key)
+    return [str(items["trace"].iloc[place]) for place in event.selection.rows if place < len(items)]
+
+
+# ---- time ------------------------------------------------------------------------------------------------------
+
+
+def now() -> int:
+    return time.time_ns() // 1000
+
+
+def end_of(day: date) -> int:
+    """The last second of a day (UTC) in microseconds."""
+    return int(datetime.combine(day, clock(23, 59, 59), UTC).timestamp()) * 1_000_000
+
+
+def day_of(at: int) -> date:
+    return datetime.fromtimestamp(at / 1e6, UTC).date()
