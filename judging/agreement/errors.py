@@ -24,6 +24,7 @@ from judging.agreement.intervals import (
 
 Rate = Literal["precision", "recall", "f1", "f2", "accuracy"]
 RATES: Final[tuple[Rate, ...]] = ("precision", "recall", "f1", "f2", "accuracy")
+NEED_NEGATIVES: Final[tuple[Rate, ...]] = ("precision", "f1", "f2", "accuracy")
 COUNTS: Final = ("tp", "fp", "fn", "tn")
 
 KEYS: Final = {"system": "object", "judge": "object", "impact": "object", "split": "object", "kind": "object"}
@@ -209,6 +210,7 @@ def error_table(
     Columns: system, judge, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
     tp, fp, fn, tn, traces, failed, not_applicable, then precision, recall, f1, f2, accuracy, each followed by
     its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
+    Of a judge that looks for every kind of error only recall is defined (`is_general`).
     A rate of exactly 0 or 1, where resampling has nothing to vary, gets Wilson's bounds instead of no width.
     Source: Agent GPA Tables 3, 6, 9 to 16.
     """
@@ -217,7 +219,24 @@ def error_table(
         for (system, split), part in _groups(error_pairs)
     ]
     rows = [row for part in parts for row in part]
-    return pd.DataFrame(rows, columns=list(error_columns())).astype(error_columns()) if rows else _no_errors()
+    if not rows:
+        return _no_errors()
+    table = pd.DataFrame(rows, columns=list(error_columns())).astype(error_columns())
+    general = is_general(table)
+    for rate in NEED_NEGATIVES:
+        table.loc[general, [rate, f"{rate}_low", f"{rate}_high"]] = np.nan
+    return table
+
+
+def is_general(table: pd.DataFrame) -> pd.Series:
+    """Which rows of an `error_table` are of a judge that looks for every kind of error (`trail` and the like).
+
+    Every human error is its own, so none can be called by mistake: a precision of 1 would say nothing about it,
+    and neither would F1, F2 and accuracy. Its false alarms are counted by `finding_table`.
+    """
+    keys = ["system", "judge", "split", "kind"]
+    outside = (table["fp"] + table["tn"]).groupby([table[key] for key in keys]).transform("max")
+    return ~table["judge"].isin(frames.JUDGES) & (outside == 0)
 
 
 def error_figures(table: pd.DataFrame) -> pd.DataFrame:
@@ -228,12 +247,15 @@ def error_figures(table: pd.DataFrame) -> pd.DataFrame:
     """
     carried = [*KEYS, *COUNTS, "failed", "not_applicable"]
     counts = table[list(COUNTS)].to_numpy(dtype=np.int64)
+    general = is_general(table)
     parts = []
     for rate in RATES:
         part = table[carried].assign(metric=rate, value=table[rate])
         part = part.assign(low=table[f"{rate}_low"], high=table[f"{rate}_high"])
         part["n"] = pd.Series([rate_n(rate, *map(int, row)) for row in counts], part.index, dtype="int64")
         part["reason"] = pd.Series([rate_reason(rate, *map(int, row)) for row in counts], part.index, dtype=object)
+        if rate in NEED_NEGATIVES:
+            part.loc[general & part["reason"].isna(), "reason"] = "no negatives"
         parts.append(part)
     order = [*KEYS, "metric", "value", "low", "high", "n", *COUNTS, "failed", "not_applicable", "reason"]
     return pd.concat(parts, ignore_index=True)[order]

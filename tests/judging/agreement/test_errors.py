@@ -1,5 +1,7 @@
 """Caught and localized: counts, rates, blanks, coverage, failed judgements."""
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -211,3 +213,25 @@ def test_splits_are_bootstrapped_apart_and_ordered_dev_then_test() -> None:
     table = errors.error_table(FIVE.assign(split=["test", "test", "dev", "dev", "dev"]), draws=20)
     assert list(dict.fromkeys(table["split"])) == ["dev", "test"]
     assert row_of(table, split="dev", kind="caught", impact="all")["n"] == 3
+
+
+def test_a_judge_of_every_error_has_recall_and_no_precision() -> None:
+    # every error is its own, so no error can be a false alarm: precision would be 1 whatever it says
+    pairs = pd.DataFrame(
+        [("t1", "e1", True), ("t1", "e2", False), ("t2", "e3", True)], columns=["trace_id", "error_id", "caught"]
+    ).assign(judge="trail", impact="low", relevant=True, localized=False)
+    figures = errors.error_figures(errors.error_table(pairs, draws=20))
+    mine = figures[(figures["impact"] == "all") & (figures["kind"] == "caught")].set_index("metric")
+    assert mine.loc["recall", "value"] == pytest.approx(2 / 3)
+    for metric in ("precision", "f1", "f2", "accuracy"):
+        assert math.isnan(mine.loc[metric, "value"]), metric
+        assert math.isnan(mine.loc[metric, "low"]), metric
+        assert mine.loc[metric, "reason"] == "no negatives"
+
+
+def test_a_rubric_of_ones_own_keeps_its_precision_where_some_errors_are_not_its_own() -> None:
+    pairs = pd.DataFrame(
+        [("t1", "e1", True, True), ("t1", "e2", False, True)], columns=["trace_id", "error_id", "relevant", "caught"]
+    ).assign(judge="safety", impact="low", localized=False)
+    table = errors.error_table(pairs, draws=0)
+    assert set(table.loc[(table["impact"] == "all") & (table["kind"] == "caught"), "precision"]) == {0.5}
