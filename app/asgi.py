@@ -10,6 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import App
 
+from app import loading
 from app.api import ROUTES
 from app.api.otlp import watch_stragglers
 from app.api.signin import is_signed_in
@@ -25,12 +26,14 @@ async def health(_request: object) -> JSONResponse:
 
 @asynccontextmanager
 async def lifespan(_app: App) -> AsyncIterator[None]:
-    """Beside the pages: traces that arrived over HTTP without a root are shown after a while."""
+    """Beside the pages: traces that arrived without a root are shown after a while; heavy figures are made ahead."""
     watcher = asyncio.create_task(watch_stragglers(workspace))
+    await asyncio.to_thread(loading.warm)
     try:
         yield
     finally:
         watcher.cancel()
+        loading.desk().close()
 
 
 def middleware() -> list[Middleware]:

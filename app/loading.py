@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -14,16 +14,19 @@ import streamlit as st
 from sqlalchemy import select
 
 from app.components.saved import saved_views
+from app.computing import WHOLE, Asked, Desk
 from app.session import Role, address, address_of, user, workspace
 from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
-from judging.agreement.tables import Inputs
+from judging.agreement.tables import COLUMNS, InputName, Inputs
+from judging.bench import Shelf
 from judging.export import inputs_of, selected_words
+from judging.figures import FRAMES, OPINIONS, Bench, Chosen, Question, make
+from judging.figures import Revision as Revision
 from judging.ledger import tables, views
 from judging.ledger.frames import (
-    PEOPLE,
     Counting,
     Frames,
     Selection,
@@ -38,7 +41,9 @@ from judging.ledger.person_pairs import person_pairs, person_revision
 from judging.ledger.systems import judge_versions, repeats
 from judging.ledger.systems import systems as ledger_systems
 
-Revision = tuple[int, ...]
+HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
+WARM_S = 600.0
+_WEIGHED = (1, 2, 8)  # their places in a revision
 KEPT = 6  # choices whose frames and figures stay in memory
 UNUSED = "split"  # name of an uploaded file that has no usable character
 
@@ -111,14 +116,94 @@ def now_revision() -> Revision:
         return revision(connection)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Standing:
+    """Of which revision the figures of a choice are shown, and which one is being computed (the same: none is)."""
+
+    shown: Revision
+    coming: Revision
+    is_kept: bool
+    """Made by the other process and read from disk; else computed here, because there is little."""
+
+    @property
+    def is_stale(self) -> bool:
+        return self.shown != self.coming
+
+
+def is_heavy(now: Revision) -> bool:
+    """Whether figures take a second or more here: then another process makes them."""
+    return sum(now[place] for place in _WEIGHED) > HEAVY
+
+
+def standing(choice: Choice) -> Standing:
+    """Which revision to show. Raises `SplitError`."""
+    now = now_revision()
+    if not is_heavy(now):
+        return Standing(shown=now, coming=now, is_kept=False)
+    shown, coming = desk().standing(chosen(choice), now)
+    if shown != coming:
+        desk().ask_whole(chosen(choice), coming)
+    return Standing(shown=shown, coming=coming, is_kept=True)
+
+
 def frames(choice: Choice) -> Frames:
-    """The frames of a choice. Shared between sessions: never change them. Raises `SplitError`."""
-    return _frames(_place(), now_revision(), choice, _stamp(choice))
+    """The frames of a choice. Shared between sessions: never change them.
+
+    Raises `SplitError`; `Waiting` and `NotComputedError` where another process makes them.
+    """
+    at = standing(choice)
+    if at.is_kept:
+        return _kept_frames(_place(), at.shown, chosen(choice))
+    return _frames(_place(), at.shown, choice, _stamp(choice))
 
 
 def inputs(choice: Choice) -> Inputs:
-    """The inputs of every table; derived tables are computed when first asked for, then shared."""
-    return _inputs(_place(), now_revision(), choice, _stamp(choice))
+    """The inputs of every table; derived tables are computed when first asked for, then shared. Raises as `frames`."""
+    at = standing(choice)
+    if at.is_kept:
+        return _kept_inputs(_place(), at.shown, chosen(choice))
+    return _inputs(_place(), at.shown, choice, _stamp(choice))
+
+
+def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
+    """A figure of `judging.figures`. Raises as `frames`."""
+    at = standing(choice)
+    question = Question(figure=name, chosen=chosen(choice), arguments=arguments)
+    if at.is_kept:
+        return _kept(_place(), Asked(question=question, now=at.shown))
+    return _made(_place(), at.shown, choice, _stamp(choice), question)
+
+
+def whole(choice: Choice, *tables: str) -> None:
+    """Wait until all that files are made from is there, of the newest data. Raises `SplitError`, `NotComputedError`."""
+    now = now_revision()
+    if not is_heavy(now):
+        return
+    _, coming = desk().standing(chosen(choice), now)
+    names = (*WHOLE, *(f"table.{name}" for name in tables))
+    every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=coming) for name in names]
+    for asked in every:
+        desk().ask(asked)
+    for asked in every:
+        desk().wait(asked)
+
+
+def chosen(choice: Choice) -> Chosen:
+    """The choice as figures are asked for. Raises `SplitError`."""
+    return _chosen(choice, _stamp(choice), str(split_folder()))
+
+
+@st.cache_resource(show_spinner=False)
+def desk() -> Desk:
+    """Where figures are asked for; one a process."""
+    return Desk(shelf=Shelf(home=workspace().home.resolve()))
+
+
+def warm() -> None:
+    """Have the usual choice made before the first person asks, where that takes long."""
+    now = now_revision()
+    if is_heavy(now):
+        desk().ask_whole(chosen(Choice()), now, wanted_s=WARM_S)
 
 
 def traces() -> pd.DataFrame:
@@ -155,18 +240,7 @@ def options() -> Options:
 
 def selection(choice: Choice) -> Selection:
     """The choice as the ledger takes it. Raises `SplitError`."""
-    return Selection(
-        human=choice.human,
-        systems=choice.systems,
-        matches=choice.matches,
-        splits=splits_of(choice.split) if choice.split else {},
-        only_split=choice.split is not None,
-        blind_only=choice.blind_only,
-        versions=choice.versions,
-        repeat=choice.repeat,
-        formats=choice.formats,
-        guideline=choice.guideline,
-    )
+    return chosen(choice).selection()
 
 
 def split_folder() -> Path:
@@ -206,13 +280,6 @@ def splits_of(name: str) -> Mapping[str, str]:
     except ValueError as error:
         raise SplitError(f"{error}. Replace the file under Split.") from error
     return {trace_id: split for trace_id, split in found.items() if part in {"", split}}
-
-
-def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
-    """People and judges as raters of the same units; a judge is named by its system, with the run where several."""
-    runs = ratings.groupby("system")["rater"].transform("nunique")
-    judge = ratings["system"].where(runs <= 1, ratings["system"] + " " + ratings["rater"])
-    return ratings.assign(rater=ratings["rater"].where(ratings["system"] == PEOPLE, judge), system="")
 
 
 def saved_views_menu(page: str) -> None:
@@ -302,6 +369,107 @@ def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
 def _person_pairs(place: str, now: Revision, choice: Choice, stamp: int) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         return person_pairs(connection, selection(choice))
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT * 8)
+def _made(place: str, now: Revision, choice: Choice, stamp: int, _question: Question) -> pd.DataFrame:
+    held = _frames(place, now, choice, stamp), _inputs(place, now, choice, stamp)
+    return make(Bench(frames=held[0], inputs=held[1]), _question)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT * 16)
+def _kept(place: str, asked: Asked) -> pd.DataFrame:
+    return desk().find(asked)
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT)
+def _kept_frames(place: str, now: Revision, chosen: Chosen) -> Frames:
+    def read(name: str) -> pd.DataFrame:
+        return _kept(place, Asked(question=Question(figure=name, chosen=chosen), now=now))
+
+    person = read("human")["human"].iloc[0]
+    return Frames(human=None if person is None else str(person), **{name: read(name) for name in FRAMES})
+
+
+@st.cache_resource(show_spinner=False, max_entries=KEPT)
+def _kept_inputs(place: str, now: Revision, chosen: Chosen) -> Inputs:
+    frames = _kept_frames(place, now, chosen)
+    return KeptInputs(
+        **{name: getattr(frames, name) for name in FRAMES},
+        person_pairs=pd.DataFrame(columns=list(COLUMNS["person_pairs"])),  # there to be asked for, see `frame`
+        match_words=pd.DataFrame(columns=list(COLUMNS["match_words"])),
+        missing=chosen.missing,
+        draws=chosen.draws,
+        find=lambda name: _kept(place, Asked(question=Question(figure=name, chosen=chosen), now=now)),
+    )
+
+
+@st.cache_data(show_spinner=False, max_entries=64)
+def _chosen(choice: Choice, stamp: int, folder: str) -> Chosen:
+    return Chosen(
+        human=choice.human,
+        systems=choice.systems,
+        matches=choice.matches,
+        splits=splits_of(choice.split) if choice.split else {},
+        only_split=choice.split is not None,
+        blind_only=choice.blind_only,
+        missing=choice.missing,
+        draws=choice.draws,
+        versions=choice.versions,
+        repeat=choice.repeat,
+        formats=choice.formats,
+        guideline=choice.guideline,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeptInputs(Inputs):
+    """Inputs whose derived tables another process makes: each raises `Waiting` until it is there."""
+
+    find: Callable[[str], pd.DataFrame]
+
+    def frame(self, name: InputName) -> pd.DataFrame:
+        return self.find(name) if name in OPINIONS else super().frame(name)
+
+    @property
+    def error_rates(self) -> pd.DataFrame:
+        return self.find("error_rates")
+
+    @property
+    def coverage(self) -> pd.DataFrame:
+        return self.find("coverage")
+
+    @property
+    def suite(self) -> pd.DataFrame:
+        return self.find("suite")
+
+    @property
+    def score_figures(self) -> pd.DataFrame:
+        return self.find("score_figures")
+
+    @property
+    def consistency(self) -> pd.DataFrame:
+        return self.find("consistency")
+
+    @property
+    def human_ceiling(self) -> pd.DataFrame:
+        return self.find("human_ceiling")
+
+    @property
+    def error_ceiling(self) -> pd.DataFrame:
+        return self.find("error_ceiling")
+
+    @property
+    def matcher_agreement(self) -> pd.DataFrame:
+        return self.find("matcher_agreement")
+
+    @property
+    def error_figures(self) -> pd.DataFrame:
+        return self.find("error_figures")
+
+    @property
+    def figures_of_scores(self) -> pd.DataFrame:
+        return self.find("figures_of_scores")
 
 
 @st.cache_data(show_spinner=False, max_entries=2)

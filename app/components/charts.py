@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -33,6 +33,7 @@ MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra"
 FAINT = 0.35  # opacity of a figure with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
 GRID = "rgba(138,143,152,0.25)"
+T = TypeVar("T")
 
 
 def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
@@ -167,24 +168,41 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
     return _finished(figure, height=HEAD + 44 * max(len(dimensions), 1), legend=False)
 
 
+MOST_MARKS = 4_000  # of a chart: a browser draws them in about a second, and nobody tells more apart
+
+
+def each_of(items: Sequence[T], most: int) -> Sequence[T]:
+    """At most `most` items, evenly spread over the order."""
+    step = -(-len(items) // max(most, 1)) or 1
+    return items[::step]
+
+
+def drawn_errors(pairs: pd.DataFrame) -> list[str]:
+    """The errors that `coverage_strip` draws: all, or evenly spread ones of many; those most judges found first."""
+    order = pairs.groupby("error_id")["level"].sum().sort_values(ascending=False, kind="stable").index
+    marks = len(pairs) / max(len(order), 1)
+    return list(each_of(list(order), int(MOST_MARKS / max(marks, 1))))
+
+
 def coverage_strip(pairs: pd.DataFrame) -> go.Figure:
     """Errors by judges as the paper's Figures 3 and 4: missed, caught, localized; each mark can be clicked.
 
-    `pairs`: label (the judge), error_id, trace_id, impact, level 0..2; one mark a pair, errors in order of how many
-    judges found them. `customdata` is (trace_id, error_id, label).
+    `pairs`: label (the judge), error_id, trace_id, impact, level 0..2; one mark a pair of `drawn_errors`, the
+    counts of all. `customdata` is (trace_id, error_id, label).
     """
-    order = pairs.groupby("error_id")["level"].sum().sort_values(ascending=False, kind="stable").index
+    order = drawn_errors(pairs)
     place = {error: position for position, error in enumerate(order)}
+    drawn = pairs[pairs["error_id"].isin(order)]
     labels = list(dict.fromkeys(pairs["label"]))
     size = max(3, min(11, 900 // max(len(order), 1)))
     figure = go.Figure()
     for level, (name, color) in enumerate(LEVELS):
-        mine = pairs[pairs["level"] == level]
+        mine = drawn[drawn["level"] == level]
         figure.add_scatter(
             x=[place[error] for error in mine["error_id"]],
             y=mine["label"],
             mode="markers",
-            name=f"{name} ({len(mine):,})",
+            name=f"{name} ({int((pairs['level'] == level).sum()):,})",
             marker={"symbol": "square", "size": size, "color": color, "opacity": 0.35 if level == 0 else 1},
             customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
             hovertemplate="%{customdata[2]}: "
@@ -249,15 +267,16 @@ def bias_plot(pairs: pd.DataFrame) -> go.Figure:
     `customdata` is (trace_id, system, judge, human, model). Source: Bland and Altman 1986.
     """
     difference = (pairs["model"] - pairs["human"]).to_numpy(dtype=np.float64)
-    mean = ((pairs["model"] + pairs["human"]) / 2).to_numpy(dtype=np.float64)
-    shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(pairs)))
+    drawn = pairs.iloc[each_of(range(len(pairs)), MOST_MARKS)]
+    mean = ((drawn["model"] + drawn["human"]) / 2).to_numpy(dtype=np.float64)
+    shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(drawn)))
     figure = go.Figure(
         go.Scatter(
             x=mean + shake[0],
-            y=difference + shake[1],
+            y=(drawn["model"] - drawn["human"]).to_numpy(dtype=np.float64) + shake[1],
             mode="markers",
             marker={"color": BLUE, "size": 8, "opacity": 0.6},
-            customdata=pairs[["trace_id", "system", "judge", "human", "model"]].to_numpy(),
+            customdata=drawn[["trace_id", "system", "judge", "human", "model"]].to_numpy(),
             hovertemplate="%{customdata[1]} %{customdata[2]}: human %{customdata[3]:.0f}, judge %{customdata[4]:.0f}"
             "<br>trace %{customdata[0]}<extra></extra>",
         )
@@ -275,9 +294,12 @@ def run_strip(ratings: pd.DataFrame) -> go.Figure:
     `ratings`: unit, rater, value (missing: unscored); `customdata` is (unit, rater).
     """
     known = ratings.dropna(subset=["value"])
-    spread = known.groupby("unit")["value"].agg(lambda values: float(values.max() - values.min()))
+    groups = known.groupby("unit")["value"]
+    spread = (groups.max() - groups.min()).astype("float64")
     order = list(spread.sort_values(ascending=False, kind="stable").index)
-    return _score_marks(known, order, x_title="traces, widest spread first")
+    shown = order[: max(MOST_MARKS // max(known["rater"].nunique(), 1), 1)]
+    more = "" if len(shown) == len(order) else f": {len(shown):,} of {len(order):,}"
+    return _score_marks(known[known["unit"].isin(shown)], shown, x_title=f"traces, widest spread first{more}")
 
 
 def item_strip(ratings: pd.DataFrame, *, worst: int = 60) -> go.Figure:
@@ -305,11 +327,11 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
 
 def consistency_violins(cosines: pd.DataFrame) -> go.Figure:
     """Mean pairwise cosine of the rationales of each trace, one violin a judge (`cosines`: label, cosine)."""
-    figure = go.Figure()
+    figure, points = go.Figure(), "all" if len(cosines) <= MOST_MARKS else False
     for place, (label, part) in enumerate(cosines.dropna(subset=["cosine"]).groupby("label", sort=False)):
         figure.add_violin(
             y=part["cosine"], name=str(label), line={"color": _series(place)}, box={"visible": True},
-            meanline={"visible": True}, points="all", pointpos=0, marker={"size": 4, "opacity": 0.5}, spanmode="hard",
+            meanline={"visible": True}, points=points, pointpos=0, marker={"size": 4, "opacity": 0.5}, spanmode="hard",
         )  # fmt: skip
     figure.update_yaxes(title="mean cosine of a trace's rationales", range=[0, 1.03])
     return _finished(figure, height=340, legend=False)

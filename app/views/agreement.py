@@ -10,6 +10,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from app import loading
 from app.components import charts, filters, layout
+from app.components.awaited import awaited, renewing
 from app.components.behind import chosen_point, listing, open_in_compare
 from app.components.figures import (
     FEW_NOTE,
@@ -31,10 +32,12 @@ from app.components.judges import (
     split_labels,
 )
 from app.components.sheet import sheet
+from app.computing import shown_revision
 from app.loading import Choice
 from app.session import link_params
-from judging.agreement import errors, rationale, reliability, scores
+from judging.agreement import reliability
 from judging.agreement.tables import Inputs
+from judging.figures import as_raters, two_sides
 from judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
@@ -48,11 +51,18 @@ def page() -> None:
     if not why_empty(options):
         return
     try:
-        found = loading.inputs(choice)
+        at = loading.standing(choice)
     except loading.SplitError as error:
         st.error(str(error))
         return
-    st.caption(summary(choice))
+    renewing(at, choice)
+    view_of(choice, at)
+
+
+@awaited(height=760)
+def view_of(choice: Choice, at: loading.Standing) -> None:
+    found = loading.inputs(choice)
+    st.caption(f"{summary(choice)} · {shown_revision(at.shown)}")
     view = st.segmented_control(
         "View",
         VIEWS,
@@ -112,6 +122,7 @@ def overview(choice: Choice, found: Inputs) -> None:
 
 
 @st.fragment(key="card-forest")
+@awaited(height=520)
 def forest_card(choice: Choice) -> None:
     found = loading.inputs(choice)
     layout.title("Judges at a glance", "Each judge's figure with its 95 % interval (bootstrap by trace, or Wilson).")
@@ -142,6 +153,7 @@ def forest_card(choice: Choice) -> None:
 
 
 @st.fragment(key="card-impact")
+@awaited(height=520)
 def impact_card(choice: Choice) -> None:
     layout.title(
         "Coverage by impact",
@@ -174,6 +186,7 @@ def _with_errors(coverage: pd.DataFrame) -> list[str]:
     return [str(label) for label in totals[totals > 0].index]
 
 
+@awaited(height=420)
 def table_card(found: Inputs) -> None:
     layout.title("Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE)
     long = every_figure(found)
@@ -237,6 +250,7 @@ def errors_view(choice: Choice, found: Inputs) -> None:
 
 
 @st.fragment(key="card-strip")
+@awaited(height=560)
 def strip_card(choice: Choice) -> None:
     layout.title(
         "Every human error under every judge",
@@ -252,7 +266,9 @@ def strip_card(choice: Choice) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption("Click a mark to open its error.")
+        drawn, every = len(charts.drawn_errors(shown.assign(level=level))), shown["error_id"].nunique()
+        some = "" if drawn == every else f"{drawn:,} of {counted(every, 'error')} drawn, evenly spread; counts of all. "
+        st.caption(f"{some}Click a mark to open its error.")
         return
     trace_id, error_id, label = str(point[0]), str(point[1]), str(point[2])
     system = str(pairs.loc[pairs["label"] == label, "system"].iloc[0])
@@ -261,13 +277,13 @@ def strip_card(choice: Choice) -> None:
 
 
 @st.fragment(key="card-grid")
+@awaited(height=420)
 def grid_card(choice: Choice) -> None:
     layout.title(
         "Which judge caught the errors of which dimension",
         "Rows: dimension of the human error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
     )
-    grid = loading.inputs(choice)
-    table = errors.dimension_grid(grid.frame("error_pairs"))
+    table = loading.figure(choice, "table.dimension_grid")
     table = table[table["dimension"].isin(DIMENSIONS)]
     systems = list(dict.fromkeys(table.loc[table["errors"] > 0, "system"]))
     if not systems:
@@ -286,6 +302,7 @@ def grid_card(choice: Choice) -> None:
 
 
 @st.fragment(key="card-map")
+@awaited(height=420)
 def map_card(choice: Choice) -> None:
     layout.title(
         "Precision and recall", "One mark a judge; an arrow leads from caught to localized; curves of equal F1."
@@ -301,6 +318,7 @@ def map_card(choice: Choice) -> None:
         st.caption(f"Not drawn, precision or recall undefined: {plain(names)}")
 
 
+@awaited(height=260)
 def findings_card(found: Inputs) -> None:
     layout.title(
         "Findings beyond the human errors",
@@ -335,13 +353,14 @@ def scores_view(choice: Choice, found: Inputs) -> None:
     with left, st.container(border=True):
         bias_card(choice)
     with right, st.container(border=True):
-        prevalence_card(found)
+        prevalence_card(choice)
 
 
 @st.fragment(key="card-confusion")
+@awaited(height=420)
 def confusion_card(choice: Choice) -> None:
     layout.title("Human scores against judge scores", "Counts; shade is the share of the human score's row.")
-    table = with_labels(scores.confusion(loading.inputs(choice).frame("score_pairs")))
+    table = with_labels(loading.figure(choice, "table.score_confusion"))
     labels = list(dict.fromkeys(table["label"]))
     label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
     kept = table if label == "all judges" else table[table["label"] == label]
@@ -375,6 +394,7 @@ def confusion_card(choice: Choice) -> None:
 
 
 @st.fragment(key="card-bias")
+@awaited(height=420)
 def bias_card(choice: Choice) -> None:
     layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
     pairs = loading.frames(choice).score_pairs
@@ -386,19 +406,21 @@ def bias_card(choice: Choice) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption(f"{counted(len(pairs), 'score pair')}. Click a mark to open its trace.")
+        some = "" if len(pairs) <= charts.MOST_MARKS else ", evenly spread ones drawn, the lines are of all"
+        st.caption(f"{counted(len(pairs), 'score pair')}{some}. Click a mark to open its trace.")
         return
     open_in_compare(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
 
 
-def prevalence_card(found: Inputs) -> None:
+@awaited(height=420)
+def prevalence_card(choice: Choice) -> None:
     layout.title(
         "How often each score is given",
         "Where one score prevails, kappa falls whatever the agreement: read AC2.",
     )
-    table = with_labels(scores.score_prevalence(found.frame("score_pairs")))
+    table = with_labels(loading.figure(choice, "table.score_prevalence"))
     st.plotly_chart(charts.prevalence_bars(table), key="chart-prevalence", config=CONFIG, alt="Prevalence of scores")
-    flags = with_labels(scores.score_flags(found.frame("score_pairs")))
+    flags = with_labels(loading.figure(choice, "table.score_flags"))
     odd = flags[flags["flags"] != ""]
     if len(odd):
         st.caption("Look at: " + plain("; ".join(f"{r.label} is {r.flags} (n {r.n})" for r in odd.itertuples())))
@@ -407,6 +429,7 @@ def prevalence_card(found: Inputs) -> None:
 # consistency ----------------------------------------------------------------------------------------------------
 
 
+@awaited(height=700)
 def consistency_view(choice: Choice, found: Inputs) -> None:
     table = found.consistency
     if table.empty or int(table["runs"].max()) < 2:
@@ -422,9 +445,9 @@ def consistency_view(choice: Choice, found: Inputs) -> None:
         runs_card(choice, with_labels(repeated))
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
-        alpha_card(found)
+        alpha_card(choice)
     with right, st.container(border=True):
-        rationale_card(found)
+        rationale_card(choice)
 
 
 def consistency_table(table: pd.DataFrame) -> None:
@@ -438,6 +461,7 @@ def consistency_table(table: pd.DataFrame) -> None:
 
 
 @st.fragment(key="card-runs")
+@awaited(height=560)
 def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     layout.title(
         "Traces by runs",
@@ -462,17 +486,14 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     st.plotly_chart(charts.spread_histogram(spread), key="chart-spread", config=CONFIG, alt="Standard deviations")
 
 
-def alpha_card(found: Inputs) -> None:
+@st.fragment(key="card-alpha")
+@awaited(height=420)
+def alpha_card(choice: Choice) -> None:
     layout.title(
         "Distribution of alpha", "Bootstrap by trace; below .667 nothing follows, from .8 on it is relied upon."
     )
-    samples = {}
-    ratings = with_labels(found.rated_by("run"))
-    for label, part in ratings.groupby("label", sort=False):
-        matrix = reliability.rating_matrix(part)
-        if len(matrix.raters) > 1 and reliability.alpha(matrix.values).value is not None:
-            boot = reliability.alpha_bootstrap(matrix.values, draws=found.draws, seed=found.seed)
-            samples[str(label)] = boot.samples[0]
+    drawn = with_labels(loading.figure(choice, "alpha_samples"))
+    samples = {str(label): part["alpha"].to_numpy() for label, part in drawn.groupby("label", sort=False)}
     if not samples:
         st.caption("Alpha is undefined for every judge here: no variation, or fewer than two pairable traces.")
         return
@@ -481,9 +502,11 @@ def alpha_card(found: Inputs) -> None:
     )
 
 
-def rationale_card(found: Inputs) -> None:
+@st.fragment(key="card-rationale")
+@awaited(height=420)
+def rationale_card(choice: Choice) -> None:
     layout.title("Rationale consistency", definition("sci"))
-    by_trace = with_labels(rationale.trace_consistency(found.frame("rationales"), rationale.tfidf()))
+    by_trace = with_labels(loading.figure(choice, "trace_rationales"))
     known = by_trace.dropna(subset=["cosine"])
     if known.empty:
         st.caption("No judge wrote two rationales on one trace.")
@@ -506,7 +529,7 @@ RATER_FIGURES = {
 
 
 def raters_view(choice: Choice, found: Inputs) -> None:
-    ratings = loading.as_raters(found.frame("ratings"))
+    ratings = as_raters(found.frame("ratings"))
     if ratings.empty or ratings["rater"].nunique() < 2:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
         return
@@ -521,11 +544,10 @@ def raters_view(choice: Choice, found: Inputs) -> None:
 
 
 @st.fragment(key="card-raters")
+@awaited(height=520)
 def raters_card(choice: Choice) -> None:
-    from judging.agreement.raters import pairwise_table
-
     layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
-    ratings = loading.as_raters(loading.frames(choice).ratings)
+    ratings = as_raters(loading.frames(choice).ratings)
     dimensions = [d for d in DIMENSIONS if d in set(ratings["judge"])]
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
@@ -534,7 +556,7 @@ def raters_card(choice: Choice) -> None:
             format_func=lambda name: RATER_FIGURES[name],
         )  # fmt: skip
     mine = ratings[ratings["judge"] == dimension]
-    pairs = pairwise_table(mine.drop(columns="split"))
+    pairs = loading.figure(choice, "rater_pairs", str(dimension))
     left, right = st.columns([1, 1])
     with left:
         st.plotly_chart(
@@ -560,6 +582,7 @@ def raters_card(choice: Choice) -> None:
         )
 
 
+@awaited(height=320)
 def ceiling_card(found: Inputs) -> None:
     layout.title("Human ceiling", "The judge's own figures between people, on traces that two people or more scored.")
     table = ceilings(found)
@@ -573,6 +596,7 @@ def ceiling_card(found: Inputs) -> None:
     st.caption("n/a: undefined; the reason stands at the end of the row.")
 
 
+@awaited(height=320)
 def error_ceiling_card(found: Inputs) -> None:
     layout.title(
         "Human ceiling for errors",
@@ -592,6 +616,7 @@ def error_ceiling_card(found: Inputs) -> None:
     )
 
 
+@awaited(height=200)
 def matchers_card(found: Inputs) -> None:
     layout.title("Matchers", "People who decided the same pairs of an error and a finding: agreement beyond chance.")
     table = found.matcher_agreement
@@ -613,9 +638,8 @@ def versus_view(choice: Choice, found: Inputs) -> None:
 
 
 @st.fragment(key="card-versus")
+@awaited(height=700)
 def versus_card(choice: Choice, systems: list[str]) -> None:
-    from judging.agreement import compare
-
     with st.container(horizontal=True, vertical_alignment="bottom"):
         left = str(st.selectbox("Side A", systems, key="side_a", bind="query-params", width=260))
         right = str(st.selectbox("Side B", systems, index=1, key="side_b", bind="query-params", width=260))
@@ -625,8 +649,8 @@ def versus_card(choice: Choice, systems: list[str]) -> None:
     if left == right:
         st.info("Choose two different sides.")
         return
-    sides, is_suite = two_sides(loading.frames(choice).error_pairs, left, right)
-    table = compare.compare_errors(*sides, draws=choice.draws)
+    is_suite = two_sides(loading.frames(choice).error_pairs, left, right)[1]
+    table = loading.figure(choice, "differences", left, right)
     table = table[(table["impact"] == "all") & (table["kind"] == kind)]
     table = table[table["metric"] == "recall"] if is_suite else table
     if table.empty or not int(table["n"].max()):
@@ -657,34 +681,13 @@ def versus_card(choice: Choice, systems: list[str]) -> None:
             name: st.column_config.NumberColumn(name.replace("_", " "), format="%.2e")
             for name in ("p_corrected", "p_exact", "p_holm")
         }
-        tests = compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught")
+        tests = loading.figure(choice, "found_by_one", left, right, str(kind))
         sheet(tests.rename(columns={"only_left": "only A", "only_right": "only B"}), columns=p_values)
-    flips = compare.error_flips(*sides)
+    flips = loading.figure(choice, "flips", left, right)
     with st.container(border=True):
         layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"A: {left}; B: {right}"))
         named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=left)
         listed(choice, named, key="behind-flips")
-
-
-SUITES = "They share no dimension: each counts as one judge, and an error as caught when any of its dimensions did."
-
-
-def two_sides(pairs: pd.DataFrame, left: str, right: str) -> tuple[list[pd.DataFrame], bool]:
-    """The pairs of two judges by the dimensions they share; where they share none, each as one judge (then True)."""
-    sides = [pairs[pairs["system"] == side] for side in (left, right)]
-    common = set(sides[0]["judge"]) & set(sides[1]["judge"])
-    if common:
-        return [side[side["judge"].isin(common)] for side in sides], False
-    return [as_one_judge(side) for side in sides], True
-
-
-def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
-    """A suite of dimensions as one judge `any`, to be compared error by error; failed cells are left out."""
-    flags = pairs[pairs["state"] == "scored"].astype({"caught": bool, "localized": bool})
-    keys = ["system", "trace_id", "error_id"]
-    found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
-    about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
-    return found.merge(about, on=keys).assign(judge="any", relevant=True, state="scored")
 
 
 # team -----------------------------------------------------------------------------------------------------------

@@ -138,7 +138,7 @@ def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
     pairs["impact"] = pairs["impact"].str.lower().replace({"med": "medium"})
     for column in ("trace_id", "error_id", "judge"):
         pairs[column] = pairs[column].astype(str)
-    unknown = sorted(set(pairs["impact"]) - {*IMPACTS[:3], "unknown"})
+    unknown = sorted(set(pairs["impact"].unique()) - {*IMPACTS[:3], "unknown"})
     if unknown:
         raise ValueError(f"error_pairs has the impacts {unknown!r}; expected low, medium, high or missing")
     frames.check_states(pairs, "error_pairs")

@@ -48,7 +48,7 @@ def require_unique(frame: pd.DataFrame, name: str, key: Sequence[str]) -> None:
 def with_defaults(frame: pd.DataFrame, defaults: Mapping[str, str]) -> pd.DataFrame:
     """A copy in which every optional column exists and its missing values are the default."""
     filled = {
-        column: frame[column].astype(object).where(frame[column].notna(), value).astype(str)
+        column: _filled(frame[column], value)
         if column in frame.columns
         else pd.Series(value, index=frame.index, dtype="object")
         for column, value in defaults.items()
@@ -56,17 +56,24 @@ def with_defaults(frame: pd.DataFrame, defaults: Mapping[str, str]) -> pd.DataFr
     return frame.assign(**filled)
 
 
+def _filled(values: pd.Series, default: str) -> pd.Series:
+    if isinstance(values.dtype, pd.StringDtype) and not values.hasnans:
+        return values
+    return values.astype(object).where(values.notna(), default).astype(str)
+
+
 def check_states(frame: pd.DataFrame, name: str) -> None:
     """Read the ways a judge can fail as `failed`, in place; raise ValueError for a state that is none of ours."""
     frame["state"] = frame["state"].replace(dict.fromkeys(FAILURES, "failed"))
-    unknown = sorted(set(frame["state"]) - set(STATES))
+    unknown = sorted(set(frame["state"].unique()) - set(STATES))
     if unknown:
         raise ValueError(f"{name} has the states {unknown!r}; expected one of {[*STATES, *FAILURES]!r}")
 
 
 def in_order(values: Iterable[object], known: Sequence[str]) -> tuple[str, ...]:
     """Distinct values as text: those of `known` in its order, then the others by name."""
-    present = {str(value) for value in values}
+    distinct = values.unique() if isinstance(values, pd.Series) else values  # a column is long, its values are few
+    present = {str(value) for value in distinct}
     return tuple(k for k in known if k in present) + tuple(sorted(present - set(known)))
 
 
@@ -96,8 +103,11 @@ def flags(values: pd.Series, name: str) -> tuple[NDArray[np.bool_], NDArray[np.b
     known = values.notna().to_numpy()
     true = np.zeros(len(values), dtype=bool)
     present = values[known]
+    if values.dtype == bool:
+        return values.to_numpy(copy=True), known
     words = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
-    read = present.astype(object).map(lambda value: words.get(str(value).strip().lower()))
+    meant = {value: words.get(str(value).strip().lower()) for value in present.unique()}
+    read = present.astype(object).map(meant)
     if read.isna().any():
         raise ValueError(f"{name}: expected true or false, found {present[read.isna()].iloc[0]!r}")
     true[known] = read.astype(bool).to_numpy()

@@ -111,7 +111,7 @@ class Inputs:
     def rated_by(self, kind: Literal["run", "human"]) -> pd.DataFrame:
         """The ratings by runs of judges, or by people. Raises ValueError for another kind of rater."""
         ratings = frames.with_defaults(self.frame("ratings"), {"rater_kind": "run"})
-        unknown = sorted(set(ratings["rater_kind"]) - {"run", "human", "gold"})
+        unknown = sorted(set(ratings["rater_kind"].unique()) - {"run", "human", "gold"})
         if unknown:
             raise ValueError(f"ratings.rater_kind holds {unknown!r}; expected run, human or gold")
         return ratings[ratings["rater_kind"] == kind]

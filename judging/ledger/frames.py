@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Literal
 
 import orjson
 import pandas as pd
@@ -12,11 +12,9 @@ from sqlalchemy import Connection, func, select
 
 from ingest.store import schema
 from judging.ledger import side_frames, tables
-from judging.ledger.labels import error_labels, reviews, score_labels
-from judging.ledger.matches import Decision, decisions, finding_reviews
-from judging.ledger.side_frames import rows_of
-from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN, current_versions, system_name
-from judging.records import CELL_STATES, DIMENSIONS, ErrorLabel, ScoreLabel
+from judging.ledger.columns import Columns, among, gold_names, load_columns, newest_in_place, submissions
+from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN
+from judging.records import CELL_STATES, DIMENSIONS
 
 Counting = Literal["proposed", "confirmed"]
 FINAL = CELL_STATES
@@ -69,43 +67,41 @@ class Frames:
 
 def load_frames(connection: Connection, selection: Selection) -> Frames:
     """All frames of a selection; empty ones keep their columns."""
-    human = selection.human or default_human(connection)
-    cells = _cells(connection, selection)
+    return frames_of(connection, load_columns(connection), selection)
+
+
+def frames_of(connection: Connection, columns: Columns, selection: Selection) -> Frames:
+    """All frames of a selection, from columns that were read at the revision this connection sees."""
+    human = selection.human or usual_human(columns)
+    cells = _cells(columns, selection)
     current = cells[cells["repeat"] == selection.repeat]
-    done = submitted(connection, selection.guideline)
-    reviewed = _reviewed(done, human)
-    seen = current[current["trace_id"].isin(reviewed)]
-    errors = [e for e in _errors(connection, selection, human) if e.trace_id in reviewed]
-    scores = [s for s in _scores(connection, selection) if (s.annotator, s.trace_id) in done]
-    decided = [] if human is None else decisions(connection, annotator=human)
+    done = _done(columns, selection)
+    reviewed = set(done.loc[done["annotator"] == human, "trace_id"])
+    seen = current[among(current["trace_id"], reviewed)]
+    errors = _errors(columns, selection, human, reviewed)
+    scores = _scores(columns, selection, done)
+    decided = _counted(columns.decisions, selection)
+    decided = decided[among(decided["label_id"], errors["label_id"])]
     return Frames(
         human=human,
         error_pairs=_error_pairs(current, errors, decided, selection),
-        score_pairs=_score_pairs(current, [s for s in scores if s.annotator == human], selection),
-        ratings=_ratings(cells, scores, selection, gold_names(connection)),
-        findings=_findings(connection, seen, errors, decided, selection),
-        rationales=_rationales(cells),
+        score_pairs=_score_pairs(current, scores[scores["annotator"] == human], selection),
+        ratings=_ratings(cells, scores, selection, columns.golds),
+        findings=_findings(columns.findings, seen, decided, selection),
+        rationales=_rationales(cells, columns.rationales),
         judged=_judged(seen, selection),
-        repeats=side_frames.repeats(connection),
-        unit_labels=side_frames.unit_labels(connection, current, errors, reviewed),
+        repeats=columns.repeats,
+        unit_labels=side_frames.unit_labels(current, columns.findings, errors, reviewed),
         trail_gold=side_frames.trail_gold(errors),
-        trail_predictions=side_frames.trail_predictions(connection, seen),
+        trail_predictions=side_frames.trail_predictions(columns.predictions, seen),
         trail_traces=side_frames.trail_traces(seen),
         trail_scores=side_frames.trail_scores(connection, seen, human or ""),
     )
 
 
-def _reviewed(done: set[tuple[str, str]], human: str | None) -> set[str]:
-    return {trace_id for annotator, trace_id in done if annotator == human}
-
-
 def humans(connection: Connection) -> pd.DataFrame:
     """People with submitted reviews: annotator, traces (in the workspace), most first."""
-    done = pd.DataFrame(sorted(submitted(connection)), columns=["annotator", "trace_id"])
-    present = set(connection.scalars(select(schema.trace.c.trace_id)))
-    counted = done[done["trace_id"].isin(present)].groupby("annotator")["trace_id"].nunique()
-    table = counted.rename("traces").reset_index()
-    return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
+    return _most_first(submissions(connection), set(connection.scalars(select(schema.trace.c.trace_id))))
 
 
 def guidelines_read(connection: Connection) -> list[str]:
@@ -116,17 +112,25 @@ def guidelines_read(connection: Connection) -> list[str]:
 
 def default_human(connection: Connection) -> str | None:
     """The adjudicated gold where there is any, else the person who reviewed most traces."""
-    gold = connection.scalar(select(tables.annotator.c.annotator).where(tables.annotator.c.kind == "adjudicated"))
-    people = humans(connection)
-    if gold is not None and gold in set(people["annotator"]):
-        return str(gold)
+    return _usual(humans(connection), gold_names(connection))
+
+
+def usual_human(columns: Columns) -> str | None:
+    """`default_human` of columns that are read already."""
+    return _usual(_most_first(columns.submitted, set(columns.present)), columns.golds)
+
+
+def _usual(people: pd.DataFrame, golds: Collection[str]) -> str | None:
+    gold = next((str(name) for name in people["annotator"] if name in golds), None)
+    if gold is not None:
+        return gold
     return None if people.empty else str(people["annotator"].iloc[0])
 
 
-def gold_names(connection: Connection) -> frozenset[str]:
-    """Under whose name adjudicated labels stand: nobody's own opinion."""
-    table = tables.annotator
-    return frozenset(connection.scalars(select(table.c.annotator).where(table.c.kind == "adjudicated")))
+def _most_first(done: pd.DataFrame, present: Set[str]) -> pd.DataFrame:
+    counted = done[among(done["trace_id"], present)].groupby("annotator")["trace_id"].nunique()
+    table = counted.rename("traces").reset_index()
+    return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
 
 
 def revision(connection: Connection) -> tuple[int, ...]:
@@ -178,11 +182,9 @@ def read_splits(data: bytes, file: str) -> dict[str, str]:
 
 def submitted(connection: Connection, guideline: str | None = None) -> set[tuple[str, str]]:
     """(annotator, trace) of the newest reviews that are submitted, of all or of one guideline version."""
-    return {
-        (r.annotator, r.trace_id)
-        for r in reviews(connection)
-        if r.status == "submitted" and guideline in {None, r.guideline_version}
-    }
+    found = submissions(connection)
+    kept = found if guideline is None else found[found["guideline_version"] == guideline]
+    return set(kept[["annotator", "trace_id"]].itertuples(index=False, name=None))
 
 
 def chosen_traces(connection: Connection, selection: Selection) -> set[str]:
@@ -192,277 +194,209 @@ def chosen_traces(connection: Connection, selection: Selection) -> set[str]:
     return set(connection.scalars(select(trace.trace_id).where(*wanted)))
 
 
-def _errors(connection: Connection, selection: Selection, human: str | None) -> list[ErrorLabel]:
-    if human is None:
-        return []
-    table = tables.error_label
-    conditions = [table.c.annotator == human, table.c.occasion == 0]
-    if selection.blind_only:
-        conditions.append(table.c.phase == "blind")
-    present = chosen_traces(connection, selection)
-    return [
-        label
-        for label in error_labels(connection, *conditions)
-        if label.is_complete and label.trace_id in present and _in_split(label.trace_id, selection)
-    ]
-
-
-def _scores(connection: Connection, selection: Selection) -> list[ScoreLabel]:
-    table = tables.score_label
-    conditions = [table.c.occasion == 0, table.c.dimension.in_(DIMENSIONS)]
-    if selection.blind_only:
-        conditions.append(table.c.phase == "blind")
-    newest_first: dict[tuple[str, str, str], ScoreLabel] = {}
-    present = chosen_traces(connection, selection)
-    for score in score_labels(connection, *conditions):
-        if score.trace_id in present and _in_split(score.trace_id, selection):
-            newest_first[score.annotator, score.trace_id, score.dimension] = score
-    return list(newest_first.values())
-
-
-def _in_split(trace_id: str, selection: Selection) -> bool:
-    return not selection.only_split or trace_id in selection.splits
-
-
-_CELL_COLUMNS = {
-    "cell_key": "int64",
-    "trace_id": "object",
-    "judge": "object",
-    "system": "object",
-    "repeat": "int64",
-    "state": "object",
-    "score": "float64",
-    "rationale": "object",
-}
-
-
-def _cells(connection: Connection, selection: Selection) -> pd.DataFrame:
-    """Finished cells of traces in the workspace: of each system, judge, trace and repeat the newest one.
-
-    Where a system's judge exists in several versions, the one of `current_versions` counts, or those chosen.
-    """
-    cell, version = tables.cell, tables.judge_version
-    chosen = selection.versions or tuple(current_versions(connection).values())
-    rows = connection.execute(
-        select(
-            cell.c.cell_key,
-            cell.c.trace_id,
-            cell.c.judge,
-            cell.c.judge_version,
-            cell.c.repeat,
-            cell.c.state,
-            cell.c.score,
-            cell.c.rationale,
-            version.c.model,
-            version.c.mode,
-            version.c.prompt_order,
-        )
-        .join(version, version.c.judge_version == cell.c.judge_version)
-        .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
-        .where(cell.c.state.in_(CELL_STATES), cell.c.judge_version.in_(chosen))
-        .order_by(cell.c.finished_at, cell.c.cell_key)
-    )
-    found = pd.DataFrame(rows.all(), columns=_CELL_QUERY)
-    asked = found[["model", "mode", "prompt_order"]].itertuples(index=False)
-    found["system"] = [system_name(*way) for way in asked]
-    if selection.systems:
-        found = found[found["system"].isin(selection.systems)]
-    if selection.versions:
-        found["system"] += VERSION_MARK + found["judge_version"].str.slice(0, VERSION_SHOWN)
-    if selection.judges:
-        found = found[found["judge"].isin(selection.judges)]
-    if selection.formats:
-        found = found[found["trace_id"].isin(chosen_traces(connection, selection))]
-    if selection.only_split:
-        found = found[found["trace_id"].isin(selection.splits)]
-    kept = found.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")
-    return kept[list(_CELL_COLUMNS)].astype(_CELL_COLUMNS)
-
-
-_CELL_QUERY = [
-    "cell_key", "trace_id", "judge", "judge_version", "repeat", "state", "score", "rationale", "model", "mode",
-    "prompt_order",
-]  # fmt: skip
-
-
 def split_of(trace_id: str, selection: Selection) -> str:
     """The name of the trace's split, `all` where none is given."""
     return selection.splits.get(trace_id, "all") if selection.splits else "all"
 
 
-def _state(state: str) -> str:
-    return state if state in {"scored", "not_applicable"} else "failed"
+def _done(columns: Columns, selection: Selection) -> pd.DataFrame:
+    """annotator, trace_id of the reviews that count."""
+    found = columns.submitted
+    kept = found if selection.guideline is None else found[found["guideline_version"] == selection.guideline]
+    return kept[["annotator", "trace_id"]]
+
+
+def _may_count(trace_ids: pd.Series, columns: Columns, selection: Selection) -> pd.Series:
+    """Whether the trace is of a chosen format and of the split."""
+    kept = _in_split(trace_ids, selection)
+    if not selection.formats:
+        return kept
+    return kept & among(trace_ids, {t for t, form in columns.present.items() if form in selection.formats})
+
+
+def _errors(columns: Columns, selection: Selection, human: str | None, reviewed: Set[str]) -> pd.DataFrame:
+    """The person's complete errors on traces they submitted: the newest revision, at the place of the first."""
+    rows = columns.errors
+    rows = rows[(rows["annotator"] == human) & among(rows["trace_id"], reviewed)]
+    if selection.blind_only:
+        rows = rows[rows["phase"] == "blind"]
+    found = newest_in_place(rows, ["label_id"])
+    complete = (found["span_ids"].map(len) > 0) & (found["dimensions"] != "") & found["impact"].notna()
+    return found[~found["deleted"].astype(bool) & complete & _may_count(found["trace_id"], columns, selection)]
+
+
+def _scores(columns: Columns, selection: Selection, done: pd.DataFrame) -> pd.DataFrame:
+    """What people scored on traces they submitted; of a blind and a revealed score the one written last."""
+    rows = columns.scores
+    if selection.blind_only:
+        rows = rows[rows["phase"] == "blind"]
+    rows = rows[_may_count(rows["trace_id"], columns, selection)]
+    found = newest_in_place(rows, ["annotator", "trace_id", "dimension"])
+    return found.merge(done, on=["annotator", "trace_id"], how="inner")
+
+
+def _in_split(trace_ids: pd.Series, selection: Selection) -> pd.Series:
+    if not selection.only_split:
+        return pd.Series(data=True, index=trace_ids.index, dtype=bool)
+    return among(trace_ids, list(selection.splits))
+
+
+_CELL_COLUMNS = ["cell_key", "trace_id", "judge", "system", "repeat", "state", "score"]
+
+
+def _cells(columns: Columns, selection: Selection) -> pd.DataFrame:
+    """Finished cells of traces in the workspace: of each system, judge, trace and repeat the newest one.
+
+    Where a system's judge exists in several versions, the one of `current_versions` counts, or those chosen.
+    """
+    found = columns.cells
+    found = found[among(found["judge_version"], selection.versions or columns.current)]
+    if selection.systems:
+        found = found[found["system"].isin(selection.systems)]
+    if selection.versions:
+        found = found.assign(system=found["system"] + VERSION_MARK + found["judge_version"].str.slice(0, VERSION_SHOWN))
+    if selection.judges:
+        found = found[found["judge"].isin(selection.judges)]
+    found = found[_may_count(found["trace_id"], columns, selection)]
+    return found.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")[_CELL_COLUMNS]
+
+
+def _splits(trace_ids: pd.Series, selection: Selection) -> pd.Series:
+    if not selection.splits:
+        return pd.Series("all", index=trace_ids.index)
+    return trace_ids.map(dict(selection.splits)).fillna("all")
+
+
+def _states(cells: pd.DataFrame) -> pd.Series:
+    """scored, not_applicable, or failed."""
+    return cells["state"].where(cells["state"].isin(["scored", "not_applicable"]), "failed")
+
+
+_ERROR_PAIR = [
+    "trace_id", "error_id", "impact", "split", "system", "judge", "relevant", "state", "caught", "localized",
+    "match_status", "dimensions",
+]  # fmt: skip
 
 
 def _error_pairs(
-    cells: pd.DataFrame, errors: Sequence[ErrorLabel], decided: Sequence[Decision], selection: Selection
+    cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, selection: Selection
 ) -> pd.DataFrame:
-    counted = _counted(decided, selection)
-    by_trace: dict[str, list[ErrorLabel]] = {}
-    for error in errors:
-        by_trace.setdefault(error.trace_id, []).append(error)
-    rows = []
-    for cell in rows_of(cells):
-        for error in by_trace.get(str(cell.trace_id), ()):
-            rows.append(_error_pair(cell, error, counted.get((cell.cell_key, error.label_id)), selection))
-    return pd.DataFrame(rows, columns=list(_ERROR_PAIR))
+    """Every error under every cell of its trace."""
+    own = errors[["trace_id", "label_id", "impact", "dimensions"]]
+    pairs = cells.merge(own, on="trace_id", how="inner")
+    pairs = pairs.merge(
+        decided[["cell_key", "label_id", "status", "localized"]], on=["cell_key", "label_id"], how="left"
+    )
+    # a judge that found its rubric not applicable has said something: it reported no error
+    answered = _states(pairs) != "failed"
+    matched = pairs["status"].notna()
+    localized = matched & pairs["localized"].eq(True)  # undefined is not localized
+    return pairs.rename(columns={"label_id": "error_id", "status": "match_status"}).assign(
+        split=_splits(pairs["trace_id"], selection),
+        relevant=_relevant(pairs),
+        state=pd.Series("scored", index=pairs.index).where(answered, "failed"),
+        caught=_where(matched, answered),
+        localized=_where(localized, answered),
+    )[_ERROR_PAIR]
 
 
-_ERROR_PAIR = (
-    "trace_id", "error_id", "impact", "split", "system", "judge", "relevant", "state", "caught", "localized",
-    "match_status", "dimensions",
-)  # fmt: skip
+def _where(said: pd.Series, answered: pd.Series) -> pd.Series:
+    """What was said, None where nothing was."""
+    return said if answered.all() else said.astype("object").where(answered, None)
 
 
-def _error_pair(cell: Any, error: ErrorLabel, match: Decision | None, selection: Selection) -> dict[str, Any]:
-    failed = _state(cell.state) == "failed"
-    relevant = cell.judge in error.dimensions if cell.judge in DIMENSIONS else True
-    return {
-        "trace_id": error.trace_id,
-        "error_id": error.label_id,
-        "impact": error.impact,
-        "split": split_of(error.trace_id, selection),
-        "system": cell.system,
-        "judge": cell.judge,
-        "relevant": relevant,
-        # a judge that found its rubric not applicable has said something: it reported no error
-        "state": "failed" if failed else "scored",
-        "caught": None if failed else match is not None,
-        "localized": None if failed else match is not None and match.localized,
-        "match_status": None if match is None else match.status,
-        "dimensions": ",".join(error.dimensions),
-    }
+def _relevant(pairs: pd.DataFrame) -> pd.Series:
+    """Whether the error is of the judge's dimension; every error is a whole suite's."""
+    relevant = pd.Series(data=True, index=pairs.index, dtype=bool)
+    for dimension in DIMENSIONS:
+        asked = pairs["judge"] == dimension
+        named = pairs.loc[asked, "dimensions"]
+        # no dimension's name is part of another's
+        relevant[asked] = named.astype("str").str.contains(dimension, regex=False).astype(bool)
+    return relevant
 
 
-def _counted(decided: Sequence[Decision], selection: Selection) -> dict[tuple[int, str], Decision]:
-    wanted = {"confirmed"} if selection.matches == "confirmed" else {"confirmed", "proposed"}
-    return {(d.cell_key, d.label_id): d for d in decided if d.status in wanted}
+def _counted(decided: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    wanted = ["confirmed"] if selection.matches == "confirmed" else ["confirmed", "proposed"]
+    return decided[decided["status"].isin(wanted)].drop_duplicates(["cell_key", "label_id"], keep="last")
 
 
-def _score_pairs(cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection) -> pd.DataFrame:
-    by_key = {(score.trace_id, score.dimension): score for score in scores}
-    rows = []
-    for cell in rows_of(cells):
-        score = by_key.get((str(cell.trace_id), str(cell.judge)))
-        if score is None:
-            continue
-        state = _state(str(cell.state))
-        if score.not_applicable and state == "scored":
-            state = "not_applicable"
-        rows.append(
-            {
-                "trace_id": cell.trace_id,
-                "judge": cell.judge,
-                "system": cell.system,
-                "split": split_of(str(cell.trace_id), selection),
-                "human": score.value,
-                "model": cell.score if state == "scored" else None,
-                "state": state,
-            }
-        )
-    return pd.DataFrame(rows, columns=["trace_id", "judge", "system", "split", "human", "model", "state"])
+def _score_pairs(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection) -> pd.DataFrame:
+    own = scores[["trace_id", "dimension", "value", "not_applicable"]].rename(columns={"dimension": "judge"})
+    pairs = cells.merge(own, on=["trace_id", "judge"], how="inner")
+    state = _states(pairs)
+    is_out = pairs["not_applicable"].astype(bool) & (state == "scored")
+    state = state.mask(is_out, "not_applicable")
+    return pd.DataFrame(
+        {
+            "trace_id": pairs["trace_id"],
+            "judge": pairs["judge"],
+            "system": pairs["system"],
+            "split": _splits(pairs["trace_id"], selection),
+            "human": pairs["value"],
+            "model": pairs["score"].where(state == "scored"),
+            "state": state,
+        }
+    )
 
 
-def _ratings(
-    cells: pd.DataFrame, scores: Sequence[ScoreLabel], selection: Selection, golds: Collection[str]
-) -> pd.DataFrame:
+def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, golds: Collection[str]) -> pd.DataFrame:
     """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`).
 
     The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
     """
-    rows = [
+    judged = cells[cells["judge"].isin(DIMENSIONS)]
+    runs = pd.DataFrame(
         {
-            "unit": cell.trace_id,
-            "trace_id": cell.trace_id,
-            "rater": f"run {cell.repeat}",
+            "unit": judged["trace_id"],
+            "trace_id": judged["trace_id"],
+            "rater": "run " + judged["repeat"].astype(str),
             "rater_kind": "run",
-            "value": cell.score if cell.state == "scored" else None,
-            "judge": cell.judge,
-            "system": cell.system,
-            "split": split_of(str(cell.trace_id), selection),
-            "state": _state(str(cell.state)),
+            "value": judged["score"].where(judged["state"] == "scored"),
+            "judge": judged["judge"],
+            "system": judged["system"],
+            "split": _splits(judged["trace_id"], selection),
+            "state": _states(judged),
         }
-        for cell in rows_of(cells)
-        if cell.judge in DIMENSIONS
-    ]
-    rows += [
+    )
+    is_out = scores["not_applicable"].astype(bool)
+    people = pd.DataFrame(
         {
-            "unit": score.trace_id,
-            "trace_id": score.trace_id,
-            "rater": score.annotator,
-            "rater_kind": "gold" if score.annotator in golds else "human",
-            "value": None if score.not_applicable else score.value,
-            "judge": score.dimension,
+            "unit": scores["trace_id"],
+            "trace_id": scores["trace_id"],
+            "rater": scores["annotator"],
+            "rater_kind": scores["annotator"].isin(list(golds)).map({True: "gold", False: "human"}),
+            "value": scores["value"].where(~is_out),
+            "judge": scores["dimension"],
             "system": PEOPLE,
-            "split": split_of(score.trace_id, selection),
-            "state": "not_applicable" if score.not_applicable else "scored",
+            "split": _splits(scores["trace_id"], selection),
+            "state": pd.Series("scored", index=scores.index).mask(is_out, "not_applicable"),
         }
-        for score in scores
-    ]
-    columns = ["unit", "trace_id", "rater", "rater_kind", "value", "judge", "system", "split", "state"]
-    return pd.DataFrame(rows, columns=columns)
+    )
+    return pd.concat([runs, people], ignore_index=True)
 
 
-def _findings(
-    connection: Connection,
-    cells: pd.DataFrame,
-    errors: Sequence[ErrorLabel],
-    decided: Sequence[Decision],
-    selection: Selection,
-) -> pd.DataFrame:
+def _findings(findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """One row a finding of the current cells; `matched`: with an error of the human compared."""
-    ours = {error.label_id for error in errors}
-    matched = {d.finding_key for d in _counted(decided, selection).values() if d.label_id in ours}
-    verdicts = finding_reviews(connection)
-    by_cell = {int(cell.cell_key): cell for cell in rows_of(cells)}
-    finding, citation = tables.finding, tables.citation
-    rows = connection.execute(
-        select(
-            finding.c.finding_key,
-            finding.c.cell_key,
-            func.count(citation.c.citation_key).label("citations"),
-            (func.count(citation.c.citation_key) - func.count(citation.c.span_id)).label("invalid"),
-        )
-        .outerjoin(citation, citation.c.finding_key == finding.c.finding_key)
-        .group_by(finding.c.finding_key, finding.c.cell_key)
-        .order_by(finding.c.finding_key)
-    ).all()
-    found = [
-        {
-            "trace_id": by_cell[row.cell_key].trace_id,
-            "judge": by_cell[row.cell_key].judge,
-            "system": by_cell[row.cell_key].system,
-            "split": split_of(str(by_cell[row.cell_key].trace_id), selection),
-            "finding_id": row.finding_key,
-            "matched": row.finding_key in matched,
-            "verdict": None if row.finding_key in matched else verdicts.get(row.finding_key),
-            "citations": row.citations,
-            "invalid_citations": row.invalid,
-        }
-        for row in rows
-        if row.cell_key in by_cell
-    ]
+    about = cells[["cell_key", "trace_id", "judge", "system"]]
+    found = findings.merge(about, on="cell_key", how="inner")
+    matched = found["finding_id"].isin(decided["finding_id"])
     columns = [
-        "trace_id",
-        "judge",
-        "system",
-        "split",
-        "finding_id",
-        "matched",
-        "verdict",
-        "citations",
-        "invalid_citations",
-    ]
-    return pd.DataFrame(found, columns=columns)
+        "trace_id", "judge", "system", "split", "finding_id", "matched", "verdict", "citations", "invalid_citations",
+    ]  # fmt: skip
+    return found.assign(
+        split=_splits(found["trace_id"], selection),
+        matched=matched,
+        verdict=found["verdict"].mask(matched),
+    )[columns]
 
 
 def _judged(cells: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    answered = cells.loc[cells["state"].map(_state) != "failed", ["trace_id", "judge", "system"]]
-    split = [split_of(str(trace_id), selection) for trace_id in answered["trace_id"]]
-    return answered.assign(split=pd.Series(split, index=answered.index, dtype="object")).reset_index(drop=True)
+    answered = cells.loc[_states(cells) != "failed", ["trace_id", "judge", "system"]]
+    return answered.assign(split=_splits(answered["trace_id"], selection)).reset_index(drop=True)
 
 
-def _rationales(cells: pd.DataFrame) -> pd.DataFrame:
-    written = cells[cells["rationale"].notna() & (cells["rationale"] != "")]
+def _rationales(cells: pd.DataFrame, rationales: pd.DataFrame) -> pd.DataFrame:
+    written = cells.merge(rationales, on="cell_key", how="inner")
     renamed = written.rename(columns={"repeat": "run", "rationale": "text"})
-    return renamed[["judge", "system", "trace_id", "run", "text"]].reset_index(drop=True)
+    return renamed[["judge", "system", "trace_id", "run", "text"]]

@@ -361,6 +361,28 @@ def error_labels(connection: Connection, *conditions: ColumnElement[bool]) -> li
     return [_to_error(row) for row in current.values() if not row.deleted]
 
 
+class LabelPlace(NamedTuple):
+    """Whose a label is and which spans it names: all that a pair needs of it."""
+
+    annotator: str
+    span_ids: tuple[str, ...]
+
+
+def label_places(connection: Connection, *conditions: ColumnElement[bool]) -> dict[str, LabelPlace]:
+    """Of the labels that `error_labels` gives, by id, without what is written in them."""
+    rows = connection.execute(
+        select(_error.c.label_id, _error.c.annotator, _error.c.span_ids, _error.c.deleted)
+        .where(*conditions)
+        .order_by(_error.c.row_key)
+    ).all()
+    current = {row.label_id: row for row in rows}
+    return {
+        key: LabelPlace(row.annotator, tuple(orjson.loads(row.span_ids)))
+        for key, row in current.items()
+        if not row.deleted
+    }
+
+
 def score_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreLabel]:
     """Current scores that are given (0 to 3 or not applicable); a blind one stands beside a later revealed one."""
     keys = ("annotator", "trace_id", "occasion", "dimension", "phase")

@@ -14,7 +14,14 @@ from sqlalchemy import Connection, Engine, insert, select
 from ingest.store import reading, schema, writing
 from judging.ledger import tables
 from judging.ledger.imports import resolve_waiting
-from judging.ledger.labels import ensure_annotator, error_labels, newest, put_labels
+from judging.ledger.labels import (
+    LabelPlace,
+    ensure_annotator,
+    error_labels,
+    label_places,
+    newest,
+    put_labels,
+)
 from judging.ledger.systems import system_name
 from judging.ledger.verdicts import findings_of, now
 from judging.matching import AUTO, Candidate, TextLikeness, error_text, is_localized, propose
@@ -208,7 +215,7 @@ def decisions(
     labels_of_trace = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
     if annotator is not None:
         labels_of_trace.append(tables.error_label.c.annotator == annotator)
-    labels = {label.label_id: label for label in error_labels(connection, *labels_of_trace)}
+    labels = label_places(connection, *labels_of_trace)
     newest_rows = {(row.label_id, row.finding_key, row.author): row for row in rows if row.label_id in labels}
     by_pair: dict[tuple[str, int], Any] = {}
     for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
@@ -264,7 +271,7 @@ def match_words(connection: Connection) -> pd.DataFrame:
         .order_by(_match.c.row_key)
     ).all()  # fmt: skip
     newest_word = {(row.label_id, row.finding_key, row.author): row for row in rows}
-    there = {label.label_id for label in error_labels(connection)} if newest_word else set()
+    there = set(label_places(connection)) if newest_word else set()
     found = [
         (
             row.trace_id, row.judge, system_name(row.model, row.mode, row.prompt_order), row.label_id,
@@ -277,7 +284,7 @@ def match_words(connection: Connection) -> pd.DataFrame:
     return pd.DataFrame(found, columns=columns)
 
 
-def _without_contradicted(found: Sequence[Decision], labels: Mapping[str, ErrorLabel]) -> list[Decision]:
+def _without_contradicted(found: Sequence[Decision], labels: Mapping[str, LabelPlace]) -> list[Decision]:
     """One to one: where a pair is confirmed, other proposals of its label or finding fall, per person and cell."""
     confirmed = [d for d in found if d.status == "confirmed"]
     taken = {(d.cell_key, d.label_id) for d in confirmed}
@@ -290,7 +297,7 @@ def _without_contradicted(found: Sequence[Decision], labels: Mapping[str, ErrorL
     ]
 
 
-def _decision(row: Any, label: ErrorLabel, cited: frozenset[str]) -> Decision:
+def _decision(row: Any, label: LabelPlace, cited: frozenset[str]) -> Decision:
     return Decision(
         label_id=row.label_id,
         finding_key=row.finding_key,

@@ -1,8 +1,8 @@
-"""The frames beside the main ones: hidden repeats, units for corpus rates, TRAIL's own measures."""
+"""The frames beside the main ones: units for corpus rates, TRAIL's own measures."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Set
 from typing import Any
 
 import pandas as pd
@@ -11,84 +11,48 @@ from sqlalchemy import Connection, select
 from ingest.labels import JudgeReply, read_reply
 from ingest.store.texts import decompress
 from judging.ledger import tables
+from judging.ledger.columns import among
 from judging.ledger.labels import newest
-from judging.ledger.verdicts import findings_of
-from judging.records import DIMENSIONS, ErrorLabel
+from judging.records import DIMENSIONS
 
 TRAIL_JUDGE = "trail"
 
 
-def repeats(connection: Connection) -> pd.DataFrame:
-    """Scores that people gave twice, on a trace and on its hidden repeat: rater, unit, judge, first, second."""
-    table = tables.score_label
-    keys = ("annotator", "trace_id", "occasion", "dimension", "phase")
-    rows = connection.execute(
-        select(table.c.annotator, table.c.trace_id, table.c.dimension, table.c.occasion, table.c.value).where(
-            newest(table, keys), table.c.phase == "blind", table.c.dimension.in_(DIMENSIONS)
-        )
-    ).all()
-    found = pd.DataFrame(rows, columns=["rater", "unit", "judge", "occasion", "value"])
-    wide = found.pivot_table(index=["rater", "unit", "judge"], columns="occasion", values="value", aggfunc="last")
-    if not {0, 1} <= set(wide.columns):
-        return pd.DataFrame(columns=["rater", "unit", "judge", "first", "second"])
-    both = wide.rename(columns={0: "first", 1: "second"})[["first", "second"]].dropna()
-    return both.reset_index()
-
-
-def unit_labels(
-    connection: Connection, cells: pd.DataFrame, errors: Sequence[ErrorLabel], reviewed: set[str]
-) -> pd.DataFrame:
+def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFrame, reviewed: Set[str]) -> pd.DataFrame:
     """Does a trace hold an error of the judge's kind: `model` as the judge says, `human` where a person looked."""
-    findings = findings_of(connection, [int(key) for key in cells["cell_key"]])
-    by_trace: dict[str, set[str]] = {}
-    for error in errors:
-        by_trace.setdefault(error.trace_id, set()).update(error.dimensions or ("",))
-    rows = []
-    for cell in rows_of(cells):
-        seen = by_trace.get(cell.trace_id, set())
-        human = (cell.judge in seen if cell.judge in DIMENSIONS else bool(seen)) if cell.trace_id in reviewed else None
-        answered = cell.state in {"scored", "not_applicable"}
-        rows.append(
-            {
-                "judge": cell.judge,
-                "system": cell.system,
-                "unit": cell.trace_id,
-                "model": bool(findings.get(cell.cell_key)) if answered else None,
-                "human": human,
-            }
-        )
-    return pd.DataFrame(rows, columns=["judge", "system", "unit", "model", "human"])
+    human = among(cells["trace_id"], errors["trace_id"])
+    for dimension in DIMENSIONS:
+        asked = cells["judge"] == dimension
+        with_it = errors.loc[errors["dimensions"].astype("str").str.contains(dimension, regex=False), "trace_id"]
+        human[asked] = among(cells.loc[asked, "trace_id"], with_it)
+    said = cells["cell_key"].isin(findings["cell_key"])
+    answered = cells["state"].isin(["scored", "not_applicable"])
+    return pd.DataFrame(
+        {
+            "judge": cells["judge"],
+            "system": cells["system"],
+            "unit": cells["trace_id"],
+            "model": _where(said, answered),
+            "human": _where(human, among(cells["trace_id"], reviewed)),
+        }
+    ).reset_index(drop=True)
 
 
-def trail_gold(errors: Sequence[ErrorLabel]) -> pd.DataFrame:
+def _where(said: pd.Series, known: pd.Series) -> pd.Series:
+    """What was said, None where nothing is known."""
+    return said if known.all() else said.astype("object").where(known, None)
+
+
+def trail_gold(errors: pd.DataFrame) -> pd.DataFrame:
     """The human's errors as TRAIL's scorer reads them: one row a span, the category as it is known."""
-    rows = [
-        {"trace_id": error.trace_id, "category": _category(error), "location": span_id}
-        for error in errors
-        for span_id in error.span_ids or ("",)
-    ]
-    return pd.DataFrame(rows, columns=["trace_id", "category", "location"])
+    rows = errors[["trace_id", "category", "span_ids"]].explode("span_ids", ignore_index=True)
+    return rows.rename(columns={"span_ids": "location"})
 
 
-def trail_predictions(connection: Connection, cells: pd.DataFrame) -> pd.DataFrame:
+def trail_predictions(predictions: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """What systems say in TRAIL's categories: trace_id, system, category, location (unresolved ones as written)."""
-    by_cell = {int(cell.cell_key): cell for cell in rows_of(cells)}
-    rows = []
-    for key, found in findings_of(connection, list(by_cell)).items():
-        for _, finding in found:
-            if finding.category is None:
-                continue
-            for location in [citation.span_id or citation.cite for citation in finding.citations] or [""]:
-                cell = by_cell[key]
-                rows.append(
-                    {
-                        "trace_id": cell.trace_id,
-                        "system": cell.system,
-                        "category": finding.category,
-                        "location": location,
-                    }
-                )
-    return pd.DataFrame(rows, columns=["trace_id", "system", "category", "location"])
+    rows = predictions.merge(cells[["cell_key", "trace_id", "system"]], on="cell_key", how="inner")
+    return rows[["trace_id", "system", "category", "location"]]
 
 
 def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
@@ -101,7 +65,10 @@ def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
 
 def trail_scores(connection: Connection, cells: pd.DataFrame, human: str) -> pd.DataFrame:
     """TRAIL's scales (1 to 5) as the human and imported judges gave them: trace_id, system, scale, human, model."""
+    columns = ["trace_id", "system", "scale", "human", "model"]
     asked = cells[cells["judge"] == TRAIL_JUDGE]
+    if asked.empty:
+        return pd.DataFrame(columns=columns)
     table = tables.score_label
     rows = connection.execute(
         select(table.c.trace_id, table.c.dimension, table.c.value).where(
@@ -125,7 +92,7 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, human: str) -> pd.
         for (trace_id, name), value in gold.items()
         if trace_id == cell.trace_id
     ]
-    return pd.DataFrame(found, columns=["trace_id", "system", "scale", "human", "model"])
+    return pd.DataFrame(found, columns=columns)
 
 
 def _scores(body: bytes | None, trace_id: str) -> dict[str, float | None]:
@@ -135,11 +102,5 @@ def _scores(body: bytes | None, trace_id: str) -> dict[str, float | None]:
     return {score.name: score.score for score in reply.scores} if isinstance(reply, JudgeReply) else {}
 
 
-def _category(error: ErrorLabel) -> str:
-    raw = error.attributes.get("category_raw")
-    return error.category or (raw if isinstance(raw, str) else "")
-
-
 def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
-    """The rows as named tuples; typed as anything, since pandas does not know its columns."""
     yield from frame.itertuples(index=False)

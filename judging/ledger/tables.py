@@ -279,6 +279,8 @@ cell = Table(
     UniqueConstraint("run_key", "judge_version", "trace_id", "repeat"),
     Index("ix_cell_trace_id_judge", "trace_id", "judge"),
     Index("ix_cell_run_key_state", "run_key", "state"),
+    Index("ix_cell_judge_version_state_finished_at", "judge_version", "state", "finished_at"),
+    Index("ix_cell_finished_at", "finished_at"),
 )
 
 reply = Table(

@@ -1,0 +1,246 @@
+"""Heavy figures, made by the process of `judging.bench` beside this one: asked for here, found here once kept.
+
+Whatever is shown comes from one revision of the data and says which. Nothing is computed twice: what one session
+asked for, another and a reload find on disk.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import orjson
+import pandas as pd
+
+from judging.bench import Shelf, read_frame, revision_name
+from judging.figures import DERIVED, FRAMES, Chosen, Question, Revision
+
+WHOLE = ("human", *FRAMES, *DERIVED)
+"""The figures that make a choice whole: an older revision is shown until the newer one has all of these."""
+
+WANTED_S = 8.0  # a question that no page has asked for this long is let go
+ENDED = "the process that computes figures ended"
+State = Literal["kept", "waiting", "failed", "moved on"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A figure of one revision."""
+
+    question: Question
+    now: Revision
+
+
+class Waiting(Exception):  # noqa: N818
+    """The figure is being made: nothing went wrong."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(f"computing {asked.question.title()}")
+        self.asked = asked
+
+
+class NotComputedError(Exception):
+    """The figure could not be made; the message says why."""
+
+    def __init__(self, asked: Asked, reason: str) -> None:
+        super().__init__(f"{asked.question.title()} could not be computed: {reason}")
+        self.asked = asked
+
+
+@dataclass(kw_only=True)
+class _Process:
+    """The process and its two pipes."""
+
+    running: subprocess.Popen[bytes]
+
+    def ask(self, question: Question, now: Revision) -> dict[str, object]:
+        """One question, one answer. Raises `OSError` or `ValueError` when the process has ended."""
+        assert self.running.stdin is not None
+        assert self.running.stdout is not None
+        line = orjson.dumps({"question": orjson.loads(question.to_json()), "now": now})
+        self.running.stdin.write(line + b"\n")
+        self.running.stdin.flush()
+        answer = self.running.stdout.readline()
+        if not answer:
+            raise ValueError("no answer")
+        held = orjson.loads(answer)
+        assert isinstance(held, dict)
+        return held
+
+    def end(self) -> str:
+        """Wait for its end, and how it ended."""
+        self.running.kill()
+        code = self.running.wait()
+        return f"{ENDED} (signal {-code})" if code < 0 else f"{ENDED} (code {code})"
+
+
+@dataclass(kw_only=True)
+class Desk:
+    """Takes questions and has them answered one at a time, in the order they were first asked."""
+
+    shelf: Shelf
+    environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
+    _wanted: dict[tuple[str, Revision], tuple[Asked, float]] = field(default_factory=dict)
+    _failed: dict[tuple[str, Revision], str] = field(default_factory=dict)
+    _moved: set[tuple[str, Revision]] = field(default_factory=set)
+    _targets: dict[str, Revision] = field(default_factory=dict)
+    _lock: threading.Condition = field(default_factory=threading.Condition)
+    _thread: threading.Thread | None = None
+    _process: _Process | None = None
+
+    def find(self, asked: Asked) -> pd.DataFrame:
+        """The figure as it is kept. Raises `Waiting` (it is asked for then) or `NotComputedError`."""
+        file = self.shelf.file(asked.question, asked.now)
+        if file.exists():
+            frame, made_of = read_frame(file)
+            assert made_of == asked.now, "a figure stands under another revision than its own"
+            return frame
+        match self.state(asked):
+            case "failed":
+                raise NotComputedError(asked, self._failed[_key(asked)])
+            case _:
+                self.ask(asked)
+                raise Waiting(asked)
+
+    def wait(self, asked: Asked, *, at_most_s: float = 600) -> pd.DataFrame:
+        """The figure, waited for: for files that leave. Raises `NotComputedError`, also when it takes too long."""
+        give_up = time.monotonic() + at_most_s
+        while time.monotonic() < give_up:
+            try:
+                return self.find(asked)
+            except Waiting:
+                with self._lock:
+                    self._lock.wait(timeout=WANTED_S / 4)
+        raise NotComputedError(asked, f"it took more than {at_most_s:g} s")
+
+    def ask(self, asked: Asked, *, wanted_s: float = WANTED_S) -> None:
+        """Have it made within `wanted_s`; asked again, it stays wanted."""
+        with self._lock:
+            until = max(time.monotonic() + wanted_s, self._wanted.get(_key(asked), (asked, 0.0))[1])
+            self._wanted[_key(asked)] = (asked, until)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, daemon=True, name="figures")
+                self._thread.start()
+            self._lock.notify_all()
+
+    def ask_again(self, asked: Asked) -> None:
+        """After a failure."""
+        with self._lock:
+            self._failed.pop(_key(asked), None)
+        self.ask(asked)
+
+    def state(self, asked: Asked) -> State:
+        """Whether it is there; `moved on`: the data changed before it could be made, ask of the newer revision."""
+        if self.shelf.file(asked.question, asked.now).exists():
+            return "kept"
+        with self._lock:
+            if _key(asked) in self._failed:
+                return "failed"
+            return "moved on" if _key(asked) in self._moved else "waiting"
+
+    def standing(self, chosen: Chosen, now: Revision) -> tuple[Revision, Revision]:
+        """The revision to show of a choice, and the one that is being made: equal where nothing is.
+
+        A revision under way is finished before a newer one is begun: people who label all the time must not
+        keep figures from ever being made.
+        """
+        if self.is_whole(chosen, now):
+            return now, now
+        key = chosen.key()
+        with self._lock:
+            target = self._targets.get(key, now)
+            gone = any(k[1] == target and k[0].startswith(key) for k in (*self._moved, *self._failed))
+        if target != now and (gone or self.is_whole(chosen, target)):
+            target = now
+        self._targets[key] = target
+        older = self._newest_whole(chosen, now)
+        return (target if older is None else older), target
+
+    def ask_whole(self, chosen: Chosen, now: Revision, *, wanted_s: float = WANTED_S) -> Asked:
+        """Ask for all that makes a choice whole; gives the first that is missing, or the last."""
+        every = [Asked(question=Question(figure=name, chosen=chosen), now=now) for name in WHOLE]
+        missing = [asked for asked in every if self.state(asked) == "waiting"]
+        for asked in missing:
+            self.ask(asked, wanted_s=wanted_s)
+        return missing[-1] if missing else every[-1]
+
+    def failure(self, chosen: Chosen, now: Revision) -> NotComputedError | None:
+        """The first of all that makes a choice whole that could not be made."""
+        for name in WHOLE:
+            asked = Asked(question=Question(figure=name, chosen=chosen), now=now)
+            if self.state(asked) == "failed":
+                return NotComputedError(asked, self._failed[_key(asked)])
+        return None
+
+    def is_whole(self, chosen: Chosen, now: Revision) -> bool:
+        return _has_all(self.shelf.folder(chosen, now), chosen)
+
+    def close(self) -> None:
+        """End the process; the next question starts another."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.end()
+
+    def _newest_whole(self, chosen: Chosen, now: Revision) -> Revision | None:
+        for folder in self.shelf.revisions(chosen):
+            if _has_all(folder, chosen):
+                return read_frame(folder / Question(figure="human", chosen=chosen).file())[1]
+        return None
+
+    def _work(self) -> None:
+        while True:
+            asked = self._next()
+            answer = self._answer(asked)
+            with self._lock:
+                self._wanted.pop(_key(asked), None)
+                if "error" in answer:
+                    self._failed[_key(asked)] = str(answer["error"])
+                elif answer.get("revision") != list(asked.now):
+                    self._moved.add(_key(asked))
+                self._lock.notify_all()
+
+    def _next(self) -> Asked:
+        """The first that a page still waits for."""
+        with self._lock:
+            while True:
+                now = time.monotonic()
+                self._wanted = {key: held for key, held in self._wanted.items() if held[1] > now}
+                if self._wanted:
+                    return next(iter(self._wanted.values()))[0]
+                self._lock.wait()
+
+    def _answer(self, asked: Asked) -> dict[str, object]:
+        if self._process is None:
+            self._process = _Process(running=self._started())
+        process = self._process
+        try:
+            return process.ask(asked.question, asked.now)
+        except (OSError, ValueError):
+            self._process = None
+            return {"error": process.end()}
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        # -P: a stray file in the folder one is in must not shadow ours
+        command = [sys.executable, "-P", "-m", "judging.bench", str(self.shelf.home)]
+        return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+
+
+def _key(asked: Asked) -> tuple[str, Revision]:
+    return f"{asked.question.chosen.key()}/{asked.question.file()}", asked.now
+
+
+def _has_all(folder: Path, chosen: Chosen) -> bool:
+    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+    return {Question(figure=name, chosen=chosen).file() for name in WHOLE} <= files
+
+
+def shown_revision(now: Revision) -> str:
+    """A revision in words."""
+    return f"data revision {revision_name(now)}"

@@ -1,0 +1,316 @@
+"""Each page's first useful paint and each filter change in a browser, at the target size beside the samples.
+
+`useful` is the moment when a named element of the page's own shows, `whole` when the page has come to rest and
+shows nothing that is still being computed. CPU is the server's (its processes' user and system time), which a
+busy machine does not change as it changes the seconds of a clock.
+
+The large workspace is built anew (about a minute); TRACEJURY_BENCH_HOME keeps it, or takes one that is there.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import psutil
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from sqlalchemy import select
+
+import app
+from ingest.store import reading
+from judging.ledger import Workspace, open_workspace, tables
+from judging.ledger.frames import default_human
+from judging.ledger.systems import systems
+from tests.app.workspaces import filled
+from tests.benchmarks.large import build
+
+ASGI = Path(app.__file__).parent / "asgi.py"
+PAINT_S, CHANGE_S = 2.0, 1.0
+GIVE_UP_MS = 120_000
+CHROMIUM = "/usr/bin/chromium"
+RESTED = """() => !document.querySelector('[data-testid="stStatusWidget"]')
+    && !document.querySelector('[data-testid="stSkeleton"]')
+    && !document.querySelector('[data-stale="true"]')"""
+
+
+class Opened(NamedTuple):
+    """A page by its address, and the element that makes it useful."""
+
+    name: str
+    path: str
+    useful: str
+
+
+class Change(NamedTuple):
+    """Something a person does on a page, and the element that shows its effect."""
+
+    name: str
+    path: str
+    act: Callable[[Page], None]
+    useful: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Taken:
+    """Seconds of the clock to the useful element and to rest; seconds of the server's CPU until then."""
+
+    useful: float | None
+    whole: float | None
+    cpu: float
+
+
+def choose(label: str, option: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").first.click()
+        page.get_by_role("option", name=option, exact=True).click()
+
+    return act
+
+
+def tick(label: str, option: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        page.get_by_test_id("stMultiSelect").filter(has_text=label).locator("input").first.click()
+        page.get_by_role("option", name=option, exact=True).click()
+
+    return act
+
+
+def press(name: str) -> Callable[[Page], None]:
+    return lambda page: page.get_by_role("radio", name=name, exact=True).first.click()
+
+
+def decide(key: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        page.locator('.tjc-row[data-decided="no"]').first.click()
+        page.keyboard.press(key)
+
+    return act
+
+
+def search(words: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        page.locator(".st-key-q input").fill(words)
+        page.keyboard.press("Enter")
+
+    return act
+
+
+def download(key: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        with page.expect_download(timeout=GIVE_UP_MS) as caught:
+            page.locator(f".st-key-{key} button").first.click()
+        caught.value.path()
+
+    return act
+
+
+def plot(key: str) -> str:
+    return f".st-key-{key} .main-svg"
+
+
+def pages(trace_id: str) -> tuple[Opened, ...]:
+    return (
+        Opened("home (work)", "/", ".tj-desk"),
+        Opened("work, all traces", "/work?queue=all", ".tj-desk"),
+        Opened("work, a trace", f"/work?trace={trace_id}", ".tj-desk"),
+        Opened("guideline", "/guideline", "h2"),
+        Opened("compare", "/compare", ".tjc-row"),
+        Opened("compare, a trace", f"/compare?trace={trace_id}", ".tjc-row"),
+        Opened("adjudicate", "/adjudicate", ".st-key-settle button"),
+        Opened("agreement, overview", "/agreement", plot("chart-forest")),
+        Opened("agreement, errors", "/agreement?view=Errors", plot("chart-strip")),
+        Opened("agreement, scores", "/agreement?view=Scores", plot("chart-confusion")),
+        Opened("agreement, consistency", "/agreement?view=Consistency", plot("chart-runs")),
+        Opened("agreement, raters", "/agreement?view=Raters", plot("chart-raters")),
+        Opened("agreement, A against B", "/agreement?view=A+against+B", plot("chart-versus")),
+        Opened("agreement, team", "/agreement?view=Team", plot("chart-team")),
+        Opened("explore", "/explore", ".st-key-traces canvas"),
+        Opened("runs", "/runs", plot("chart-outcomes")),
+        Opened("reports", "/reports", ".st-key-pairs-csv button"),
+        Opened("ingest", "/ingest", ".st-key-uploads"),
+        Opened("admin", "/admin", '[data-testid="stForm"]'),
+    )
+
+
+def changes(trace_id: str) -> tuple[Change, ...]:
+    forest, explore = plot("chart-forest"), ".st-key-traces canvas"
+    return (
+        Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), f"{forest} >> nth=0"),
+        Change("agreement: human", "/agreement", choose("Human", "ben"), f"{forest} >> nth=0"),
+        Change("agreement: failures", "/agreement", choose("Failures", "misses"), f"{forest} >> nth=0"),
+        Change("agreement: labels", "/agreement", choose("Labels", "revealed too"), f"{forest} >> nth=0"),
+        Change("agreement: view", "/agreement", press("Scores"), plot("chart-confusion")),
+        Change("explore: facet", "/explore", tick("Lowest judge score", "3"), explore),
+        Change("explore: search", "/explore", search("ferry timetable lamp"), ".st-key-hits canvas"),
+        Change("reports: matches", "/reports", choose("Matches", "confirmed"), ".st-key-pairs-csv button"),
+        Change("reports: rows CSV", "/reports", download("pairs-csv"), ".st-key-pairs-csv button"),
+        Change("compare: Y", f"/compare?trace={trace_id}", decide("y"), ".tjc-done"),
+        Change("compare: F", f"/compare?trace={trace_id}", decide("f"), ".tjc-done"),
+    )
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        kept = os.environ.get("TRACEJURY_BENCH_HOME")
+        home = Path(kept) if kept else Path(folder) / "large"
+        spaces = {"samples": filled(Path(folder) / "samples"), "large": _large(home)}
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-quic"])
+        taken = {name: _measured(browser, space) for name, space in spaces.items()}
+        browser.close()
+    _print(taken)
+
+
+def _large(home: Path) -> Workspace:
+    if (home / "tracejury.db").exists():
+        return open_workspace(home)
+    started = time.process_time()
+    space = build(home)
+    print(f"built the large workspace in {time.process_time() - started:.0f} s of CPU", flush=True)
+    return space
+
+
+def _measured(browser: Browser, space: Workspace) -> dict[str, Taken]:
+    trace_id = _a_trace(space)
+    found: dict[str, Taken] = {}
+    with _server(space.home) as (address, process):
+        context = browser.new_context(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
+        context.set_default_timeout(GIVE_UP_MS)
+        for one in pages(trace_id):
+            found[one.name] = _open(context, process, address, one)
+            again = _open(context, process, address, one)
+            found[f"{one.name} (again)"] = again
+        for change in changes(trace_id):
+            found[f"> {change.name}"] = _change(context, process, address, change)
+    return found
+
+
+def _a_trace(space: Workspace) -> str:
+    """A trace that the usual person and the first judge both spoke of."""
+    with reading(space.engine) as connection:
+        human, system = default_human(connection), systems(connection)[0]
+        cell, finding, review = tables.cell, tables.finding, tables.review
+        found = connection.scalar(
+            select(cell.c.trace_id)
+            .join(finding, finding.c.cell_key == cell.c.cell_key)
+            .join(tables.judge_version, tables.judge_version.c.judge_version == cell.c.judge_version)
+            .join(review, review.c.trace_id == cell.c.trace_id)
+            .where(tables.judge_version.c.model == system, review.c.annotator == human)
+            .limit(1)
+        )
+    assert found is not None
+    return str(found)
+
+
+def _open(context: BrowserContext, process: psutil.Process, address: str, one: Opened) -> Taken:
+    page = context.new_page()
+    try:
+        return _timed(page, process, lambda: page.goto(address + one.path, wait_until="commit"), one.useful)
+    finally:
+        page.close()
+
+
+def _change(context: BrowserContext, process: psutil.Process, address: str, change: Change) -> Taken:
+    page = context.new_page()
+    try:
+        page.goto(address + change.path)
+        page.locator("h2").first.wait_for()
+        _rest(page)
+        return _timed(page, process, lambda: change.act(page), change.useful, after_rerun=True)
+    finally:
+        page.close()
+
+
+def _timed(
+    page: Page, process: psutil.Process, act: Callable[[], object], useful: str, *, after_rerun: bool = False
+) -> Taken:
+    cpu, started = _cpu(process), time.perf_counter()
+    act()
+    if after_rerun:
+        page.wait_for_timeout(60)  # the rerun has begun
+        _rest(page, skeletons=False)
+    seen: float | None = None
+    try:
+        page.locator(useful).first.wait_for(state="visible")
+        seen = time.perf_counter() - started
+    except Exception as error:  # the figure says that it never came
+        print(f"  {page.url}: {str(error).splitlines()[0]}", flush=True)
+        return Taken(useful=None, whole=None, cpu=_cpu(process) - cpu)
+    _rest(page)
+    return Taken(useful=seen, whole=time.perf_counter() - started, cpu=_cpu(process) - cpu)
+
+
+def _rest(page: Page, *, skeletons: bool = True) -> None:
+    """Until nothing runs any more, twice in a row: between two reruns the page looks finished."""
+    rested = RESTED if skeletons else RESTED.replace("stSkeleton", "none")
+    for _ in range(2):
+        page.wait_for_function(rested, timeout=GIVE_UP_MS, polling=30)
+        page.wait_for_timeout(50)
+
+
+def _cpu(process: psutil.Process) -> float:
+    """Seconds of CPU that the server and its processes have used."""
+    spent = 0.0
+    for one in (process, *process.children(recursive=True)):
+        try:
+            times = one.cpu_times()
+        except psutil.NoSuchProcess:
+            continue
+        spent += times.user + times.system
+    return spent
+
+
+@contextmanager
+def _server(home: Path) -> Iterator[tuple[str, psutil.Process]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    command = [
+        sys.executable, "-P", "-m", "streamlit", "run", str(ASGI), f"--server.port={port}",
+        "--server.address=127.0.0.1", "--server.headless=true", "--server.fileWatcherType=none",
+        "--browser.gatherUsageStats=false",
+    ]  # fmt: skip
+    environment = os.environ | {"TRACEJURY_HOME": str(home), "TRACEJURY_USER": "ruth"}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    address = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(480):
+            try:
+                urllib.request.urlopen(f"{address}/api/health", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.25)
+        yield address, psutil.Process(process.pid)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def _print(taken: dict[str, dict[str, Taken]]) -> None:
+    print(f"{'':34}" + "".join(f"{name:>30}" for name in taken))
+    print(f"{'':34}" + "   useful    whole      CPU s  " * len(taken))
+    for name in next(iter(taken.values())):
+        target = CHANGE_S if name.startswith(">") else PAINT_S
+        cells = "".join(_cell(found.get(name), target) for found in taken.values())
+        print(f"{name:34}{cells}")
+    print(f"targets: {PAINT_S:g} s to the first useful paint, {CHANGE_S:g} s for a change (>); ! is above it")
+
+
+def _cell(one: Taken | None, target: float) -> str:
+    if one is None or one.useful is None or one.whole is None:
+        return f"{'never':>9}{'':21}"
+    mark = "!" if one.useful > target else " "
+    return f"{one.useful:8.2f}{mark}{one.whole:9.2f}{one.cpu:10.2f}  "
+
+
+if __name__ == "__main__":
+    main()
