@@ -19,7 +19,7 @@ import orjson
 import pandas as pd
 
 from judging.bench import Shelf, read_frame, revision_name
-from judging.figures import DERIVED, FRAMES, Chosen, Question, Revision
+from judging.figures import DERIVED, FRAMES, LATE, Chosen, Question, Revision
 
 WHOLE = ("human", *FRAMES, *DERIVED)
 """The figures that make a choice whole: an older revision is shown until the newer one has all of these."""
@@ -82,7 +82,10 @@ class _Process:
 
 @dataclass(kw_only=True)
 class Desk:
-    """Takes questions and has them answered one at a time, in the order they were first asked."""
+    """Takes questions and has them answered in the order they were first asked.
+
+    One process answers most of them one by one; what takes minutes (`LATE`) has another, so that nothing waits for it.
+    """
 
     shelf: Shelf
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
@@ -91,8 +94,8 @@ class Desk:
     _moved: set[tuple[str, Revision]] = field(default_factory=set)
     _targets: dict[str, Revision] = field(default_factory=dict)
     _lock: threading.Condition = field(default_factory=threading.Condition)
-    _thread: threading.Thread | None = None
-    _process: _Process | None = None
+    _threads: dict[bool, threading.Thread] = field(default_factory=dict)
+    _processes: dict[bool, _Process] = field(default_factory=dict)
 
     def find(self, asked: Asked) -> pd.DataFrame:
         """The figure as it is kept. Raises `Waiting` (it is asked for then) or `NotComputedError`."""
@@ -124,9 +127,10 @@ class Desk:
         with self._lock:
             until = max(time.monotonic() + wanted_s, self._wanted.get(_key(asked), (asked, 0.0))[1])
             self._wanted[_key(asked)] = (asked, until)
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._work, daemon=True, name="figures")
-                self._thread.start()
+            late = _is_late(asked)
+            if late not in self._threads:
+                self._threads[late] = threading.Thread(target=self._work, args=(late,), daemon=True, name="figures")
+                self._threads[late].start()
             self._lock.notify_all()
 
     def ask_again(self, asked: Asked) -> None:
@@ -182,10 +186,10 @@ class Desk:
         return _has_all(self.shelf.folder(chosen, now), chosen)
 
     def close(self) -> None:
-        """End the process; the next question starts another."""
+        """End the processes; the next question starts another."""
         with self._lock:
-            process, self._process = self._process, None
-        if process is not None:
+            running, self._processes = list(self._processes.values()), {}
+        for process in running:
             process.end()
 
     def _newest_whole(self, chosen: Chosen, now: Revision) -> Revision | None:
@@ -194,10 +198,10 @@ class Desk:
                 return read_frame(folder / Question(figure="human", chosen=chosen).file())[1]
         return None
 
-    def _work(self) -> None:
+    def _work(self, late: bool) -> None:
         while True:
-            asked = self._next()
-            answer = self._answer(asked)
+            asked = self._next(late)
+            answer = self._answer(asked, late)
             with self._lock:
                 self._wanted.pop(_key(asked), None)
                 if "error" in answer:
@@ -206,30 +210,34 @@ class Desk:
                     self._moved.add(_key(asked))
                 self._lock.notify_all()
 
-    def _next(self) -> Asked:
+    def _next(self, late: bool) -> Asked:
         """The first that a page still waits for."""
         with self._lock:
             while True:
                 now = time.monotonic()
                 self._wanted = {key: held for key, held in self._wanted.items() if held[1] > now}
-                if self._wanted:
-                    return next(iter(self._wanted.values()))[0]
+                found = next((asked for asked, _ in self._wanted.values() if _is_late(asked) is late), None)
+                if found is not None:
+                    return found
                 self._lock.wait()
 
-    def _answer(self, asked: Asked) -> dict[str, object]:
-        if self._process is None:
-            self._process = _Process(running=self._started())
-        process = self._process
+    def _answer(self, asked: Asked, late: bool) -> dict[str, object]:
+        process = self._processes.get(late) or _Process(running=self._started())
+        self._processes[late] = process
         try:
             return process.ask(asked.question, asked.now)
         except (OSError, ValueError):
-            self._process = None
+            self._processes.pop(late, None)
             return {"error": process.end()}
 
     def _started(self) -> subprocess.Popen[bytes]:
         # -P: a stray file in the folder one is in must not shadow ours
         command = [sys.executable, "-P", "-m", "judging.bench", str(self.shelf.home)]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
+
+
+def _is_late(asked: Asked) -> bool:
+    return asked.question.figure in LATE
 
 
 def _key(asked: Asked) -> tuple[str, Revision]:

@@ -139,9 +139,14 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
 
-def table_bytes(table: Table, inputs: Inputs, form: str) -> bytes:
+def table_frame(table: Table, choice: Choice) -> pd.DataFrame:
+    """A report table of a choice. Raises as `loading.figure`, and `ValueError` for one that cannot be made."""
+    return loading.figure(choice, f"table.{table.name}")
+
+
+def table_bytes(table: Table, choice: Choice, form: str) -> bytes:
     """A report table in one of `FORMATS`."""
-    return WRITERS[form](table.build(inputs), table)
+    return WRITERS[form](table_frame(table, choice), table)
 
 
 def available(inputs: Inputs) -> list[Table]:
@@ -153,11 +158,13 @@ def manifest(choice: Choice) -> dict[str, Json]:
     """What an export was made from: versions, hashes, filters, seed, draws, rules for missing."""
     with reading(workspace().engine) as connection:
         found = manifest_of(connection, loading.frames(choice), loading.selection(choice), loading.inputs(choice))
-    return {**found, "split": choice.split, "filters": choice.label()}
+    made_of = loading.standing(choice).shown  # what the figures are of, whatever came in since
+    return {**found, "ledger_revision": list(made_of), "split": choice.split, "filters": choice.label()}
 
 
 def report_zip(choice: Choice, *, forms: tuple[str, ...] = ("csv",), long: pd.DataFrame | None = None) -> bytes:
     """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive."""
+    choice = loading.whole(choice, *(table.name for table in TABLES if can_build(table, loading.inputs(choice))))
     inputs = loading.inputs(choice)
     held = io.BytesIO()
     files: list[Json] = []
@@ -168,7 +175,7 @@ def report_zip(choice: Choice, *, forms: tuple[str, ...] = ("csv",), long: pd.Da
 
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for table in available(inputs):
-            frame = table.build(inputs)
+            frame = table_frame(table, choice)
             for form in forms:
                 add(archive, f"tables/{table.name}.{form}", WRITERS[form](frame, table), len(frame))
         for dataset in DATASETS:

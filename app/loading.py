@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
@@ -67,6 +67,8 @@ class Choice:
     formats: tuple[str, ...] = ()
     guideline: str | None = None
     draws: int = DRAWS
+    at: Standing | None = None
+    """The revision that all of a page or file is of, where another process makes the figures; see `pinned`."""
 
     def label(self) -> str:
         """The choice in words, for a caption or a file."""
@@ -137,6 +139,8 @@ def is_heavy(now: Revision) -> bool:
 
 def standing(choice: Choice) -> Standing:
     """Which revision to show. Raises `SplitError`."""
+    if choice.at is not None:
+        return choice.at
     now = now_revision()
     if not is_heavy(now):
         return Standing(shown=now, coming=now, is_kept=False)
@@ -144,6 +148,12 @@ def standing(choice: Choice) -> Standing:
     if shown != coming:
         desk().ask_whole(chosen(choice), coming)
     return Standing(shown=shown, coming=coming, is_kept=True)
+
+
+def pinned(choice: Choice) -> Choice:
+    """The choice with its revision held: what a page or a file shows is all of one. Raises `SplitError`."""
+    at = standing(choice)
+    return replace(choice, at=at) if at.is_kept else choice
 
 
 def frames(choice: Choice) -> Frames:
@@ -174,23 +184,44 @@ def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
     return _made(_place(), at.shown, choice, _stamp(choice), question)
 
 
-def whole(choice: Choice, *tables: str) -> None:
-    """Wait until all that files are made from is there, of the newest data. Raises `SplitError`, `NotComputedError`."""
-    now = now_revision()
-    if not is_heavy(now):
-        return
-    _, coming = desk().standing(chosen(choice), now)
-    names = (*WHOLE, *(f"table.{name}" for name in tables))
+def coming(choice: Choice, name: str) -> Asked | None:
+    """A figure that is still being made, None where it is there (or made in this process)."""
+    at = standing(choice)
+    asked = Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown)
+    return asked if at.is_kept and desk().state(asked) == "waiting" else None
+
+
+def whole(choice: Choice, *tables: str) -> Choice:
+    """Wait until all that a file is made from is there, of one revision, which the choice given back holds.
+
+    Raises `SplitError`, `NotComputedError`.
+    """
+    at = standing(choice)
+    if not at.is_kept:
+        return choice
+    coming = at.coming
+    names = (*WHOLE, "error_ceiling", "error_figures", *(f"table.{name}" for name in tables))
     every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=coming) for name in names]
     for asked in every:
         desk().ask(asked)
     for asked in every:
         desk().wait(asked)
+    return replace(choice, at=Standing(shown=coming, coming=coming, is_kept=True))
+
+
+def with_frames(choice: Choice) -> Choice:
+    """Wait for the frames alone; else as `whole`."""
+    at = standing(choice)
+    if not at.is_kept:
+        return choice
+    desk().wait(Asked(question=Question(figure="human", chosen=chosen(choice)), now=at.shown))
+    desk().wait(Asked(question=Question(figure=FRAMES[-1], chosen=chosen(choice)), now=at.shown))
+    return replace(choice, at=at)
 
 
 def chosen(choice: Choice) -> Chosen:
     """The choice as figures are asked for. Raises `SplitError`."""
-    return _chosen(choice, _stamp(choice), str(split_folder()))
+    return _chosen(replace(choice, at=None), _stamp(choice), str(split_folder()))
 
 
 @st.cache_resource(show_spinner=False)

@@ -182,9 +182,12 @@ def _table(name: str) -> Build:
 
 DERIVED: Final = (
     "error_rates", "coverage", "suite", "score_figures", "consistency", "human_ceiling", "figures_of_scores",
-    "matcher_agreement", "error_ceiling", "error_figures",
+    "matcher_agreement",
 )  # fmt: skip
 """Tables that `Inputs` derives and shares; each is a figure of its own."""
+
+LATE: Final = ("error_ceiling", "error_figures", "table.error_ceiling", "table.error_figures", "person_pairs")
+"""Figures of people against people: every pair of their errors is matched, which takes minutes where there are many."""
 
 FRAMES: Final = tuple(name for name in COLUMNS if name in Frames.__dataclass_fields__)
 """The frames that a choice has; each is a figure of its own."""
@@ -194,7 +197,7 @@ OPINIONS: Final = ("match_words", "person_pairs")
 
 FIGURES: Final[Mapping[str, Build]] = {
     **{name: _input(name) for name in (*FRAMES, *OPINIONS)},
-    **{name: _derived(name) for name in DERIVED},
+    **{name: _derived(name) for name in (*DERIVED, "error_ceiling", "error_figures")},
     **{f"table.{table.name}": _table(table.name) for table in TABLES},
     "alpha_samples": alpha_samples,
     "trace_rationales": trace_rationales,

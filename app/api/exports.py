@@ -13,6 +13,7 @@ from app import datasets, loading
 from app.api.answers import NotServedError, answered
 from app.api.rights import checked
 from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING
+from app.computing import NotComputedError
 from app.grants import Grant, mint
 from app.loading import Choice, SplitError
 from app.session import workspace
@@ -93,8 +94,10 @@ def _export(space: Workspace, name: str, asked: Mapping[str, str], several: Mapp
     choice = choice_of(asked, several)
     try:
         if name == "manifest":
+            choice = loading.with_frames(choice)
             return JSONResponse(datasets.manifest(choice))
         if name == "report":
+            choice = loading.with_frames(choice)
             return _file(datasets.report_zip(choice), "tracejury-report", "zip")
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
@@ -103,17 +106,22 @@ def _export(space: Workspace, name: str, asked: Mapping[str, str], several: Mapp
         if name not in datasets.BY_NAME:
             known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
             raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")
+        choice = loading.with_frames(choice)
         return _file(datasets.dataset_bytes(datasets.BY_NAME[name], choice, form), name, form)
+    except NotComputedError as error:
+        raise NotServedError(503, str(error), "ask again") from error
     except SplitError as error:
         raise NotServedError(422, str(error), "choose a split that is there") from error
 
 
 def _stats(choice: Choice, name: str, form: str) -> Response:
+    choice = loading.whole(choice)
     inputs = loading.inputs(choice)
     tables = {table.name: table for table in datasets.available(inputs)}
     if name not in tables:
         raise NotServedError(404, f"no table is called {name!r}", f"use one of: {', '.join(tables)}")
-    return _file(datasets.table_bytes(tables[name], inputs, form), name, form)
+    choice = loading.whole(choice, name)
+    return _file(datasets.table_bytes(tables[name], choice, form), name, form)
 
 
 def _file(data: bytes, name: str, form: str) -> Response:

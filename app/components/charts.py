@@ -267,7 +267,7 @@ def bias_plot(pairs: pd.DataFrame) -> go.Figure:
     `customdata` is (trace_id, system, judge, human, model). Source: Bland and Altman 1986.
     """
     difference = (pairs["model"] - pairs["human"]).to_numpy(dtype=np.float64)
-    drawn = pairs.iloc[each_of(range(len(pairs)), MOST_MARKS)]
+    drawn = pairs.iloc[list(each_of(range(len(pairs)), MOST_MARKS))]
     mean = ((drawn["model"] + drawn["human"]) / 2).to_numpy(dtype=np.float64)
     shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(drawn)))
     figure = go.Figure(

@@ -42,8 +42,11 @@ def has_rows(found: Inputs, figure: Figure) -> bool:
     return not (found.score_figures if figure.kind == "scores" else found.error_rates).empty
 
 
-def figure_rows(found: Inputs, figure: Figure) -> pd.DataFrame:
-    """label, value, low, high, n, reason of one figure, beside what people reach on the same dimension."""
+def figure_rows(found: Inputs, figure: Figure, *, beside_people: bool = True) -> pd.DataFrame:
+    """label, value, low, high, n, reason of one figure, beside what people reach on the same dimension.
+
+    Rates of errors come without the people where `beside_people` is false: theirs may not be computed yet.
+    """
     metric = figure.name.partition(".")[2]
     if figure.kind == "runs":
         table = with_labels(found.consistency)
@@ -53,7 +56,8 @@ def figure_rows(found: Inputs, figure: Figure) -> pd.DataFrame:
         rows = with_labels(found.figures_of_scores)
         kept = rows["metric"] == metric
     else:
-        rows = with_labels(found.error_figures)
+        rates = found.error_figures if beside_people else errors.error_figures(found.error_rates).assign(**_NO_CEILING)
+        rows = with_labels(rates)
         kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
     rows = split_labels(rows[kept])
     return rows[[*PLAIN, *CEILING]] if rows["ceiling"].notna().any() else rows[PLAIN]
@@ -61,6 +65,7 @@ def figure_rows(found: Inputs, figure: Figure) -> pd.DataFrame:
 
 PLAIN = ["label", "value", "low", "high", "n", "reason"]
 CEILING = ["ceiling", "ceiling_low", "ceiling_high"]
+_NO_CEILING = dict.fromkeys(CEILING, float("nan"))
 PEOPLE = "people (ceiling)"
 
 

@@ -29,13 +29,15 @@ pre { background: #f5f6f8; padding: 1rem; overflow-x: auto; font-size: 12px; } p
 """
 
 
-def snapshot(inputs: Inputs, tables: Sequence[Table], *, about: str, manifest: Mapping[str, Json]) -> bytes:
+def snapshot(
+    inputs: Inputs, tables: Sequence[tuple[Table, pd.DataFrame]], *, about: str, manifest: Mapping[str, Json]
+) -> bytes:
     """The charts of `inputs`, then every table that has rows, then the manifest."""
     parts = [f"<h1>Agreement</h1><p>{escape(about)}</p>"]
     for place, (title, figure) in enumerate(_figures(inputs)):
         parts.append(f"<h2>{escape(title)}</h2>")
         parts.append(figure.to_html(full_html=False, include_plotlyjs=place == 0, config={"displaylogo": False}))
-    parts += [_table(table, table.build(inputs)) for table in tables]
+    parts += [_table(table, frame) for table, frame in tables]
     shown = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2).decode()
     parts.append(f"<h2>Made from</h2><pre>{escape(shown)}</pre>")
     page = (

@@ -10,7 +10,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 
 from app import loading
 from app.components import charts, filters, layout
-from app.components.awaited import awaited, renewing
+from app.components.awaited import awaited, renewing, watch
 from app.components.behind import chosen_point, listing, open_in_compare
 from app.components.figures import (
     FEW_NOTE,
@@ -35,7 +35,7 @@ from app.components.sheet import sheet
 from app.computing import shown_revision
 from app.loading import Choice
 from app.session import link_params
-from judging.agreement import reliability
+from judging.agreement import errors, reliability
 from judging.agreement.tables import Inputs
 from judging.figures import as_raters, two_sides
 from judging.records import DIMENSIONS
@@ -51,6 +51,7 @@ def page() -> None:
     if not why_empty(options):
         return
     try:
+        choice = loading.pinned(choice)
         at = loading.standing(choice)
     except loading.SplitError as error:
         st.error(str(error))
@@ -144,12 +145,16 @@ def forest_card(choice: Choice) -> None:
     figure = by_title[str(chosen)]
     metric = figure.name.partition(".")[2]
     st.caption(definition(metric))
-    rows = figure_rows(found, figure)
+    late = loading.coming(choice, "error_figures") if figure.kind in {"caught", "localized"} else None
+    rows = figure_rows(found, figure, beside_people=late is None)
     low = -1.0 if metric in SIGNED else 0.0
     drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
     st.plotly_chart(drawn, key="chart-forest", config=CONFIG, alt=figure.title)
     if "ceiling" in rows.columns:
         st.caption("Human ceiling: the same figure between people who labelled the same traces blind.")
+    if late is not None:
+        st.caption("The human ceiling is being computed: every pair of people's errors is matched.")
+        watch(late, name="late-ceiling")
 
 
 @st.fragment(key="card-impact")

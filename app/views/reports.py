@@ -12,10 +12,12 @@ import streamlit as st
 from app import datasets, loading
 from app.api.exports import export_token
 from app.components import filters, layout
+from app.components.awaited import awaited, renewing
 from app.components.figures import counted, plain
 from app.components.judges import every_figure
 from app.components.sheet import sheet
 from app.components.snapshot import snapshot
+from app.computing import shown_revision
 from app.loading import Choice
 from app.session import user, workspace
 from judging.agreement.tables import Inputs, Table, printed
@@ -32,12 +34,20 @@ def page() -> None:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
         return
     try:
-        found = loading.inputs(choice)
+        choice = loading.pinned(choice)
+        at = loading.standing(choice)
     except loading.SplitError as error:
         st.error(str(error))
         return
-    st.caption(plain(about_of(choice)))
-    whole_report(choice, found)
+    renewing(at, choice)
+    report(choice, at)
+
+
+@awaited(height=760)
+def report(choice: Choice, at: loading.Standing) -> None:
+    found = loading.inputs(choice)
+    st.caption(f"{plain(about_of(choice))} · {shown_revision(at.shown)}")
+    whole_report(choice)
     with st.container(border=True):
         one_table(choice, found)
     with st.container(border=True):
@@ -46,11 +56,21 @@ def page() -> None:
         provenance(choice)
 
 
-def whole_report(choice: Choice, found: Inputs) -> None:
+def whole_report(choice: Choice) -> None:
+    def archive() -> bytes:
+        held = loading.whole(choice)
+        return datasets.report_zip(held, forms=("csv", "md", "tex"), long=every_figure(loading.inputs(held)))
+
+    def web_page() -> bytes:
+        held = loading.whole(choice, *(table.name for table in datasets.available(loading.inputs(choice))))
+        inputs = loading.inputs(held)
+        made = [(table, datasets.table_frame(table, held)) for table in datasets.available(inputs)]
+        return snapshot(inputs, made, about=about_of(held), manifest=datasets.manifest(held))
+
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "All tables as ZIP",
-            data=lambda: datasets.report_zip(choice, forms=("csv", "md", "tex"), long=every_figure(found)),
+            data=archive,
             file_name="tracejury-report.zip",
             mime=datasets.MIMES["zip"],
             icon=":material/folder_zip:",
@@ -61,9 +81,7 @@ def whole_report(choice: Choice, found: Inputs) -> None:
         )
         st.download_button(
             "Web page with charts",
-            data=lambda: snapshot(
-                found, datasets.available(found), about=about_of(choice), manifest=datasets.manifest(choice)
-            ),
+            data=web_page,
             file_name="tracejury-report.html",
             mime="text/html",
             icon=":material/web:",
@@ -74,6 +92,7 @@ def whole_report(choice: Choice, found: Inputs) -> None:
 
 
 @st.fragment(key="one-table")
+@awaited(height=420)
 def one_table(choice: Choice, found: Inputs) -> None:
     layout.title("Tables", "The paper's Tables 1 to 17 and our own, rounded half-up as the paper prints them.")
     known = {title_of(table): table for table in datasets.available(found)}
@@ -82,7 +101,7 @@ def one_table(choice: Choice, found: Inputs) -> None:
     )
     table = known[str(name)]
     try:
-        frame = table.build(found)
+        frame = datasets.table_frame(table, choice)
     except ValueError as error:
         st.warning(f"This table cannot be made from the current choice: {plain(str(error))}")
         return
@@ -103,10 +122,11 @@ def one_table(choice: Choice, found: Inputs) -> None:
     st.caption(
         f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent.{more}"
     )
-    export_buttons(len(frame), table.name, lambda form: datasets.table_bytes(table, found, form))
+    export_buttons(len(frame), table.name, lambda form: datasets.table_bytes(table, choice, form))
 
 
 @st.fragment(key="rows-behind")
+@awaited(height=380)
 def rows_behind(choice: Choice) -> None:
     layout.title("Rows behind the tables", "The current filter holds for each as its description says.")
     titles = {dataset.title: dataset for dataset in datasets.DATASETS}

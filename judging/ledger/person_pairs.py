@@ -13,7 +13,8 @@ from sqlalchemy import Connection, func, select
 from ingest.store import schema
 from judging.agreement.ceiling import ANY, PERSON_PAIRS
 from judging.ledger import tables
-from judging.ledger.frames import Selection, chosen_traces, gold_names, split_of, submitted
+from judging.ledger.columns import gold_names
+from judging.ledger.frames import Selection, chosen_traces, split_of, submitted
 from judging.ledger.labels import error_labels
 from judging.ledger.matches import parents_of, workspace_likeness
 from judging.matching import Candidate, TextLikeness, propose

@@ -75,7 +75,7 @@ def test_a_table_of_the_report_is_the_one_the_command_writes(full: Workspace, cl
     answer = get(full, client, "stats", table="table_03_caught")
     inputs = loading.inputs(Choice())
     table = next(t for t in datasets.available(inputs) if t.name == "table_03_caught")
-    assert answer.content == datasets.table_bytes(table, inputs, "csv")
+    assert answer.content == datasets.table_bytes(table, Choice(), "csv")
 
 
 def test_a_cell_that_begins_like_a_formula_is_quoted(full: Workspace) -> None:
@@ -136,7 +136,8 @@ def test_the_whole_report_holds_tables_rows_and_manifest(full: Workspace, client
 
 def test_the_snapshot_needs_no_network_and_escapes_names(full: Workspace) -> None:
     inputs = loading.inputs(Choice())
-    tables = [t for t in datasets.available(inputs) if t.name in {"table_03_caught", "findings"}]
+    wanted = [t for t in datasets.available(inputs) if t.name in {"table_03_caught", "findings"}]
+    tables = [(table, datasets.table_frame(table, Choice())) for table in wanted]
     page = snapshot(inputs, tables, about="<script>alert(1)</script>", manifest={"note": "</pre><img src=x>"}).decode()
     assert "<script>alert(1)" not in page
     assert "<img src=x>" not in page
