@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
 from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
@@ -43,6 +44,7 @@ class Report:
 
 
 Progress = Callable[[Report], None]
+T = TypeVar("T")
 
 
 def ingest(
@@ -76,7 +78,16 @@ def store(
 ) -> Report:
     """Store traces at hand; as `ingest`."""
     stored: set[str] = set()
-    return _write(engine, _ready(items, redact, stored), progress, stored)
+    return _write(engine, _ready(_read_ahead(iter(items)), redact, stored), progress, stored)
+
+
+def _read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one made by another thread meanwhile: compressing, hashing and SQLite leave it time."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = reader.submit(next, items, None)
+            yield item
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

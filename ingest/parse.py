@@ -5,12 +5,13 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import cast
 
 import orjson
 
+from ingest.nesting import LEVELS, read_deep, write_deep
 from ingest.trace import IngestError, Json
 
 MAX_DEPTH = 128
@@ -75,10 +76,12 @@ def parse_documents(data: bytes) -> Iterator[Document]:
 
 
 def _parts(text: bytes) -> Iterable[Document]:
+    if _is_lines(text):  # before the whole is tried: a long file is then never decoded at once
+        return _lines(text)
     try:
         return [parse_document(text)]
     except IngestError as error:
-        if _first_line_is_json(text):
+        if _first_line_is_cut_off(text):
             return _lines(text)
         parts = list(_concatenated(text))
         found_more = len(parts) > 1 or (len(parts) == 1 and parts[0].error is None)
@@ -112,14 +115,14 @@ def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
 
 
 def json_text(value: object) -> str:
-    """Compact JSON text of a value, of any depth that `parse_json` reads."""
+    """Compact JSON text of a value, of any depth."""
     try:
         return orjson.dumps(value).decode()
     except (orjson.JSONEncodeError, RecursionError):
         try:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        except RecursionError as error:
-            raise IngestError("a value is nested too deeply", remedy="flatten it before export") from error
+        except RecursionError:
+            return write_deep(cast("Json", value))
 
 
 def clean_text(text: str) -> str:
@@ -200,20 +203,30 @@ def _parse_leniently(text: bytes, error: orjson.JSONDecodeError, place: str, war
         words.append(name)
         return _NUMBER_WORDS[name]
 
+    def part(data: bytes) -> Json:
+        try:
+            return cast("Json", orjson.loads(data))
+        except orjson.JSONDecodeError:
+            return cast("Json", json.loads(_text(data), strict=False, parse_constant=word))
+
     try:
-        loose = json.loads(_text(text), strict=False, parse_constant=word)
+        loose = part(text)
     except RecursionError:
-        raise IngestError(
-            "JSON nested deeper than this reader follows (about 1,000 levels)",
-            place=place,
-            remedy="flatten the file or leave it out",
-        ) from None
+        loose = _read_deep(text, part, place)
     except ValueError:
         raise _decode_error(text, error, place) from error
     value, cleaned = clean(loose)
     if words:
         warnings += (f"not_a_json_number: {len(words)} value(s) such as {words[0]} kept as text",)
     return Document(place=place, value=value, warnings=warnings + _cleaning_warning(cleaned))
+
+
+def _read_deep(text: bytes, loads: Callable[[bytes], Json], place: str) -> Json:
+    try:
+        return read_deep(text, loads)
+    except ValueError as error:
+        reason = f"not JSON: {error}, in JSON nested more than {LEVELS} levels deep"
+        raise IngestError(reason, place=place, remedy="mend the file or export it again") from error
 
 
 def _text(data: bytes) -> str:
@@ -239,18 +252,38 @@ def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> Ing
     return IngestError(reason, place=f"{place}, {where}" if place else where, remedy=remedy)
 
 
-def _first_line_is_json(text: bytes) -> bool:
-    start = text.lstrip()
-    line = start.split(b"\n", 1)[0]
-    if line[:1] not in (b"{", b"[") or len(line) == len(start):
+def _is_lines(text: bytes) -> bool:
+    """Whether the first line is a document of its own and more follows."""
+    first, second = _first_lines(text)
+    if first[:1] not in (b"{", b"[") or first[-1:] not in (b"}", b"]") or not second:
         return False
     try:
-        parse_document(line)
+        parse_document(first)
     except IngestError:
-        # A first line that is cut off still belongs to JSON lines when the second is whole.
-        second = start[len(line) + 1 :].split(b"\n", 1)[0]
-        return len(line) > 1 and second[:1] == b"{" and second.rstrip()[-1:] == b"}" and len(second.rstrip()) > 1
+        return False
     return True
+
+
+def _first_line_is_cut_off(text: bytes) -> bool:
+    """A first line that is no JSON still belongs to JSON lines when the second is whole."""
+    first, second = _first_lines(text)
+    return (
+        first[:1] in (b"{", b"[") and len(first) > 1 and second[:1] == b"{" and second[-1:] == b"}" and len(second) > 1
+    )
+
+
+def _first_lines(text: bytes) -> tuple[bytes, bytes]:
+    """The first two lines that are not blank, without the white space around them."""
+    lines: list[bytes] = []
+    start = 0
+    while start < len(text) and len(lines) < 2:
+        end = text.find(b"\n", start)
+        end = len(text) if end < 0 else end
+        if line := text[start:end].strip():
+            lines.append(line)
+        start = end + 1
+    first, second = [*lines, b"", b""][:2]
+    return first, second
 
 
 def _lines(text: bytes) -> Iterator[Document]:

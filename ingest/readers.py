@@ -278,6 +278,9 @@ def _guarded(
             raise IngestError("no trace was found in it", remedy="check that it is the file that holds the run")
     except IngestError as error:
         yield rejected(file, error)
+    except RecursionError:
+        reason = "a value is nested deeper than the reader of this format follows (about 1,000 levels)"
+        yield Rejected(file=file, place="", reason=reason, remedy="flatten it, or put each trace in a file of its own")
     except Exception as error:
         _log.debug("reading %s failed", file, exc_info=True)
         reason = f"the reader failed: {type(error).__name__}: {error}"

@@ -5,7 +5,7 @@ Fields: opentelemetry-proto, `trace/v1/trace.proto` and `logs/v1/logs.proto`; na
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import cast
 
 from google.protobuf.json_format import MessageToDict
@@ -218,7 +218,7 @@ def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> 
             span_id=_id(_get(value, "spanId")) or "",
             event_name=named if isinstance(named, str) else "",
             time=moment,
-            body=kept(_any_value(_get(value, "body"))),
+            body=_plain(_get(value, "body")),
             attributes=attributes,
             rest={**_others(value, set(_LOG_KEYS), ""), **shared},
         )
@@ -227,6 +227,10 @@ def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> 
 
 def _attributes(value: Json) -> dict[str, Json]:
     """`[{"key", "value"}]` as an object; a plain object, as some tools write it, is taken as it is."""
+    return _key_values(value, _plain)
+
+
+def _key_values(value: Json, read: Callable[[Json], Json]) -> dict[str, Json]:
     if isinstance(value, dict):
         return {key: kept(item) for key, item in value.items()}
     held: dict[str, Json] = {}
@@ -235,7 +239,7 @@ def _attributes(value: Json) -> dict[str, Json]:
             held[f"otel.attribute.{number}"] = kept(item)
             continue
         key = cast("str", item["key"])
-        held[_free(key, held)] = kept(_any_value(item.get("value")))
+        held[_free(key, held)] = read(item.get("value"))
     if value is not None and not isinstance(value, list):
         held["attributes"] = kept(value)
     return held
@@ -245,6 +249,14 @@ def _free(key: str, held: dict[str, Json]) -> str:
     while key in held:
         key += "'"
     return key
+
+
+def _plain(value: Json) -> Json:
+    """An AnyValue as it is kept; one nested too deeply to be followed stays as the source's own JSON text."""
+    try:
+        return kept(_any_value(value))
+    except RecursionError:
+        return json_text(value)
 
 
 def _any_value(value: Json) -> Json:
@@ -265,7 +277,7 @@ def _any_value(value: Json) -> Json:
             return [_any_value(one) for one in items] if isinstance(items, list) else []
         case "kvlistValue" | "kvlist_value":
             items = _get(item, "values") if isinstance(item, dict) else item
-            return cast("Json", _attributes(items))
+            return cast("Json", _key_values(items, _any_value))
         case _:
             return value
 

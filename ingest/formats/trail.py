@@ -143,7 +143,7 @@ def _drafts(spans: list[Json]) -> _Found:
         below = node.value.get("child_spans")
         if isinstance(below, list):
             stack.extend(
-                _Node(f"{node.place}.child_spans[{number}]", child, draft.span_id, True)
+                _Node(f"child_spans[{number}] of {draft.span_id}", child, draft.span_id, True)
                 for number, child in reversed(list(enumerate(below)))
             )
         elif below is not None:

@@ -34,7 +34,7 @@ def test_json_without_nul_comes_back_as_it_was(value: Any) -> None:
         (b'{"a": 1,\n "b" 2}', "line 2", "not JSON"),
         (b'{"a": 1,\n "b": [1, 2', "line 2", "ends too early"),
         (b"", "", "the file is empty"),
-        (b"[" * 5000, "", "nested deeper"),
+        (b"[" * 5000, "", "ends too early"),
     ],
 )
 def test_a_fault_is_named_with_its_place(raw: bytes, place: str, reason: str) -> None:
