@@ -6,6 +6,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = ROOT / "data" / "samples"
+EXPORTS = ROOT / "tests" / "ingest" / "exports"
 DIALECTS = ROOT / "tests" / "ingest" / "dialects"
 
 
