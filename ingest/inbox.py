@@ -159,13 +159,18 @@ def _only(request: dict[str, Any], signal: Signal, trace_id: str) -> dict[str, A
 def _keep(
     connection: Connection, trace_id: str, part: dict[str, Any], items: list[dict[str, Any]], signal: Signal
 ) -> None:
+    """One trace's part of a request; an exporter that had no answer sends the same again, which is kept once."""
+    inbox, body = schema.inbox, compress(orjson.dumps(part))
+    same = select(inbox.c.inbox_key).where(inbox.c.trace_id == trace_id, inbox.c.body == body)
+    if connection.scalar(same.limit(1)) is not None:
+        return
     has_root = signal == "traces" and any(
         (item.get("parentSpanId") or "") in NO_PARENT and item.get("endTimeUnixNano") for item in items
     )
     connection.execute(
-        insert(schema.inbox).values(
+        insert(inbox).values(
             trace_id=trace_id,
-            body=compress(orjson.dumps(part)),
+            body=body,
             has_root=int(has_root),
             received_at=time.time_ns() // 1000,
         )

@@ -78,21 +78,32 @@ def assemble(
     )
 
 
-def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
-    by_id: dict[str, list[SpanDraft]] = {}
+def once_each(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
+    """The drafts without identical copies, each told in a warning.
+
+    To be done before a translation: of two copies the first takes the log records, and they are identical no more.
+    """
+    first: dict[str, SpanDraft] = {}
     contents: dict[str, set[str]] = {}  # of ids that stand more than once: what their spans say
     kept = []
     for draft in drafts:
-        same_id = by_id.setdefault(draft.span_id, [])
-        if same_id:
-            said = contents.setdefault(draft.span_id, {repr(same_id[0])})
+        other = first.setdefault(draft.span_id, draft)
+        if other is not draft:
+            said = contents.setdefault(draft.span_id, {repr(other)})
             content = repr(draft)
             if content in said:
                 warnings.append(f"duplicate_span: span {draft.span_id} stands twice, identical; kept once")
                 continue
             said.add(content)
-        same_id.append(draft)
         kept.append(draft)
+    return kept
+
+
+def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
+    kept = once_each(drafts, warnings)
+    by_id: dict[str, list[SpanDraft]] = {}
+    for draft in kept:
+        by_id.setdefault(draft.span_id, []).append(draft)
     for span_id, same_id in by_id.items():
         for number, draft in enumerate(same_id[1:], start=2):
             draft.attributes["tracejury.span_id"] = span_id

@@ -35,7 +35,6 @@ def _agent(draft: SpanDraft) -> None:
     name = draft.attributes.get("langsmith.metadata.lc_agent_name")
     if not isinstance(name, str) or not name:
         return
-    draft.agent = draft.agent or name
     if draft.kind == "CHAIN" and draft.name == name:
         draft.kind = "AGENT"
 

@@ -66,7 +66,8 @@ def merged(flat: Message, said: Message) -> Message | None:
         return flat
     if flat.role is not None and said.role is not None and flat.role != said.role:
         return None
-    if (flat.content or "") != (said.content or ""):
+    only_the_role = flat.content is None and not flat.tool_calls  # as some write a message whose form they do not know
+    if not only_the_role and (flat.content or "") != (said.content or ""):
         return None
     if not _agree(flat.name, said.name) or not _agree(flat.tool_call_id, said.tool_call_id):
         return None

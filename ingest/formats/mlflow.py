@@ -1,4 +1,4 @@
-"""MLflow: `trace.to_json()`, one trace, a list of them or one a line.
+"""MLflow: `trace.to_json()`, one trace, a list of them or one a line; and the frame of `mlflow.search_traces()`.
 
 Schema: `mlflow.entities.Trace.to_dict`, versions 2 (context), 3 (base64 ids) and 4 (hexadecimal ids). Assessments are
 other people's opinions and may hold the right answer: they go to the logs.
@@ -14,7 +14,7 @@ import orjson
 from ingest.conventions.context import SpanLog
 from ingest.formats.exports import as_text
 from ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
-from ingest.formats.rows import read_rows, time_of
+from ingest.formats.rows import columns_of, opened, read_rows, time_of
 from ingest.formats.spans import brief, kept, status_of
 from ingest.head import Head, rejected
 from ingest.parse import clean, inner_json
@@ -26,13 +26,22 @@ _TAKEN = frozenset({
     "span_id", "parent_span_id", "name", "start_time_unix_nano", "end_time_unix_nano", "events", "status",
     "attributes", "context", "parent_id", "start_time", "end_time", "status_code", "status_message",
 })  # fmt: skip
+_FRAME = frozenset({
+    "trace_id", "trace", "client_request_id", "state", "request_time", "execution_duration", "request", "response",
+    "trace_metadata", "tags", "spans", "assessments", "request_id", "timestamp_ms", "status", "execution_time_ms",
+    "request_metadata",
+})  # fmt: skip
+"""Columns of the frame, all of them parts of the trace that stands whole in one of them."""
 
 
 def sniff(head: Head) -> bool:
     """`info` and `data` of a trace, with MLflow's own names in them."""
     keys = head.keys
     own = {"request_metadata", "trace_metadata", "execution_time_ms", "execution_duration", "execution_duration_ms"}
-    return {"info", "data"} <= keys and (bool(own & keys) or any(key.startswith("mlflow.") for key in keys))
+    if {"info", "data"} <= keys and (bool(own & keys) or any(key.startswith("mlflow.") for key in keys)):
+        return True
+    columns = keys | columns_of(head)
+    return {"trace", "spans"} <= columns and bool({"trace_metadata", "request_metadata"} & columns)
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
@@ -43,11 +52,24 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
         try:
             if row.error is not None:
                 raise row.error
-            yield _trace(row.values, row.place, source)
+            yield _trace(_of_frame(row.values), row.place, source)
         except IngestError as error:
             yield rejected(source.file, error)
     if not rows:
         raise IngestError("holds no trace", remedy="use trace.to_json()")
+
+
+def _of_frame(values: dict[str, Json]) -> dict[str, Json]:
+    """A row of `search_traces()` as the trace it is: whole in its column `trace`, or else made of its other columns."""
+    if "info" in values:
+        return values
+    whole, spans = opened(values.get("trace")), opened(values.get("spans"))
+    if isinstance(whole, dict) and "info" in whole:
+        return {**whole, **{key: item for key, item in values.items() if key not in _FRAME}}
+    if not isinstance(spans, list):
+        return values
+    info = {key: opened(item) for key, item in values.items() if key not in ("trace", "spans")}
+    return {"info": info, "data": {"spans": [opened(item) for item in spans]}}
 
 
 def _trace(values: dict[str, Json], place: str, source: Source) -> Trace:

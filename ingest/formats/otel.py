@@ -12,7 +12,7 @@ from ingest.conventions import translate
 from ingest.conventions.context import SpanLog
 from ingest.messages import MessageTable
 from ingest.trace import IngestError, Json, LogRecord, Source, SpanDraft, Trace
-from ingest.tree import assemble
+from ingest.tree import assemble, once_each
 
 Writing = Literal["hex", "base64", "decimal", "text"]
 KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
@@ -71,6 +71,8 @@ def one_trace(
     final_answer: str | None = None,
 ) -> Trace:
     """The trace of these drafts: translated in the order of time, so that messages are numbered as they were said."""
+    told = list(warnings)
+    drafts = once_each(drafts, told)
     table = MessageTable()
     in_time = sorted(drafts, key=lambda draft: (draft.start_time is None, draft.start_time or 0))
     translate(in_time, table, logs=logs)
@@ -85,7 +87,7 @@ def one_trace(
         source=source,
         messages=table,
         logs=records,
-        warnings=warnings,
+        warnings=told,
         attributes=attributes,
         goal=goal,
         final_answer=final_answer,

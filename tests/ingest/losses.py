@@ -6,13 +6,15 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
+from ingest.formats.rows import opened
 from ingest.parse import inner_json
 from ingest.trace import Trace
 
 TIME_KEYS = frozenset({
     "timestamp", "Timestamp", "duration", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano",
     "observedTimeUnixNano", "start_time", "end_time", "startTime", "endTime", "start_time_unix_nano",
-    "end_time_unix_nano", "time_unix_nano", "start_timestamp", "completed", "observed_timestamp",
+    "end_time_unix_nano", "time_unix_nano", "start_timestamp", "completed", "observed_timestamp", "started_at",
+    "ended_at",
 })  # fmt: skip
 """Told as microseconds in the table; their own tests hold them."""
 ID_KEYS = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_id", "parent_span_id"})
@@ -20,14 +22,14 @@ ID_KEYS = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id",
 
 
 def leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Each scalar of a JSON value with the key it stands under, JSON within texts opened as far as it goes."""
+    """Each scalar of a JSON value with the key it stands under, JSON and Python literals in texts opened too."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from leaves(item, name)
     elif isinstance(value, list):
         for item in value:
             yield from leaves(item, key)
-    elif isinstance(value, str) and (held := inner_json(value)) is not None:
+    elif isinstance(value, str) and (held := opened(value)) != value:
         yield from leaves(held, key)
     elif value is not None and value != "":
         yield key, value

@@ -6,11 +6,13 @@ import csv
 import io
 import json
 import sqlite3
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+from ingest.readers import read_bytes, read_traces
 from ingest.trace import LogRecord, Trace
 from tests.ingest import export_files as made
 from tests.ingest.trail_files import read_all
@@ -134,3 +136,25 @@ def test_a_langfuse_score_names_its_observation() -> None:
     (trace,) = read_all(made.langfuse_trace())
     assert isinstance(trace, Trace)
     assert [log.span_id for log in trace.logs] == [made.CALL]
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_the_frame_of_mlflows_own_search_gives_the_traces_whole(form: str) -> None:
+    path = Path(__file__).parent / "exports" / f"mlflow-search.{form}"
+    found = [item for item in read_traces(path) if isinstance(item, Trace)]
+    assert len(found) == 2
+    told = json.loads((path.parent / "mlflow-search.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    (alone,) = (item for item in read_bytes(told["trace"].encode(), file="trace.json") if isinstance(item, Trace))
+    (same,) = (trace for trace in found if trace.trace_id == alone.trace_id)
+    assert (same.spans, same.messages, same.attributes) == (alone.spans, alone.messages, alone.attributes)
+
+
+def test_a_frame_that_lost_its_traces_is_read_from_its_spans() -> None:
+    path = Path(__file__).parent / "exports" / "mlflow-search.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = "\n".join(json.dumps({**row, "trace": "Trace(trace_id=...)"}) for row in rows).encode()
+    found = [item for item in read_bytes(lines, file="frame.jsonl") if isinstance(item, Trace)]
+    whole = [item for item in read_traces(path) if isinstance(item, Trace)]
+    assert [[(s.span_id, s.kind, s.output) for s in trace.spans] for trace in found] == [
+        [(s.span_id, s.kind, s.output) for s in trace.spans] for trace in whole
+    ]

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import random
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import func, select
 
 from ingest.inbox import receive, show_stragglers, waiting
-from ingest.store import load, reading, search, trace_ids
-from ingest.trace import IngestError
+from ingest.readers import read_traces
+from ingest.store import load, reading, schema, search, trace_ids
+from ingest.trace import IngestError, Trace
 from judging.ledger import Workspace
 from tests.build import TRACE, workspace
 
@@ -131,3 +134,49 @@ def test_a_trace_that_grows_keeps_one_source(opened: Workspace) -> None:
     with reading(opened.engine) as connection:
         count = connection.exec_driver_sql("SELECT count(*) FROM source WHERE file LIKE 'otlp-http/%'").scalar()
     assert count == 1
+
+
+def test_a_request_sent_again_is_kept_once(opened: Workspace) -> None:
+    body = request(("1", "", "root"), ("2", "1", "child"))
+    send(opened, body)
+    send(opened, body)
+    with reading(opened.engine) as connection:
+        assert connection.scalar(select(func.count()).select_from(schema.inbox)) == 1
+        trace = load(connection, LIVE)
+    assert [span.name for span in trace.spans] == ["root", "child"]
+    assert trace.all_warnings == ()
+
+
+def test_a_span_that_comes_in_two_requests_stands_once_with_its_messages(opened: Workspace) -> None:
+    said = {"role": "user", "parts": [{"type": "text", "content": "hi"}]}
+    log = {
+        "traceId": LIVE,
+        "spanId": f"{2:016x}",
+        "eventName": "gen_ai.client.inference.operation.details",
+        "attributes": [{"key": "gen_ai.input.messages", "value": {"stringValue": json.dumps([said])}}],
+        "timeUnixNano": "1700000000000000002",
+    }
+    logs = json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [log]}]}]}).encode()
+    send(opened, request(("1", "", "root"), ("2", "1", "call")))
+    send(opened, logs, signal="logs")
+    send(opened, request(("2", "1", "call"), ("3", "1", "other")))
+    with reading(opened.engine) as connection:
+        trace = load(connection, LIVE)
+    assert [span.name for span in trace.spans] == ["root", "call", "other"]
+    assert [trace.messages[place].content for place in trace.spans[1].input_messages] == ["hi"]
+    assert [warning.partition(":")[0] for warning in trace.all_warnings] == ["duplicate_span"]
+
+
+def test_what_the_tools_send_in_any_order_and_twice_is_what_their_files_hold(opened: Workspace) -> None:
+    files = sorted((Path(__file__).parent / "dialects").glob("*.otlp.jsonl"))
+    lines = [line for path in files for line in path.read_bytes().splitlines()] * 2
+    random.Random(7).shuffle(lines)
+    for line in lines:
+        send(opened, line, signal="logs" if b'"resourceLogs"' in line[:20] else "traces")
+    held = [trace for path in files for trace in read_traces(path) if isinstance(trace, Trace)]
+    assert len(held) > 20
+    with reading(opened.engine) as connection:
+        for trace in held:
+            shown = load(connection, trace.trace_id)
+            assert (shown.spans, shown.messages) == (trace.spans, trace.messages)
+            assert (len(shown.logs), shown.all_warnings) == (len(trace.logs), trace.all_warnings)

@@ -20,6 +20,8 @@ from tests.ingest.trail_files import document, read_all, span
 STRUCTURE = frozenset({"kind", "code", "status_code", "status", "span_kind", "type"})
 """Closed sets that become our own words (kind, status) or say what a part of a message is."""
 
+SCALARS = frozenset({"stringValue", "intValue", "doubleValue", "boolValue"})
+
 
 def traces_of(path: Path) -> list[Trace]:
     found = list(read_traces(path))
@@ -28,9 +30,11 @@ def traces_of(path: Path) -> list[Trace]:
 
 
 def otlp_attributes_opened(value: Any) -> Any:
-    """OTLP's lists of key and value as objects, so that their keys are keys."""
+    """OTLP's lists of key and value as objects, so that their keys are keys, and each scalar bare."""
     if isinstance(value, list) and value and all(isinstance(item, dict) and "key" in item for item in value):
         return {item["key"]: otlp_attributes_opened(item.get("value")) for item in value}
+    if isinstance(value, dict) and len(value) == 1 and SCALARS & value.keys():
+        return next(iter(value.values()))
     if isinstance(value, dict):
         return {key: otlp_attributes_opened(item) for key, item in value.items()}
     if isinstance(value, list):

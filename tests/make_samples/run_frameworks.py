@@ -1,4 +1,4 @@
-"""Makes data/samples/otlp/dialects/NAME.otlp.jsonl: the ticket desk as an agent of a framework, as that traces it.
+"""Makes tests/ingest/dialects/NAME.otlp.jsonl: the ticket desk as an agent of a framework, as that traces it.
 
 `run_frameworks.py NAME` in the environment of that framework, NAME a key of RUNS.
 """
@@ -19,7 +19,7 @@ os.environ.update({
 from desk import INSTRUCTIONS, QUESTION, REPLIES, TOOL, converse
 from desk import ticket_price as price
 from loopback import MODEL, provider, receiver
-from paths import SAMPLES, write
+from paths import DIALECTS, write
 from received import logs_jsonl, spans_jsonl
 
 
@@ -144,16 +144,32 @@ def langfuse(base_url: str, tracers: Any) -> None:
     get_client().flush()
 
 
+def langgraph(base_url: str, tracers: Any) -> None:
+    from langchain.agents import create_agent
+    from langchain.agents.middleware import wrap_tool_call
+    from langchain_core.messages import ToolMessage
+    from langchain_openai import ChatOpenAI
+    from openinference.instrumentation.langchain import LangChainInstrumentor
+
+    LangChainInstrumentor().instrument(tracer_provider=tracers)
+
+    @wrap_tool_call
+    def told(request: Any, handler: Any) -> Any:
+        """What a tool raises is told to the model."""
+        try:
+            return handler(request)
+        except ValueError as error:
+            return ToolMessage(f"Error: {error}", tool_call_id=request.tool_call["id"], status="error")
+
+    model = ChatOpenAI(model=MODEL, base_url=base_url, api_key="none", max_retries=0)  # type: ignore[arg-type]
+    agent = create_agent(model, [ticket_price], system_prompt=INSTRUCTIONS, middleware=[told], name="ticket_desk")
+    agent.invoke({"messages": [{"role": "user", "content": QUESTION}]})
+
+
 RUNS = {
-    "langfuse": langfuse,
-    "pydantic-ai": pydantic_ai,
-    "strands": strands,
-    "strands-latest": strands,
-    "adk-latest": adk,
-    "adk": adk,
-    "autogen": autogen,
-    "crewai": crewai,
-}
+    "langfuse": langfuse, "langgraph": langgraph, "pydantic-ai": pydantic_ai, "strands": strands,
+    "strands-latest": strands, "adk": adk, "adk-latest": adk, "autogen": autogen, "crewai": crewai,
+}  # fmt: skip
 
 
 def main() -> None:
@@ -182,7 +198,7 @@ def main() -> None:
         RUNS[name](base_url, tracers)
         tracers.force_flush()
         loggers.force_flush()
-    write(SAMPLES / "otlp" / "dialects" / f"{name}.otlp.jsonl", spans_jsonl(got) + logs_jsonl(got))
+    write(DIALECTS / f"{name}.otlp.jsonl", spans_jsonl(got) + logs_jsonl(got))
 
 
 if __name__ == "__main__":

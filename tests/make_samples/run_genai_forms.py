@@ -1,4 +1,4 @@
-"""Makes data/samples/otlp/dialects/genai-*.jsonl: the OpenAI client under the newest GenAI conventions.
+"""Makes tests/ingest/dialects/genai-*.jsonl: the OpenAI client under the newest GenAI conventions.
 
 `run_genai_forms.py span` keeps the text of messages in span attributes, `event` in one log record a call, `old` is the
 package's default. Each in a process of its own, for the settings are read once.
@@ -12,7 +12,7 @@ from typing import Any
 
 from desk import REPLIES, TOOL, WRONG_MODEL, converse, ticket_price
 from loopback import MODEL, provider, receiver
-from paths import SAMPLES, write
+from paths import DIALECTS, write
 from received import logs_jsonl, spans_jsonl
 
 
@@ -65,7 +65,7 @@ def main() -> None:
     os.environ.update(settings(form))
     with provider(REPLIES) as base_url, receiver() as (address, got):
         run(base_url, address)
-    write(SAMPLES / "otlp" / "dialects" / f"genai-{form}.otlp.jsonl", spans_jsonl(got) + logs_jsonl(got))
+    write(DIALECTS / f"genai-{form}.otlp.jsonl", spans_jsonl(got) + logs_jsonl(got))
 
 
 if __name__ == "__main__":

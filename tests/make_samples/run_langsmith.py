@@ -1,4 +1,4 @@
-"""Makes data/samples/otlp/dialects/langsmith.otlp.jsonl: a LangGraph agent traced by LangSmith as OpenTelemetry.
+"""Makes tests/ingest/dialects/langsmith.otlp.jsonl: a LangGraph agent traced by LangSmith as OpenTelemetry.
 
 LangSmith's client would also send to its own service; LANGSMITH_OTEL_ONLY keeps it to OpenTelemetry.
 """
@@ -10,7 +10,7 @@ from typing import Any
 
 from desk import INSTRUCTIONS, QUESTION, REPLIES, WRONG_MODEL, ticket_price
 from loopback import MODEL, provider, receiver
-from paths import SAMPLES, write
+from paths import DIALECTS, write
 from received import spans_jsonl
 
 os.environ.update({
@@ -60,7 +60,7 @@ def main() -> None:
         wait_for_all_tracers()
         tracers.force_flush()
         del Client
-    write(SAMPLES / "otlp" / "dialects" / "langsmith.otlp.jsonl", spans_jsonl(got))
+    write(DIALECTS / "langsmith.otlp.jsonl", spans_jsonl(got))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Makes data/samples/otlp/dialects/litellm-*.jsonl: litellm's `otel` callback, spans and log records over OTLP/HTTP.
+"""Makes tests/ingest/dialects/litellm-*.jsonl: litellm's `otel` callback, spans and log records over OTLP/HTTP.
 
 `run_litellm.py parent` is the default under a span of one's own: litellm writes each call's attributes on that span.
 `request` gives each call a span (`USE_OTEL_LITELLM_REQUEST_SPAN`), `latest` does so in the newest GenAI conventions.
@@ -16,7 +16,7 @@ os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
 
 from desk import REPLIES, TOOL, WRONG_MODEL, converse
 from loopback import MODEL, provider, receiver
-from paths import SAMPLES, write
+from paths import DIALECTS, write
 from received import logs_jsonl, spans_jsonl
 
 
@@ -63,7 +63,7 @@ def main() -> None:
         run(base_url)
         time.sleep(6)
     name = f"litellm-{form}"
-    write(SAMPLES / "otlp" / "dialects" / f"{name}.otlp.jsonl", spans_jsonl(got) + logs_jsonl(got))
+    write(DIALECTS / f"{name}.otlp.jsonl", spans_jsonl(got) + logs_jsonl(got))
 
 
 if __name__ == "__main__":

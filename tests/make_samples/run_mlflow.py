@@ -13,7 +13,7 @@ from typing import Any
 import mlflow
 from cleaning import clean_json
 from mlflow.entities import SpanType
-from paths import SAMPLES, write
+from paths import EXPORTS, SAMPLES, write
 
 PAGES = {"herring": "Herring is landed from August to October.", "cod": "Cod is landed from January to April."}
 
@@ -75,17 +75,30 @@ def main() -> None:
             trace = mlflow.get_trace(mlflow.get_last_active_trace_id())
             text = json.dumps(clean_json(_without_machine(json.loads(trace.to_json()))), indent=2) + "\n"
             write(SAMPLES / "mlflow" / f"herring-{number}.json", text)
+        write_frame(mlflow.search_traces(return_type="pandas"))
+
+
+def write_frame(frame: Any) -> None:
+    """The same traces as `search_traces()` gives them, in the file types that pandas writes of the frame."""
+    frame["trace"] = [json.dumps(clean_json(_without_machine(json.loads(trace)))) for trace in frame["trace"]]
+    for column in ("trace_metadata", "tags"):
+        frame[column] = [_of_no_machine(held) for held in frame[column]]
+    frame["spans"] = [[clean_json(span) for span in spans] for spans in frame["spans"]]
+    frame["assessments"] = [list(held) for held in frame["assessments"]]
+    write(EXPORTS / "mlflow-search.jsonl", frame.to_json(orient="records", lines=True, date_format="iso"))
+    write(EXPORTS / "mlflow-search.csv", frame.to_csv(index=False))
+    write(EXPORTS / "mlflow-search.parquet", frame.to_parquet())
 
 
 def _without_machine(trace: dict[str, Any]) -> dict[str, Any]:
     for holder in ("trace_metadata", "tags"):
-        kept = trace["info"].get(holder, {})
-        trace["info"][holder] = {
-            key: value
-            for key, value in kept.items()
-            if not key.startswith(("mlflow.source", "mlflow.user", "mlflow.git", "mlflow.artifactLocation"))
-        }
+        trace["info"][holder] = _of_no_machine(trace["info"].get(holder, {}))
     return trace
+
+
+def _of_no_machine(held: dict[str, str]) -> dict[str, str]:
+    own = ("mlflow.source", "mlflow.user", "mlflow.git", "mlflow.artifactLocation")
+    return {key: value for key, value in held.items() if not key.startswith(own)}
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Makes the samples of the OpenAI Agents SDK: a team with a handoff, a guardrail and a tool that fails once.
 
-`data/samples/openai_agents/*.jsonl` holds what its tracing processors are given, `export()` of each trace and span a
-line: with chat completions, with the responses API, and that again with the text which a processor may add.
-`data/samples/otlp/dialects/openai-agents.otlp.jsonl` is the same run through OpenInference.
+What its tracing processors are given, `export()` of each trace and span a line: with chat completions, with the
+responses API, and that again with the text which a processor may add (data/samples/openai_agents, the others in
+tests/ingest/dialects). `openai-agents.otlp.jsonl` is the same run through OpenInference.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from desk import INSTRUCTIONS, QUESTION, REPLIES, WRONG_MODEL
 from desk import ticket_price as price
 from loopback import MODEL, Reply, provider, receiver
 from openai import AsyncOpenAI
-from paths import SAMPLES, write
+from paths import DIALECTS, SAMPLES, write
 from received import scrubbed, spans_jsonl
 
 HANDOFF = Reply(tool="transfer_to_ticket_desk")
@@ -104,7 +104,8 @@ def main() -> None:
             set_trace_processors([lines])
             run(kind, base_url)
         text = "".join(json.dumps(scrubbed(item), ensure_ascii=False) + "\n" for item in lines.items)
-        write(SAMPLES / "openai_agents" / f"desk-{name}.jsonl", text)
+        folder = SAMPLES / "openai_agents" if name == "text" else DIALECTS
+        write(folder / f"openai-agents-{name}.jsonl", text)
     through_openinference()
 
 
@@ -120,7 +121,7 @@ def through_openinference() -> None:
         OpenAIAgentsInstrumentor().instrument(tracer_provider=tracers)
         run(OpenAIResponsesModel, base_url)
         tracers.force_flush()
-    write(SAMPLES / "otlp" / "dialects" / "openai-agents.otlp.jsonl", spans_jsonl(got))
+    write(DIALECTS / "openai-agents.otlp.jsonl", spans_jsonl(got))
 
 
 if __name__ == "__main__":

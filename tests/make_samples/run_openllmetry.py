@@ -1,4 +1,4 @@
-"""Makes data/samples/otlp/dialects/openllmetry*.jsonl: traceloop-sdk with the OpenAI client, or a LangGraph agent."""
+"""Makes tests/ingest/dialects/openllmetry*.jsonl: traceloop-sdk with the OpenAI client, or a LangGraph agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ os.environ["TRACELOOP_METRICS_ENABLED"] = "false"
 from desk import INSTRUCTIONS, QUESTION, REPLIES, TOOL, WRONG_MODEL, converse
 from desk import ticket_price as price
 from loopback import MODEL, provider, receiver
-from paths import SAMPLES, write
+from paths import DIALECTS, write
 from received import spans_jsonl
 
 
@@ -46,21 +46,19 @@ def by_hand(base_url: str) -> None:
 
 def by_graph(base_url: str) -> None:
     from langchain.agents import create_agent
-    from langchain.agents.middleware import wrap_tool_call
-    from langchain_core.messages import ToolMessage
     from langchain_core.tools import tool
     from langchain_openai import ChatOpenAI
 
-    @wrap_tool_call
-    def told(request: Any, handler: Any) -> Any:
-        """What a tool raises is told to the model."""
+    @tool
+    def ticket_price(harbour: str) -> str:
+        """The price of a single ticket in crowns."""
         try:
-            return handler(request)
+            return price(harbour)
         except ValueError as error:
-            return ToolMessage(f"Error: {error}", tool_call_id=request.tool_call["id"], status="error")
+            return f"Error: {error}"
 
     model = ChatOpenAI(model=MODEL, base_url=base_url, api_key="none", max_retries=0)  # type: ignore[arg-type]
-    agent = create_agent(model, [tool(price)], system_prompt=INSTRUCTIONS, middleware=[told], name="ticket_desk")
+    agent = create_agent(model, [ticket_price], system_prompt=INSTRUCTIONS, name="ticket_desk")
     agent.invoke({"messages": [{"role": "user", "content": QUESTION}]})
 
 
@@ -71,7 +69,7 @@ def main() -> None:
 
         Traceloop.init(app_name="ticket-desk", api_endpoint=address, disable_batch=True, telemetry_enabled=False)
         (by_hand if form == "openai" else by_graph)(base_url)
-    write(SAMPLES / "otlp" / "dialects" / f"openllmetry-{form}.otlp.jsonl", spans_jsonl(got))
+    write(DIALECTS / f"openllmetry-{form}.otlp.jsonl", spans_jsonl(got))
 
 
 if __name__ == "__main__":
