@@ -130,6 +130,13 @@ def text(trace: str, home: Path | None) -> None:
 @click.option("--model", default="checks", show_default=True, help="checks (offline) or any litellm model name.")
 @click.option("--runs", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeats of each judgement.")
 @click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
+@click.option(
+    "--jury-rule",
+    type=click.Choice(["majority", "mean"]),
+    default="majority",
+    show_default=True,
+    help="How the models of a jury (--mode jury --model A,B,C) give one score; a tie is said, not broken.",
+)
 @click.option("--agent", default=None, help="Agent description to give the judges (default: chosen by the trace).")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True)
 @click.option(

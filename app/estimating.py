@@ -9,6 +9,7 @@ from pathlib import Path
 import orjson
 import pandas as pd
 
+from judging.model import Prices
 from judging.run import RunSpec
 
 TIMEOUT_S = 300
@@ -17,6 +18,12 @@ COLUMNS = ["judge", "model", "calls", "prompt_tokens", "answer_tokens", "naive",
 
 class EstimateError(Exception):
     """The estimate could not be made; the message is the command's own."""
+
+
+def _price(prices: Prices) -> str:
+    """As `--price` takes it: US dollars per million tokens."""
+    given = (prices.prompt, prices.completion, prices.cache_read)
+    return ",".join(repr(price * 1e6) for price in given if price is not None)
 
 
 def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
@@ -29,6 +36,7 @@ def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
         "--model", ",".join(spec.models), "--judges", ",".join(spec.judges), "--runs", str(spec.repeats),
         "--mode", spec.mode, "--order", spec.order, "--agent", spec.agent,
         *(["--api-base", spec.api_base] if spec.api_base else []),
+        *(word for name, prices in spec.prices.items() for word in ("--price", f"{name}={_price(prices)}")),
     ]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, check=False, timeout=TIMEOUT_S)

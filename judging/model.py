@@ -471,9 +471,16 @@ def marks_cache(name: str) -> bool:
 
 
 def first_forms(name: str) -> tuple[Form, ...]:
-    """The forms to ask for, best first: what the model rejects is not asked for again."""
+    """The forms to ask for, best first: what the model rejects is not asked for again.
+
+    Raises ValueError for a name that names no provider.
+    """
     litellm = _litellm()
-    bare, provider, _, _ = litellm.get_llm_provider(name)
+    try:
+        bare, provider, _, _ = litellm.get_llm_provider(name)
+    except litellm.BadRequestError as error:
+        hint = f"name it as PROVIDER/MODEL, such as openai/{name} with the address of a server"
+        raise ValueError(f"no provider is known for the model {name!r}: {hint}") from error
     known = bare in litellm.model_cost or name in litellm.model_cost
     if not known or litellm.supports_response_schema(name):
         return ("json", "tool", "template")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,12 @@ from app.commands.output import counted, opened, print_json, progress_bar, progr
 from app.commands.traces import full_id
 from ingest.store import load, reading, trace_ids
 from judging.ledger import Workspace
+from judging.ledger.juries import JuryOutcome, jury_outcomes
 from judging.ledger.runs import last_run_of, plan_run, renew_limits, want_failed_again, watch
 from judging.model import Prices, read_prices
 from judging.records import DIMENSIONS, Dimension
 from judging.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
-from judging.run import Progress, RunSpec, Summary, Unanswered, check_spec
+from judging.run import Progress, Rule, RunSpec, Summary, Unanswered, check_spec
 
 CHECKS = "checks"
 PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
@@ -146,7 +147,13 @@ def _by_model(
 
     summary = work_on(workspace.engine, key, home=workspace.home, models=setups, progress=show)
     line.close()
-    return _told(workspace, key, summary, as_json=as_json)
+    jury = _jury(workspace, key, options["jury_rule"]) if spec.mode == "jury" else None
+    return _told(workspace, key, summary, jury, as_json=as_json)
+
+
+def _jury(workspace: Workspace, key: int, rule: Rule) -> list[JuryOutcome]:
+    with reading(workspace.engine) as connection:
+        return jury_outcomes(connection, key, rule)
 
 
 def _resumed(workspace: Workspace, spec: RunSpec, traces: Sequence[str], *, failed_only: bool) -> int | None:
@@ -214,7 +221,31 @@ def _perhaps_paid(unanswered: Unanswered) -> str:
     )
 
 
-def _told(workspace: Workspace, key: int, summary: Summary, *, as_json: bool) -> int:
+def _cost(stands: Mapping[str, Any]) -> str:
+    """What the run has cost: nothing, a sum, the sum of what is known, or unknown."""
+    if stands["replies"] == 0:
+        return "nothing paid"
+    if stands["cost_usd"] is None:
+        return "cost unknown"
+    rest = f" and {counted(stands['unpriced'], 'answer')} of unknown cost" if stands["unpriced"] else ""
+    return f"${stands['cost_usd']:.4f}{rest}"
+
+
+def _verdict_of_jury(outcomes: Sequence[JuryOutcome]) -> str:
+    """How many scores the jury has, and each tie and each absence of a vote by name."""
+    without = [outcome for outcome in outcomes if outcome.joint.score is None]
+    lines = [f"jury: {counted(len(outcomes) - len(without), 'joint score')} of {len(outcomes)}"]
+    for outcome in without:
+        tied = " and ".join(map(str, outcome.joint.tied))
+        why = f"tie of {tied}" if tied else "nobody scored"
+        votes = ", ".join(f"{model} {score}" for model, score in outcome.members.items())
+        lines.append(f"  {why}: {outcome.judge} on {outcome.trace_id} (repeat {outcome.repeat}): {votes}")
+    return "\n".join(lines)
+
+
+def _told(
+    workspace: Workspace, key: int, summary: Summary, jury: Sequence[JuryOutcome] | None, *, as_json: bool
+) -> int:
     stands = watch(workspace.engine, key)
     failed = sum(summary.states.get(state, 0) for state in ("unparsable", "too_long", "refused", "error"))
     if as_json:
@@ -226,6 +257,7 @@ def _told(workspace: Workspace, key: int, summary: Summary, *, as_json: bool) ->
                 "states": dict(summary.states),
                 "judged": summary.judged,
                 "cost_usd": stands["cost_usd"],
+                "unpriced": stands["unpriced"],
                 "unanswered": summary.unanswered.requests,
                 "unanswered_usd": summary.unanswered.most_usd,
                 "elapsed_s": summary.elapsed_s,
@@ -240,14 +272,16 @@ def _told(workspace: Workspace, key: int, summary: Summary, *, as_json: bool) ->
                     for cell, state, why in summary.failures
                 ],
                 "run_state": stands,
+                **({} if jury is None else {"jury": [outcome.row() for outcome in jury]}),
             }
         )
     else:
         for cell, state, why in summary.failures:
             say(f"{state}: {cell.judge} on {cell.trace_id} (repeat {cell.repeat}): {why}")
         states = ", ".join(f"{count} {state}" for state, count in summary.states.items() if count)
-        cost = "cost unknown" if stands["cost_usd"] is None else f"${stands['cost_usd']:.4f}"
-        click.echo(f"run {key} {summary.status}: {states}; {summary.elapsed_s:.1f} s, {cost}")
+        click.echo(f"run {key} {summary.status}: {states}; {summary.elapsed_s:.1f} s, {_cost(stands)}")
+        if jury is not None:
+            click.echo(_verdict_of_jury(jury))
         if summary.unanswered.requests:
             say(_perhaps_paid(summary.unanswered))
         if summary.message:

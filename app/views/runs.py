@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 import pandas as pd
 import streamlit as st
 from sqlalchemy import Engine, func, select
@@ -14,11 +17,14 @@ from app.estimating import EstimateError, estimate
 from app.session import user, workspace
 from ingest.store import reading, trace_ids
 from judging.ledger import tables
+from judging.ledger.juries import jury_outcomes
 from judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
+from judging.model import Prices, read_prices
 from judging.records import DIMENSIONS
 from judging.rubric import agent_descriptions, rubrics
-from judging.run import RunSpec
+from judging.run import Mode, Rule, RunSpec
 
+RULES: Mapping[str, Rule] = {"majority": "majority", "mean": "mean"}
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 REFRESH_S = 2.0
 
@@ -110,6 +116,7 @@ def one_run(run_key: int) -> None:
         st.text(str(found["message"]))
     if waiting and not found["worker_alive"]:
         st.caption("No worker is at it. Start one: `tracejury worker`")
+    perhaps_paid(found["unanswered"], found["unanswered_usd"])
     steer(run_key, str(found["status"]), states)
     cells = cells_of(run_key)
     if cells.empty:
@@ -120,9 +127,41 @@ def one_run(run_key: int) -> None:
         drawn = charts.score_bars(outcome_counts(cells))
         st.plotly_chart(drawn, key="chart-outcomes", config=CONFIG, alt="Outcomes by judge")
     with right, st.container(border=True):
-        cost_and_time(cells)
+        cost_and_time(cells, unpriced=int(str(found["unpriced"])))
+    spec = found["spec"]
+    if isinstance(spec, dict) and spec.get("mode") == "jury":
+        with st.container(border=True):
+            jury(run_key)
     with st.container(border=True):
         failures(cells)
+
+
+def perhaps_paid(requests: object, most_usd: object) -> None:
+    """Requests whose answer is unknown, and what they may have cost beside the known cost."""
+    if not isinstance(requests, int) or requests == 0:
+        return
+    most = f"US$ {most_usd:,.4f} at most" if isinstance(most_usd, float) else "at a price unknown"
+    st.caption(
+        f"{counted(requests, 'request')} went out and no answer is known (the worker or the connection ended, or the "
+        f"time ran out): perhaps paid, {plain(most)}, beside the cost below."
+    )
+
+
+def jury(run_key: int) -> None:
+    """The joint scores of a jury's models, ties said."""
+    layout.title(
+        "The jury", "One score from its models' scores. A tie is said, not broken; a failed model has no vote."
+    )
+    chosen = st.segmented_control("Rule", list(RULES), default="majority", key="jury_rule", required=True)
+    rule = RULES[chosen or "majority"]
+    with reading(workspace().engine) as connection:
+        outcomes = jury_outcomes(connection, run_key, rule)
+    if not outcomes:
+        st.caption("No trace has been judged by all models yet.")
+        return
+    tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
+    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied.")
+    sheet(pd.DataFrame([outcome.row() for outcome in outcomes]), most=8)
 
 
 def steer(run_key: int, status: str, states: dict[str, int]) -> None:
@@ -179,13 +218,15 @@ def outcome_counts(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(outcome=outcome).groupby(["judge", "outcome"]).size().rename("count").reset_index()
 
 
-def cost_and_time(cells: pd.DataFrame) -> None:
+def cost_and_time(cells: pd.DataFrame, *, unpriced: int) -> None:
     layout.title("Cost and time", "Of each judgement; offline checks and imports have none.")
     paid = pd.to_numeric(cells["cost_usd"]).sum(min_count=1)
     tokens = pd.to_numeric(cells["prompt_tokens"]).sum(min_count=1)
     with st.container(horizontal=True):
         st.metric("Cost, US$", "unknown" if pd.isna(paid) else f"{paid:,.4f}", border=True)
         st.metric("Prompt tokens", "unknown" if pd.isna(tokens) else f"{int(tokens):,}", border=True)
+    if unpriced and not pd.isna(paid):
+        st.caption(f"Without {counted(unpriced, 'answer')} of unknown cost.")
     timed = cells.rename(columns={"judge": "label", "latency_s": "value"})[["label", "value"]].dropna()
     if timed.empty:
         st.caption("No judgement of this run was timed.")
@@ -217,26 +258,35 @@ def start() -> None:
         )
         with st.container(horizontal=True):
             repeats = st.number_input("Repeats", 1, 100, 1, key="new_repeats", width=120)
-            mode = st.selectbox("Mode", ["trace", "span"], key="new_mode", width=140)
+            mode = st.selectbox("Mode", ["trace", "span", "jury"], key="new_mode", width=140, help=_MODE_HELP)
             budget = st.number_input("Budget, US$ (0: none)", 0.0, None, 0.0, key="new_budget", width=180)
             agent = st.selectbox("Agent description", ["auto", "none", *agents], key="new_agent", width=220)
         base = st.text_input(
             "Address of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's own"
         )
+        limits = limits_form()
         with st.container(horizontal=True):
             wanted = st.form_submit_button("Queue the run", type="primary", icon=":material/playlist_add:")
             asked = st.form_submit_button("Estimate the cost", icon=":material/calculate:")
     if not (wanted or asked):
         return
     try:
+        models = tuple(name.strip() for name in model.split(",") if name.strip())
         spec = RunSpec(
             judges=tuple(judges),
-            models=(model.strip(),) if model.strip() else (),
+            models=models,
             repeats=int(repeats),
-            mode="span" if mode == "span" else "trace",
+            mode=MODES[str(mode)],
             agent=str(agent),
             api_base=base.strip() or None,
             budget_usd=float(budget) or None,
+            concurrency=limits.concurrency,
+            rpm=limits.rpm,
+            tpm=limits.tpm,
+            batch=limits.batch,
+            use_cache=limits.use_cache,
+            ask_again=limits.ask_again,
+            prices=dict.fromkeys(models, limits.prices()) if limits.price else {},
         )
     except ValueError as error:
         st.error(plain(str(error)))
@@ -254,6 +304,46 @@ def start() -> None:
     st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
     calls = len(traces) * len(spec.judges) * spec.repeats
     st.success(f"Run {key} is queued: {counted(calls, 'judgement')}. `tracejury worker` works on it.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How fast a run may go and what it may pay for; `price` as typed, empty for public prices."""
+
+    concurrency: int
+    rpm: int | None
+    tpm: int | None
+    price: str
+    batch: bool
+    use_cache: bool
+    ask_again: bool
+
+    def prices(self) -> Prices:
+        """Raises ValueError on what is no price."""
+        return read_prices(self.price)
+
+
+def limits_form() -> Limits:
+    with st.container(horizontal=True):
+        concurrency = st.number_input("Calls at a time", 1, 512, 8, key="new_concurrency", width=130)
+        rpm = st.number_input("Requests a minute (0: any)", 0, None, 0, key="new_rpm", width=190, help=_PACE_HELP)
+        tpm = st.number_input("Tokens a minute (0: any)", 0, None, 0, key="new_tpm", width=190, help=_PACE_HELP)
+        price = st.text_input("Price", key="new_price", placeholder="public prices", width=190, help=_PRICE_HELP)
+    with st.container(horizontal=True):
+        batch = st.checkbox(
+            "Provider's batch interface", key="new_batch", help="Half the price, answered within hours."
+        )
+        use_cache = st.checkbox("Take replies of earlier runs", value=True, key="new_cache", help=_CACHE_HELP)
+        ask_again = st.checkbox("Ask again what had no answer", value=True, key="new_ask", help=_ASK_HELP)
+    return Limits(
+        concurrency=int(concurrency),
+        rpm=int(rpm) or None,
+        tpm=int(tpm) or None,
+        price=price.strip(),
+        batch=batch,
+        use_cache=use_cache,
+        ask_again=ask_again,
+    )
 
 
 def show_estimate(spec: RunSpec) -> None:
@@ -277,6 +367,14 @@ _WAYS = {
     "cached": "our text first, read from the provider's cache by all but the first call of a trace",
     "batch": "our text through the provider's batch interface",
 }
+MODES: Mapping[str, Mode] = {"trace": "trace", "span": "span", "jury": "jury"}
+_MODE_HELP = (
+    "trace: one answer a trace; span: one answer a span; jury: several models (a, b, c), one score from theirs."
+)
+_PACE_HELP = "Of all workers of the run together."
+_PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if one is known."
+_CACHE_HELP = "The stored reply to the same request (model, parameters, prefix, rubric, repeat) is not paid again."
+_ASK_HELP = "What was sent before a worker or connection ended may be paid twice; without this it ends as an error."
 _MODEL_HELP = "Any model name that litellm knows; its key is read from the worker's environment, never kept here."
 
 page()

@@ -198,6 +198,7 @@ def next_run(engine: Engine) -> int | None:
 def watch(engine: Engine, run_key: int) -> dict[str, Json]:
     """How a run stands: status, message, counts by state, scores by judge, cost, tokens, whether a worker lives.
 
+    `cost_usd` sums the replies whose cost is known, `unpriced` counts the others (None and all: nothing is known).
     `unanswered` counts requests that were sent and whose answer is unknown; they may have cost `unanswered_usd`
     at most (None: no price is known).
     """
@@ -215,6 +216,7 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
         paid = connection.execute(
             select(
                 func.count(),
+                func.count(_reply.c.cost_usd),
                 func.sum(_reply.c.cost_usd),
                 func.sum(_reply.c.prompt_tokens),
                 func.sum(_reply.c.cached_tokens),
@@ -240,10 +242,11 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
             "states": {str(state): int(count) for state, count in states},
             "scores": by_judge,
             "replies": paid[0],
-            "cost_usd": paid[1],
-            "prompt_tokens": paid[2],
-            "cached_tokens": paid[3],
-            "completion_tokens": paid[4],
+            "unpriced": paid[0] - paid[1],
+            "cost_usd": paid[2],
+            "prompt_tokens": paid[3],
+            "cached_tokens": paid[4],
+            "completion_tokens": paid[5],
             "unanswered": unanswered.requests,
             "unanswered_usd": unanswered.most_usd,
             "worker_alive": bool(alive and row.status == "running" and not worker_is_dead(row.worker or "")),

@@ -268,6 +268,54 @@ class TestJudgeByModel:
         assert told["traces"] == len(list(TRAIL.glob("*.json")))
         assert "[S1]" in told["prompt"]["user"]
 
+    def test_a_price_makes_the_cost_of_an_unknown_model_known(self, home: Path) -> None:
+        with Provider(lambda _request: Answer(text=verdict(2))) as provider:
+            words = (*self.words(home, provider), "--dry-run")
+            unknown = answer(*words)["estimate"][-1]
+            known = answer(*words, "--price", "3,15,0.3")["estimate"][-1]
+            told = answer(*self.words(home, provider), "--price", "openai/scripted=3,15", "--budget", "5")
+            assert provider.log.requests
+        ways = ("naive", "deduplicated", "cached", "batch")
+        assert [unknown[way] for way in ways] == [None] * 4
+        assert known["naive"] > known["deduplicated"] == known["cached"] > 0  # one call a trace: nothing to share
+        assert known["batch"] is None  # no price of a batch was given
+        run_state = told["run_state"]
+        paid = run_state["prompt_tokens"] * 3e-6 + run_state["completion_tokens"] * 15e-6
+        assert (told["cost_usd"], told["unpriced"]) == (pytest.approx(paid), 0)
+
+    @pytest.mark.parametrize(
+        ("price", "message"),
+        [("3", "INPUT,OUTPUT"), ("-3,1", "0 or more"), ("openai/other=3,1", "no model of this run")],
+    )
+    def test_what_is_no_price_of_this_run_ends_with_two(self, home: Path, price: str, message: str) -> None:
+        told = run("judge", "--home", home, "--model", "openai/x", "--price", price, code=2).output
+        assert message in " ".join(told.split())
+
+    def test_a_model_of_no_known_provider_ends_with_two(self, home: Path) -> None:
+        told = run("judge", "--home", home, "--model", "private-model", code=2).output
+        assert "name it as PROVIDER/MODEL, such as openai/private-model" in " ".join(told.split())
+
+    def test_replies_of_an_earlier_run_are_taken_or_asked_for_anew(self, home: Path) -> None:
+        with Provider(lambda _request: Answer(text=verdict(2))) as provider:
+            words = self.words(home, provider)
+            answer(*words)
+            calls = len(provider.log.requests)
+            again = answer(*words)
+            assert (len(provider.log.requests), again["run_state"]["replies"]) == (calls, 0)
+            answer(*words, "--no-cache")
+            assert len(provider.log.requests) == 2 * calls
+
+    def test_a_jury_gives_one_score_and_says_its_ties(self, home: Path) -> None:
+        scores = {"one": 1, "two": 2, "three": 2}
+        with Provider(lambda request: Answer(text=verdict(scores[request.body["model"]]))) as provider:
+            words = ("judge", "--home", home, "--api-base", provider.base_url, "--judges", "LC", "--mode", "jury")
+            tied = run(*words, "--model", "openai/one,openai/two").output
+            joint = answer(*words, "--model", "openai/one,openai/two,openai/three")["jury"]
+            mean = answer(*words, "--model", "openai/one,openai/two", "--jury-rule", "mean")["jury"]
+        assert "tie of 1 and 2: LC on " in tied
+        assert {(row["score"], row["tied"], row["openai/one"]) for row in joint} == {(2.0, "", 1)}
+        assert {row["score"] for row in mean} == {1.5}
+
     def test_an_unknown_judge_ends_with_two(self, home: Path) -> None:
         assert "no judge" in run("judge", "--home", home, "--model", "openai/x", "--judges", "XX", code=2).output
         assert "no judge" in run("judge", "--home", home, "--judges", "XX", code=2).output

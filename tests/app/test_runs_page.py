@@ -9,10 +9,13 @@ import pytest
 from app.estimating import EstimateError, estimate
 from ingest.store import reading
 from judging.ledger import Workspace
-from judging.ledger.runs import next_run, watch
+from judging.ledger.runs import next_run, run_spec, watch
+from judging.model import ModelError, Prices
 from judging.run import RunSpec
 from tests.app.conftest import OpenPage
 from tests.app.workspaces import REPEATED
+from tests.fake_provider import verdict
+from tests.judging.grid import Counting, planned
 
 
 def test_an_empty_workspace_says_how_to_start(empty: Workspace, open_page: OpenPage) -> None:
@@ -55,6 +58,53 @@ def test_a_run_is_queued_paused_resumed_and_cancelled(full: Workspace, open_page
     assert watch(full.engine, 5)["status"] == "queued"
     at.button(key="cancel").click().run()
     assert watch(full.engine, 5)["status"] == "cancelled"
+
+
+def test_pace_prices_and_what_may_be_asked_again_go_into_the_run(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs")
+    at.text_input(key="new_model").set_value("private/one, private/two")
+    at.selectbox(key="new_mode").set_value("jury")
+    at.number_input(key="new_rpm").set_value(60)
+    at.text_input(key="new_price").set_value("3,15,0.3")
+    at.checkbox(key="new_ask").uncheck()
+    at.checkbox(key="new_cache").uncheck()
+    at.button[0].click().run()
+    assert "is queued" in at.success[0].value
+    spec = run_spec(full.engine, next_run(full.engine) or 0)
+    assert (spec.models, spec.mode, spec.rpm, spec.tpm) == (("private/one", "private/two"), "jury", 60, None)
+    assert spec.prices == dict.fromkeys(spec.models, Prices(prompt=3e-6, completion=15e-6, cache_read=0.3e-6))
+    assert (spec.ask_again, spec.use_cache, spec.batch) == (False, False, False)
+
+
+def test_what_is_no_price_is_refused_on_the_page(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs")
+    at.text_input(key="new_model").set_value("private/one")
+    at.text_input(key="new_price").set_value("cheap")
+    at.button[0].click().run()
+    assert "per million tokens, not 'cheap'" in at.error[0].value
+
+
+def test_a_given_price_reaches_the_estimate(full: Workspace) -> None:
+    prices = {"openai/private": Prices(prompt=3e-6, completion=15e-6)}
+    spec = RunSpec(judges=("LC",), models=("openai/private",), prices=prices)
+    total = estimate(spec, full.home).iloc[-1]
+    assert total["naive"] > total["deduplicated"] > 0
+
+
+def test_a_jury_s_ties_and_what_was_perhaps_paid_are_told(
+    tmp_path: Path, clean_caches: None, open_page: OpenPage
+) -> None:
+    errors = iter([ModelError("timeout", "no answer")])
+    grid = planned(tmp_path / "home", models=("one", "two"), mode="jury", judges=("LC",))
+    grid.run(
+        Counting(script=lambda n, _: next(errors, verdict(1))), Counting(script=lambda n, _: verdict(1 if n else 3))
+    )
+    at = open_page("runs", run=f"{grid.run_key} · LC by one, two")
+    captions = " ".join(caption.value for caption in at.caption)
+    assert "3 judgements, 1 tied" in captions
+    assert "1 request went out and no answer is known" in captions
+    table = next(frame.value for frame in at.dataframe if "tied" in frame.value.columns)
+    assert sorted(table["tied"]) == ["", "", "1, 3"]
 
 
 def test_a_run_without_a_model_is_refused(full: Workspace, open_page: OpenPage) -> None:

@@ -1,0 +1,59 @@
+"""What the models of a jury say together: one score from theirs for each judge, trace and repeat, ties said."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, select
+
+from judging.ledger import tables
+from judging.records import CELL_STATES
+from judging.run import JuryScore, Rule, jury_score
+
+_cell, _version = tables.cell, tables.judge_version
+
+
+@dataclass(frozen=True, kw_only=True)
+class JuryOutcome:
+    """The jury on one judge, trace and repeat: its score and each member's (None: failed or not applicable)."""
+
+    judge: str
+    trace_id: str
+    repeat: int
+    joint: JuryScore
+    members: dict[str, int | None]
+
+    def row(self) -> dict[str, object]:
+        """For tables and JSON: judge, trace_id, repeat, score, tied, missing and a score by model."""
+        return {
+            "judge": self.judge,
+            "trace_id": self.trace_id,
+            "repeat": self.repeat,
+            "score": self.joint.score,
+            "tied": ", ".join(map(str, self.joint.tied)),
+            "missing": self.joint.missing,
+            **self.members,
+        }
+
+
+def jury_outcomes(connection: Connection, run_key: int, rule: Rule = "majority") -> list[JuryOutcome]:
+    """The jury's outcomes of a run where all its members are done, in the order of the grid."""
+    rows = connection.execute(
+        select(_cell.c.judge, _cell.c.trace_id, _cell.c.repeat, _cell.c.state, _cell.c.score, _version.c.model)
+        .join(_version, _version.c.judge_version == _cell.c.judge_version)
+        .where(_cell.c.run_key == run_key, _version.c.mode == "jury")
+        .order_by(_cell.c.cell_key)
+    )
+    said: dict[tuple[str, str, int], dict[str, int | None]] = {}
+    waiting = set()
+    for judge, trace_id, repeat, state, score, model in rows:
+        said.setdefault((judge, trace_id, repeat), {})[model] = score if state == "scored" else None
+        if state not in CELL_STATES:
+            waiting.add((judge, trace_id, repeat))
+    return [
+        JuryOutcome(
+            judge=key[0], trace_id=key[1], repeat=key[2], joint=jury_score([*members.values()], rule), members=members
+        )
+        for key, members in said.items()
+        if key not in waiting
+    ]
