@@ -339,7 +339,8 @@ def test_several_spans_and_the_mouse_do_all_that_keys_do(open_desk: OpenDesk) ->
     page = desk.page
     page.click('[data-hold="dim-TS"]')
     page.click('[data-hold="impact-medium"]')
-    page.select_option('[data-hold="category"]', "Goal Deviation")
+    page.click('[data-hold="category"]')
+    page.get_by_role("option", name="Goal Deviation").click()
     page.click('[data-dimension="GF"] [data-score="1"]')
     page.click('[data-hold="sure-3"]')
     page.fill('[data-hold="note-GF"]', "half of it")
@@ -472,3 +473,31 @@ def test_33_000_spans_are_usable_soon(open_desk: OpenDesk) -> None:
     desk.keys("Enter")
     assert desk.current() == "S32999"
     expect(desk.page.locator('[data-block="32999"]')).to_contain_text("I read page 10999 now.", timeout=20_000)
+
+
+def test_a_category_is_chosen_by_typing_and_the_four_keys_go_on(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    page = desk.page
+    desk.keys("a", "Shift+T")
+    expect(page.get_by_role("option")).to_have_count(21)
+    page.keyboard.type("tse")
+    expect(page.get_by_role("option")).to_have_count(1)
+    desk.keys("Enter", "1", "h")  # the list is left: dimension and impact
+    [error] = desk.saved()["errors"]
+    assert (error["category"], error["dimensions"], error["impact"]) == ("Tool Selection Errors", ["LC"], "high")
+    desk.keys("a", "Shift+T", "1", "2")  # the one used last stands first, by its number
+    second = desk.saved()["errors"][1]
+    assert (second["category"], second["dimensions"]) == ("Tool Selection Errors", ["EE"])
+    desk.keys("Shift+T", "ArrowDown", "ArrowDown", "Escape", "m")  # Esc leaves everything as it was
+    assert desk.saved()["errors"][1] == second | {"impact": "medium"}
+    desk.keys("Shift+T", "1")
+    assert desk.saved()["errors"][1]["category"] is None  # "No category" is the first where there is one
+    desk.keys("u")
+    assert desk.saved()["errors"][1]["category"] == "Tool Selection Errors"
+    page.reload()
+    desk.ready()
+    desk.keys("Shift+T")
+    page.keyboard.type("goal dev")
+    desk.keys("Enter")
+    assert desk.saved()["errors"][0]["category"] == "Goal Deviation"
+    assert desk.outside == []

@@ -755,6 +755,7 @@ class Desk {
       shrinkEnd: () => reader.sentence(true, false),
       shrinkStart: () => reader.sentence(false, false),
       describe: () => (this.pane === "scores" ? this.scores.describe() : cards.describe()),
+      category: () => cards.chooseCategory(),
       addSpan: () => cards.addSpan(),
       removeSpan: () => cards.removeSpan(),
       nextError: () => cards.next(),
