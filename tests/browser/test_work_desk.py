@@ -501,3 +501,34 @@ def test_a_category_is_chosen_by_typing_and_the_four_keys_go_on(open_desk: OpenD
     desk.keys("Enter")
     assert desk.saved()["errors"][0]["category"] == "Goal Deviation"
     assert desk.outside == []
+
+
+def test_esc_leaves_a_note_into_the_scores_where_it_was_written(open_desk: OpenDesk) -> None:
+    """Else the next digit would be a dimension of an error, not a score."""
+    desk = open_desk()
+    desk.keys("a", "1", "w", "2", "d")
+    desk.page.keyboard.type("a note")
+    desk.keys("Escape", "ArrowDown", "3", "ArrowDown", "n")
+    state = desk.saved()
+    assert state["errors"][0]["dimensions"] == ["LC"]
+    given = {key: (score["value"], score["not_applicable"], score["note"]) for key, score in state["scores"].items()}
+    assert given == {"LC": (2, False, "a note"), "EE": (3, False, ""), "PQ": (None, True, "")}
+
+
+def test_undo_and_redo_go_over_scores_notes_and_confidence(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("a", "1", "h", "Shift+T", "3", "z", "w", "2", ".", ",", "d")
+    desk.page.keyboard.type("a note")
+    desk.keys("Escape", "ArrowDown", "n")
+    full = desk.saved()
+    assert full["scores"]["LC"] == full["scores"]["LC"] | {"value": 2, "confidence": 1, "note": "a note"}
+    desk.keys(*["u"] * 20)
+    bare = desk.saved()
+    assert bare["errors"] == []
+    assert all(
+        (one["value"], one["confidence"], one["note"], one["not_applicable"]) == (None, None, "", False)
+        for one in bare["scores"].values()
+    )
+    desk.keys(*["Shift+U"] * 20)
+    again = desk.saved()
+    assert (again["errors"], again["scores"]) == (full["errors"], full["scores"])

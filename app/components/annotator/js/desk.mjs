@@ -690,9 +690,9 @@ class Desk {
   }
 
   leaveField(field) {
+    const pane = TJ_PANES.find((name) => this.part(name).closest(".tj-pane").contains(field)) || "text"; // before it is drawn anew
     field.blur();
     this.flushTyping();
-    const pane = TJ_PANES.find((name) => this.part(name).closest(".tj-pane").contains(field)) || "text";
     this.focusPane(pane);
   }
 
