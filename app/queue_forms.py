@@ -56,7 +56,7 @@ def queue_row(row: Any) -> dict[str, Any]:
         "traces": row.items,
         "places": row.places,
         "done": row.done,
-        "due": None if row.due_at is None else day_of(row.due_at),
+        "due": "" if row.due_at is None else day_of(row.due_at).isoformat(),
         "k": row.k,
         "overlap": f"{row.overlap_share:.0%}",
         "repeats": f"{row.repeat_share:.0%}",

@@ -13,7 +13,7 @@ from app.config import config
 from ingest.store import reading, writing
 from judging.ledger import Workspace, open_workspace
 from judging.ledger.audit import record
-from judging.ledger.people import Person, person, person_by_email, sign_out
+from judging.ledger.people import Person, person, person_by_email, sign_out, welcome
 from judging.ledger.people import Role as Role
 
 RANK: dict[str, int] = {"annotator": 0, "adjudicator": 1, "researcher": 2, "admin": 3}
@@ -102,11 +102,20 @@ def _person_of_provider() -> Person | None:
         return None
     with reading(workspace().engine) as connection:
         found = person_by_email(connection, str(email))
+    if found is None and st.user.get("email_verified") is True and is_welcome(str(email), config().new_people):
+        with writing(workspace().engine) as connection:
+            found = welcome(connection, str(email))
     if found is not None and not st.session_state.get(_SEEN):
         st.session_state[_SEEN] = True
         with writing(workspace().engine) as connection:
             record(connection, who=found.name, what="signed in", subject=found.name, detail={"by": "oidc"})
     return found
+
+
+def is_welcome(email: str, domains: tuple[str, ...]) -> bool:
+    """Whether someone nobody knows yet may come in: by the domain of their address, or anyone (`*`)."""
+    _, at, domain = email.strip().lower().rpartition("@")
+    return "*" in domains or at + domain in domains
 
 
 def _ask_to_sign_in() -> None:

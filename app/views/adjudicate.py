@@ -6,14 +6,14 @@ from hashlib import blake2b
 
 import pandas as pd
 import streamlit as st
-from sqlalchemy import Connection
+from sqlalchemy import Connection, select
 
 from app import loading
 from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
 from app.session import link_params, user, workspace
-from ingest.store import reading, writing
+from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.disputes import ErrorGroup
 from judging.ledger import adjudication
@@ -25,6 +25,7 @@ from judging.records import DIMENSIONS, IMPACTS, ErrorLabel
 from judging.taxonomy import categories
 
 VIEWS = ("To decide", "All disputed", "Undisputed", "What the reveal changed")
+MOST_SPANS = 1000  # of a choice list
 GRADES = ("0", "1", "2", "3", "n/a")
 SAID = "said"  # session key: what the last decision did, shown once
 CONFIG = {"displaylogo": False, "displayModeBar": False}
@@ -236,14 +237,14 @@ def add_form(trace_id: str) -> None:
     with st.form(f"add-{trace_id}", border=False, clear_on_submit=False):
         dimensions = st.pills("Dimensions", DIMENSIONS, selection_mode="multi", key=f"add-dims-{trace_id}")
         impact = st.segmented_control("Impact", IMPACTS, key=f"add-impact-{trace_id}")
-        spans = st.text_input("Spans, by comma", key=f"add-spans-{trace_id}")
+        spans = span_choice(trace_id, (), f"add-spans-{trace_id}")
         category = category_choice(None, f"add-category-{trace_id}")
         quote = st.text_area("Quote that shows it", key=f"add-quote-{trace_id}", height=68)
         description = st.text_area("Description", key=f"add-words-{trace_id}", height=68)
         reason = st.text_input("Reason", key=f"add-reason-{trace_id}", placeholder="why it is an error")
-        if st.form_submit_button("Add", type="primary"):
+        if st.form_submit_button("Add"):
             made = act(
-                "add", trace_id, reason=reason, span_ids=named(spans), dimensions=dimensions or (), impact=impact,
+                "add", trace_id, reason=reason, span_ids=spans, dimensions=dimensions or (), impact=impact,
                 category=category, description=description, quote=quote,
             )  # fmt: skip
             if made is not False:
@@ -259,8 +260,28 @@ def category_choice(now: str | None, key: str) -> str | None:
     )
 
 
-def named(spans: str) -> list[str]:
-    return [one.strip() for one in spans.split(",") if one.strip()]
+def span_choice(trace_id: str, now: tuple[str, ...], key: str) -> list[str]:
+    """Spans by what they are; of a very long trace by their ids."""
+    titles = span_titles(trace_id)
+    if len(titles) > MOST_SPANS:
+        text = st.text_input("Ids of spans, by comma", ", ".join(now), key=key)
+        return [one.strip() for one in text.split(",") if one.strip()]
+    options = [*titles, *(one for one in now if one not in titles)]
+    return st.multiselect("Spans", options, list(now), key=key, format_func=lambda one: titles.get(one) or str(one))
+
+
+def span_titles(trace_id: str) -> dict[str, str]:
+    """Each span as the desk calls it: ordinal, kind, name."""
+    span, trace = schema.span, schema.trace
+    with reading(workspace().engine) as connection:
+        rows = connection.execute(
+            select(span.c.span_id, span.c.seq, span.c.kind, span.c.name)
+            .join(trace, trace.c.trace_key == span.c.trace_key)
+            .where(trace.c.trace_id == trace_id)
+            .order_by(span.c.seq)
+            .limit(MOST_SPANS + 1)
+        ).all()
+    return {row.span_id: f"S{row.seq + 1} {row.kind} {row.name or ''}".rstrip() for row in rows}
 
 
 def widget(label_id: str) -> str:
@@ -320,14 +341,14 @@ def edit_form(ids: list[str], label: ErrorLabel) -> None:
             "Dimensions", DIMENSIONS, selection_mode="multi", default=list(label.dimensions), key=f"dims-{key}"
         )
         impact = st.segmented_control("Impact", IMPACTS, default=label.impact, key=f"impact-{key}")
-        spans = st.text_input("Spans, by comma", ", ".join(label.span_ids), key=f"spans-{key}")
+        spans = span_choice(label.trace_id, label.span_ids, f"spans-{key}")
         category = category_choice(label.category, f"category-{key}")
         description = st.text_area("Description", label.description, key=f"words-{key}")
         reason = st.text_input("Reason", key=f"edit-reason-{key}")
         if st.form_submit_button("Save"):
             changed = act(
                 "edit", ids, reason=reason, dimensions=dimensions, impact=impact, category=category or "",
-                description=description, span_ids=named(spans),
+                description=description, span_ids=spans,
             )  # fmt: skip
             if changed is not False:
                 say("Saved.")

@@ -14,6 +14,7 @@ from sqlalchemy import Row
 from app import grants
 from app.components.annotator import annotator
 from app.components.annotator.payload import frame
+from app.components.figures import counted
 from app.session import link_params, trace_token, user, workspace
 from ingest.store import reading, trace_ids
 from ingest.trace import Json
@@ -137,7 +138,7 @@ def follow_queue() -> None:
 def queue_desk(key: int) -> None:
     place = place_in_hand(key)
     if place is None:
-        st.info("Nothing is left for you in this queue. Thank you.")
+        st.info(why_nothing(key))
         return
     annotator(
         desk_frame(place.trace_id, place.occasion, queue_header(place)),
@@ -145,6 +146,21 @@ def queue_desk(key: int) -> None:
         on_span=lambda: follow_place(place),
         on_act=lambda: follow_queue_act(place),
     )
+
+
+def why_nothing(key: int) -> str:
+    """Done, closed, or with other people: the three are not the same to somebody who waits."""
+    with reading(workspace().engine) as connection:
+        row = next(row for row in queue.queues(connection) if row.queue_key == key)
+    if row.closed_at is not None:
+        return "This queue is closed. What you did in it is kept."
+    left = row.places - min(row.done, row.places)
+    if left and not row.is_practice:
+        return (
+            f"Nothing is left for you in this queue. {counted(left, 'place')} of it are with other people; "
+            "one that they give up comes to you when you look again."
+        )
+    return "Nothing is left for you in this queue. Thank you."
 
 
 def place_in_hand(key: int) -> Assigned | None:

@@ -150,6 +150,23 @@ def person_by_email(connection: Connection, email: str) -> Person | None:
     return None if row is None or not row.active else _person(row)
 
 
+def welcome(connection: Connection, email: str) -> Person | None:
+    """Make the owner of a new address an annotator; None where the address is known, or is none that can be kept.
+
+    They are named by the part before the @, or by the whole address where that name is taken.
+    """
+    email = email.strip().lower()
+    if connection.scalar(select(_table.c.annotator).where(_table.c.email == email)) is not None:
+        return None
+    for name in (email.partition("@")[0], email):
+        try:
+            if _row(connection, name) is None:
+                return add_person(connection, name, role="annotator", by="sign-in", email=email)
+        except PeopleError:
+            continue
+    return None
+
+
 def someone_can_sign_in(connection: Connection, *, by_email: bool = False) -> bool:
     """Whether there is an active administrator with a password (or with an e-mail address)."""
     proof = _table.c.email if by_email else _table.c.password_hash

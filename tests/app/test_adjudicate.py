@@ -97,7 +97,9 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
 def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     key = trace_id(0)
-    at.text_input(key=f"add-spans-{key}").input(span_id(2))
+    spans = at.multiselect(key=f"add-spans-{key}")
+    assert spans.options == ["S1 AGENT run", "S2 LLM call"]
+    spans.set_value([span_id(2)])
     at.segmented_control(key=f"add-impact-{key}").set_value("high")
     at.selectbox(key=f"add-category-{key}").select("Goal Deviation")
     add = f"FormSubmitter:add-{key}-Add"
@@ -111,6 +113,7 @@ def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page:
     with reading(space.engine) as connection:
         (made,) = adjudication.rulings(connection)[key].errors.values()
     assert (made.is_added, made.label.category, made.label.dimensions) == (True, "Goal Deviation", ("GF",))
+    assert made.label.span_ids == (span_id(2),)
 
 
 def test_a_judge_is_shown_only_where_a_researcher_says_so(

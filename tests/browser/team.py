@@ -45,18 +45,24 @@ def team_queue(space: Workspace, count: int, **more: object) -> int:
         return make_queue(connection, spec, [f"t{number}" for number in range(count)], now=time.time_ns() // 1000)
 
 
-@contextmanager
-def team_server(space: Workspace, log: Path) -> Iterator[str]:
-    """The app on a free port, in the password mode."""
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    own = {"TRACEJURY_HOME": str(space.home), "OMP_NUM_THREADS": "1", "TRACEJURY_SIGN_IN": "password"}
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def team_server(
+    space: Workspace, log: Path, *, port: int | None = None, folder: Path = ASGI.parent, **more: str
+) -> Iterator[str]:
+    """The app on a free port, in the password mode unless `more` says otherwise; started in `folder`."""
+    port = port or free_port()
+    own = {"TRACEJURY_HOME": str(space.home), "OMP_NUM_THREADS": "1", "TRACEJURY_SIGN_IN": "password"} | more
     command = [sys.executable, "-P", "-m", "streamlit", "run", str(ASGI), f"--server.port={port}"]
     command += ["--server.address=127.0.0.1", "--server.fileWatcherType=none"]
     address = f"http://127.0.0.1:{port}"
     with log.open("w", encoding="utf-8") as out:
-        process = subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out, cwd=ASGI.parent)
+        process = subprocess.Popen(command, env=os.environ | own, stdout=out, stderr=out, cwd=folder)
         try:
             for _ in range(240):
                 if process.poll() is not None:

@@ -339,7 +339,8 @@ def test_several_spans_and_the_mouse_do_all_that_keys_do(open_desk: OpenDesk) ->
     page = desk.page
     page.click('[data-hold="dim-TS"]')
     page.click('[data-hold="impact-medium"]')
-    page.select_option('[data-hold="category"]', "Goal Deviation")
+    page.click('[data-hold="category"]')
+    page.get_by_role("option", name="Goal Deviation").click()
     page.click('[data-dimension="GF"] [data-score="1"]')
     page.click('[data-hold="sure-3"]')
     page.fill('[data-hold="note-GF"]', "half of it")
@@ -472,3 +473,62 @@ def test_33_000_spans_are_usable_soon(open_desk: OpenDesk) -> None:
     desk.keys("Enter")
     assert desk.current() == "S32999"
     expect(desk.page.locator('[data-block="32999"]')).to_contain_text("I read page 10999 now.", timeout=20_000)
+
+
+def test_a_category_is_chosen_by_typing_and_the_four_keys_go_on(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    page = desk.page
+    desk.keys("a", "Shift+T")
+    expect(page.get_by_role("option")).to_have_count(21)
+    page.keyboard.type("tse")
+    expect(page.get_by_role("option")).to_have_count(1)
+    desk.keys("Enter", "1", "h")  # the list is left: dimension and impact
+    [error] = desk.saved()["errors"]
+    assert (error["category"], error["dimensions"], error["impact"]) == ("Tool Selection Errors", ["LC"], "high")
+    desk.keys("a", "Shift+T", "1", "2")  # the one used last stands first, by its number
+    second = desk.saved()["errors"][1]
+    assert (second["category"], second["dimensions"]) == ("Tool Selection Errors", ["EE"])
+    desk.keys("Shift+T", "ArrowDown", "ArrowDown", "Escape", "m")  # Esc leaves everything as it was
+    assert desk.saved()["errors"][1] == second | {"impact": "medium"}
+    desk.keys("Shift+T", "1")
+    assert desk.saved()["errors"][1]["category"] is None  # "No category" is the first where there is one
+    desk.keys("u")
+    assert desk.saved()["errors"][1]["category"] == "Tool Selection Errors"
+    page.reload()
+    desk.ready()
+    desk.keys("Shift+T")
+    page.keyboard.type("goal dev")
+    desk.keys("Enter")
+    assert desk.saved()["errors"][0]["category"] == "Goal Deviation"
+    assert desk.outside == []
+
+
+def test_esc_leaves_a_note_into_the_scores_where_it_was_written(open_desk: OpenDesk) -> None:
+    """Else the next digit would be a dimension of an error, not a score."""
+    desk = open_desk()
+    desk.keys("a", "1", "w", "2", "d")
+    desk.page.keyboard.type("a note")
+    desk.keys("Escape", "ArrowDown", "3", "ArrowDown", "n")
+    state = desk.saved()
+    assert state["errors"][0]["dimensions"] == ["LC"]
+    given = {key: (score["value"], score["not_applicable"], score["note"]) for key, score in state["scores"].items()}
+    assert given == {"LC": (2, False, "a note"), "EE": (3, False, ""), "PQ": (None, True, "")}
+
+
+def test_undo_and_redo_go_over_scores_notes_and_confidence(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("a", "1", "h", "Shift+T", "3", "z", "w", "2", ".", ",", "d")
+    desk.page.keyboard.type("a note")
+    desk.keys("Escape", "ArrowDown", "n")
+    full = desk.saved()
+    assert full["scores"]["LC"] == full["scores"]["LC"] | {"value": 2, "confidence": 1, "note": "a note"}
+    desk.keys(*["u"] * 20)
+    bare = desk.saved()
+    assert bare["errors"] == []
+    assert all(
+        (one["value"], one["confidence"], one["note"], one["not_applicable"]) == (None, None, "", False)
+        for one in bare["scores"].values()
+    )
+    desk.keys(*["Shift+U"] * 20)
+    again = desk.saved()
+    assert (again["errors"], again["scores"]) == (full["errors"], full["scores"])

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 MODULES = (
-    "text", "keys", "labels", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "errors", "scores",
-    "revealed", "dialogs", "desk",
+    "text", "keys", "labels", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "category",
+    "errors", "scores", "revealed", "dialogs", "desk",
 )  # fmt: skip
 _IMPORT = re.compile(r"(?m)^import [^;]*;\n")
 _EXPORT = re.compile(r"(?m)^export (?!default)")

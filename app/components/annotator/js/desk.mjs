@@ -690,9 +690,9 @@ class Desk {
   }
 
   leaveField(field) {
+    const pane = TJ_PANES.find((name) => this.part(name).closest(".tj-pane").contains(field)) || "text"; // before it is drawn anew
     field.blur();
     this.flushTyping();
-    const pane = TJ_PANES.find((name) => this.part(name).closest(".tj-pane").contains(field)) || "text";
     this.focusPane(pane);
   }
 
@@ -755,6 +755,7 @@ class Desk {
       shrinkEnd: () => reader.sentence(true, false),
       shrinkStart: () => reader.sentence(false, false),
       describe: () => (this.pane === "scores" ? this.scores.describe() : cards.describe()),
+      category: () => cards.chooseCategory(),
       addSpan: () => cards.addSpan(),
       removeSpan: () => cards.removeSpan(),
       nextError: () => cards.next(),

@@ -56,7 +56,8 @@ function takeKey(desk, entry, event) {
 
 export function askSkip(desk) {
   const reason = el("textarea", { class: "tj-field", rows: 3, "aria-label": "Reason", placeholder: "Why is this trace skipped? (a person has to read this later)" });
-  reason.value = desk.state.review.reason;
+  reason.value = desk.skipDraft || desk.state.review.reason;
+  reason.oninput = () => (desk.skipDraft = reason.value); // Esc closes the dialog, not what was written
   const skip = el("button", { class: "tj-primary", text: "Skip this trace" });
   skip.onclick = () => {
     if (!reason.value.trim()) return reason.focus();

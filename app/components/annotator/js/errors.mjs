@@ -1,5 +1,6 @@
 // The error cards: spans, dimensions, impact, category, evidence and description of each error.
 
+import { CategoryField } from "./category.mjs";
 import { el, replaceIn, say } from "./page.mjs";
 import { keyLabel, keysOf } from "./keys.mjs";
 import { newErrorLabel, TJ_IMPACTS, toggled } from "./labels.mjs";
@@ -11,6 +12,13 @@ export class ErrorCards {
     this.desk = desk;
     this.host = desk.part("errors");
     this.typing = null;
+    this.categories = new CategoryField({
+      groups: desk.data.categories,
+      user: desk.user,
+      storage: window.localStorage,
+      pick: (error, category) => this.pickCategory(error.label_id, category),
+      leave: () => desk.focusPane("errors"),
+    });
     this.rows = new Map(); // label id -> the row that was made and what it was made of
   }
 
@@ -107,6 +115,7 @@ export class ErrorCards {
   }
 
   choose(labelId) {
+    this.categories.close();
     this.desk.errorId = labelId;
     this.desk.draw();
     this.desk.reader.markAll();
@@ -114,6 +123,12 @@ export class ErrorCards {
     const error = this.error;
     const seq = error && error.span_ids.length ? this.desk.spans.seqOf.get(error.span_ids[0]) : undefined;
     if (seq !== undefined) this.desk.select(seq, {});
+  }
+
+  /** The label may have changed since the list was opened: only its category is put. */
+  pickCategory(labelId, category) {
+    const error = this.desk.state.errors.find((each) => each.label_id === labelId);
+    if (error) this.change(error, { category });
   }
 
   describe() {
@@ -312,17 +327,11 @@ export class ErrorCards {
   }
 
   category(error, isClosed) {
-    const { categories } = this.desk.data;
-    if (!categories.length) return null;
-    const select = el("select", { class: "tj-field", "aria-label": "TRAIL category", "data-hold": "category", disabled: isClosed }, el("option", { value: "", text: "No category" }));
-    for (const { group, names } of categories) {
-      const options = names.map((name) => el("option", { value: name, text: name }));
-      select.append(group ? el("optgroup", { label: group }, ...options) : options[0], ...(group ? [] : options.slice(1)));
-    }
-    if (error.category && ![...select.options].some((option) => option.value === error.category)) select.append(el("option", { value: error.category, text: error.category }));
-    select.value = error.category || "";
-    select.onchange = () => this.change(error, { category: select.value || null });
-    return select;
+    return this.categories.names.length ? this.categories.draw(error, isClosed) : null;
+  }
+
+  chooseCategory() {
+    if (this.need()) this.host.querySelector('.tj-card.tj-now [data-hold="category"]')?.focus();
   }
 }
 

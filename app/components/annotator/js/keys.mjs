@@ -34,6 +34,7 @@ export const TJ_KEYS = [
   { id: "shrinkEnd", keys: ["}"], title: "Select a sentence less, at the end", group: "Label" },
   { id: "shrinkStart", keys: ["{"], title: "Select a sentence less, at the start", group: "Label" },
   { id: "describe", keys: ["D"], title: "Description or note (Esc leaves)", group: "Label" },
+  { id: "category", keys: ["Shift+T"], title: "TRAIL category: type to find, 1 to 9 pick", group: "Label" },
   { id: "addSpan", keys: ["+"], title: "Add this span to the error", group: "Label" },
   { id: "removeSpan", keys: ["-"], title: "Remove this span from the error", group: "Label" },
   { id: "nextError", keys: ["T"], title: "Next error", group: "Label" },

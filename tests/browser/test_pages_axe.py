@@ -1,0 +1,47 @@
+"""The desk's other pages as assistive technology meets them: axe finds nothing serious, in light and in dark."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from tests.browser.conftest import SLOW_MS
+
+pytestmark = pytest.mark.browser
+
+PLACES = (
+    ("adjudicate", "To decide", "Scores"),
+    ("admin", "People", "Add a person"),
+    ("admin", "Queues", "Make a queue"),
+    ("guideline", "Write", "Version"),
+)
+"""Page, its view, and a word that stands there once it is drawn."""
+
+
+def serious(page: Page) -> list[Any]:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
+    found = axe.Axe().run(page).response["violations"]
+    return [
+        (each["id"], [node["html"] for node in each["nodes"]])
+        for each in found
+        if each["impact"] in {"serious", "critical"}
+    ]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_finding_of_axe(chromium: Browser, sample_server: str, scheme: Any) -> None:
+    context = chromium.new_context(viewport={"width": 1280, "height": 1000}, color_scheme=scheme)
+    page = context.new_page()
+    page.set_default_timeout(SLOW_MS)
+    expect.set_options(timeout=SLOW_MS)
+    for name, view, word in PLACES:
+        page.goto(f"{sample_server}/{name}")
+        page.get_by_role("radio", name=view, exact=True).click(force=True)
+        expect(page.get_by_text(word).first).to_be_visible()
+        expect(page.get_by_test_id("stSkeleton")).to_have_count(0)
+        page.mouse.move(5, 5)
+        page.wait_for_timeout(700)  # colours fade in
+        assert (name, view, serious(page)) == (name, view, [])
+    context.close()
