@@ -9,6 +9,7 @@ from typing import Literal
 import orjson
 import pandas as pd
 from sqlalchemy import Connection, func, select
+from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import schema
 from judging.ledger import side_frames, tables
@@ -137,7 +138,8 @@ def revision(connection: Connection) -> tuple[int, ...]:
     """Changes whenever anything that a figure depends on changes: the key for caches.
 
     Counts stand beside the newest keys: cells that wait again change no key, and the clock of a worker may be
-    behind that of another.
+    behind that of another. So does the time of the newest rows: a restored backup that goes another way must not
+    pass for what was there before, since figures are kept by this.
     """
     appended = (
         (schema.trace, "trace_key"),
@@ -148,7 +150,13 @@ def revision(connection: Connection) -> tuple[int, ...]:
         (tables.finding_review, "row_key"),
         (tables.finding, "finding_key"),
     )
-    parts = [select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in appended]
+    parts: list[ColumnElement[int]] = [
+        select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in appended
+    ]
+    for table, key in appended:
+        if "created_at" in table.c:
+            newest_at = select(table.c.created_at).order_by(table.c[key].desc()).limit(1).scalar_subquery()
+            parts.append(func.coalesce(newest_at, 0))
     parts.append(select(func.coalesce(func.max(schema.trace.c.ingested_at), 0)).scalar_subquery())
     parts.append(select(func.count(tables.cell.c.finished_at)).scalar_subquery())
     parts.append(select(func.coalesce(func.max(tables.cell.c.finished_at), 0)).scalar_subquery())

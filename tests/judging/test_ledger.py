@@ -10,7 +10,7 @@ import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import func, select
+from sqlalchemy import func, select, update
 
 from ingest.batch import store
 from ingest.store import reading, writing
@@ -420,6 +420,16 @@ class TestFrames:
             with reading(opened.engine) as connection:
                 seen.add(revision(connection))
         assert len(seen) == 3
+
+    def test_a_ledger_that_went_another_way_has_another_revision(self, opened: Workspace) -> None:
+        """Figures are kept by it, and a restored backup writes other rows under the same keys."""
+        put(opened)
+        with reading(opened.engine) as connection:
+            before = revision(connection)
+        with writing(opened.engine) as connection:  # what restoring and labelling anew leaves behind
+            connection.execute(update(tables.error_label).values(created_at=tables.error_label.c.created_at + 1))
+        with reading(opened.engine) as connection:
+            assert revision(connection) != before
 
     def test_splits_are_read_and_refused_by_name(self) -> None:
         assert read_splits(b'{"how": "x", "dev": ["a"], "test": ["b"]}', "s.json") == {"a": "dev", "b": "test"}
