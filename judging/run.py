@@ -112,6 +112,14 @@ class Cell(NamedTuple):
     repeat: int
 
 
+class Paid(NamedTuple):
+    """A reply as it came, and to which request."""
+
+    cell: Cell
+    request_hash: str
+    reply: ModelReply
+
+
 class StoredReply(NamedTuple):
     """A reply from the store; `is_own` says that this very cell paid for it."""
 
@@ -169,8 +177,8 @@ class RunStore(Protocol):
     def unanswered(self) -> Unanswered:
         """All requests of this run whose answer is unknown."""
 
-    def keep_reply(self, cell: Cell, request_hash: str, reply: ModelReply) -> None:
-        """Store a paid reply, durably, before anything is done with it."""
+    def keep_replies(self, paid: Sequence[Paid]) -> None:
+        """Store paid replies, durably, before anything is done with them."""
 
     def book(self, model: str, *, gap_s: float) -> float:
         """Book the run's next free moment for a call that fills `gap_s` of it; returns the seconds until then."""
@@ -302,6 +310,7 @@ class Runner:
         self.progress, self.poll_s, self.batch_poll_s = progress, poll_s, batch_poll_s
         self._paces = {name: self._pace(name) for name in spec.models}
         self._send = Together[Sending](lambda sendings: self._in_store(self.store.note_sent, sendings))
+        self._keep = Together[Paid](lambda paid: self._in_store(self.store.keep_replies, paid))
         self._counts: dict[tuple[int, bytes], int] = {}
         self._ready: deque[tuple[_Group, Cell]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -526,7 +535,7 @@ class Runner:
         tokens = self._prompt_tokens(group.setup, request)
         async with self._budget.room_for(self._highest_cost(group, tokens) or 0.0):
             reply = await self._called(group, cell, request, key, tokens)
-            await asyncio.shield(self._in_store(self.store.keep_reply, cell, key, reply))
+            await asyncio.shield(self._keep(Paid(cell, key, reply)))
             highest = self._highest_cost(group, tokens) or 0.0
             self._budget.spent_usd += reply.cost_usd if reply.cost_usd is not None else highest
             self._longest_answer = max(self._longest_answer, reply.completion_tokens or 0)
@@ -749,7 +758,7 @@ class Runner:
                 await self._in_store(partial(self.store.note_failed, cell, request_key, is_unknown=False))
                 continue
             self._budget.spent_usd += result.cost_usd or 0.0
-            await self._in_store(self.store.keep_reply, cell, request_key, result)
+            await self._keep(Paid(cell, request_key, result))
         await self._in_store(self.store.close_batch, batch_id)
 
     async def _polled(self, batch: BatchModel, batch_id: str) -> Mapping[str, ModelReply | ModelError]:

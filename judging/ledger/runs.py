@@ -24,7 +24,7 @@ from judging.model import ModelReply
 from judging.prompt import prompts_version
 from judging.records import CELL_STATES, Failure, Verdict
 from judging.rubric import AgentDescription, Rubric
-from judging.run import HEARTBEAT_S, LEASE_S, Cell, RunSpec, RunStatus, Sending, StoredReply, Unanswered
+from judging.run import HEARTBEAT_S, LEASE_S, Cell, Paid, RunSpec, RunStatus, Sending, StoredReply, Unanswered
 
 _cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
 _request, _pace = tables.request, tables.pace
@@ -395,31 +395,15 @@ class SqlRunStore:
         if moved.rowcount == 0:
             connection.execute(insert(_pace).values(run_key=self.run_key, model=model, next_at=moment))
 
-    def keep_reply(self, cell: Cell, request_hash: str, reply: ModelReply) -> None:
+    def keep_replies(self, paid: Sequence[Paid]) -> None:
+        at = now()
+        ends = [{"of_cell": p.cell.key, "hash": p.request_hash, "ends": "answered"} for p in paid]
         with writing(self.engine) as connection:
-            connection.execute(
-                _ADD_REPLY,
-                {
-                    "cell_key": cell.key,
-                    "request_hash": request_hash,
-                    "repeat": cell.repeat,
-                    "body": compress(reply.text.encode("utf-8", "surrogatepass"), level=3),
-                    "refusal": reply.refusal,
-                    "finish_reason": reply.finish_reason,
-                    "prompt_tokens": reply.prompt_tokens,
-                    "completion_tokens": reply.completion_tokens,
-                    "cached_tokens": reply.cached_tokens,
-                    "cache_write_tokens": reply.cache_write_tokens,
-                    "cost_usd": reply.cost_usd,
-                    "latency_s": reply.latency_s,
-                    "attempts": reply.attempts,
-                    "void": False,
-                    "created_at": now(),
-                },
-            )
-            connection.execute(_END_REQUEST, {"of_cell": cell.key, "hash": request_hash, "ends": "answered"})
-            connection.execute(_MARK_REPLIED, {"of_cell": cell.key, "by_worker": self.worker})
-        self._known[cell.key] = self._known.get(cell.key, frozenset()) | {request_hash}
+            connection.execute(_ADD_REPLY, [_reply_row(p, at) for p in paid])
+            connection.execute(_END_REQUEST, ends)
+            connection.execute(_MARK_REPLIED, [{"of_cell": p.cell.key, "by_worker": self.worker} for p in paid])
+        for cell, request_hash, _ in paid:
+            self._known[cell.key] = self._known.get(cell.key, frozenset()) | {request_hash}
 
     def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
         with writing(self.engine) as connection:
@@ -574,6 +558,27 @@ def _kind(spec: RunSpec) -> list[object]:
         dict(spec.parameters),
         spec.repeats,
     ]
+
+
+def _reply_row(paid: Paid, at: int) -> dict[str, object]:
+    cell, request_hash, reply = paid
+    return {
+        "cell_key": cell.key,
+        "request_hash": request_hash,
+        "repeat": cell.repeat,
+        "body": compress(reply.text.encode("utf-8", "surrogatepass"), level=3),
+        "refusal": reply.refusal,
+        "finish_reason": reply.finish_reason,
+        "prompt_tokens": reply.prompt_tokens,
+        "completion_tokens": reply.completion_tokens,
+        "cached_tokens": reply.cached_tokens,
+        "cache_write_tokens": reply.cache_write_tokens,
+        "cost_usd": reply.cost_usd,
+        "latency_s": reply.latency_s,
+        "attempts": reply.attempts,
+        "void": False,
+        "created_at": at,
+    }
 
 
 def _to_reply(row: Any) -> ModelReply:

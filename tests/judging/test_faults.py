@@ -201,6 +201,28 @@ def test_a_batch_handed_in_by_a_worker_that_died_is_collected_and_not_paid_again
     assert len(provider.batches) == 1
 
 
+def test_a_batch_whose_worker_died_before_noting_it_is_counted_and_can_be_left_alone(
+    provider: Provider, tmp_path: Path
+) -> None:
+    class Dies(SqlRunStore):
+        def note_batch(self, model: str, batch_id: str) -> None:
+            raise OSError("killed here")
+
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
+    dying = runner(grid, provider, batch=True)
+    dying.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    with pytest.raises(OSError, match="killed here"):
+        asyncio.run(dying.run())
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set claimed_at = 0")  # the lease is over
+    assert grid.watch()["unanswered"] == 4
+    assert run(grid, provider, batch=True).states == {"error": 4}
+    assert len(provider.batches) == 1  # the one that nobody knows of
+    assert want_failed_again(grid.engine, grid.run_key) == 4
+    assert run(grid, provider, batch=True).states == {"scored": 4}
+    assert (len(provider.batches), grid.watch()["unanswered"]) == (2, 4)
+
+
 # kill -9 --------------------------------------------------------------------------------------------------------
 
 
