@@ -425,7 +425,7 @@ def test_5_mb_show_their_head_and_all_when_asked(open_desk: OpenDesk) -> None:
     expect(desk.page.locator('[data-tj="tree-count"]')).to_have_text("1 of 2")
 
 
-@pytest.mark.parametrize("count", [60, pytest.param(200, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.soak)])
 def test_labels_by_keys_only_none_missed(open_desk: OpenDesk, count: int) -> None:
     trace = long_trace(301, f"keys-only-{count}")
     desk = open_desk(trace)

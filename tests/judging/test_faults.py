@@ -227,7 +227,7 @@ def test_a_batch_whose_worker_died_before_noting_it_is_counted_and_can_be_left_a
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("kills", [15, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.soak)])
 def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_asked_for_again(
     provider: Provider, tmp_path: Path, kills: int
 ) -> None:
