@@ -45,12 +45,21 @@ def raise_raw_requests(drafts: Sequence[SpanDraft], context: Context) -> None:
         if parent is not None and _is_ours(parent):
             continue
         _read_raw(raw, context)
-        if parent is not None and parent.kind == "LLM" and "litellm.call_id" in parent.attributes:
-            parent.kind = "CHAIN"
-            parent.warnings.append(
-                "litellm_parent: litellm wrote the attributes of its calls on this span, one over the other; "
-                f"the calls themselves are the {RAW} spans below"
-            )
+        if parent is not None and "litellm.call_id" in parent.attributes:
+            _tell_apart(parent, raw)
+
+
+def _tell_apart(parent: SpanDraft, raw: SpanDraft) -> None:
+    """The span around the calls is no call itself, and what it repeats of this one is said by the call alone."""
+    if parent.kind == "LLM":
+        parent.kind = "CHAIN"
+        parent.warnings.append(
+            "litellm_parent: litellm wrote the attributes of its calls on this span, one over the other; "
+            f"the calls themselves are the {RAW} spans below"
+        )
+    said = {*raw.input_messages, *raw.output_messages}
+    parent.input_messages = [place for place in parent.input_messages if place not in said]
+    parent.output_messages = [place for place in parent.output_messages if place not in said]
 
 
 def _is_ours(draft: SpanDraft) -> bool:

@@ -1,4 +1,4 @@
-"""OTLP: JSON (a request, or a request a line as the collector's file exporter writes) and protobuf.
+"""OTLP: JSON (a request, a request a line as the collector's file exporter writes, or Phoenix's answer) and protobuf.
 
 Fields: opentelemetry-proto, `trace/v1/trace.proto` and `logs/v1/logs.proto`; names in camelCase or snake_case.
 """
@@ -25,6 +25,7 @@ NAME = "otlp"
 MERGES = True
 
 _MARKS = frozenset({"resourceSpans", "resource_spans", "resourceLogs", "resource_logs"})
+_BARE_MARKS = frozenset({"trace_id", "span_id", "start_time_unix_nano", "dropped_attributes_count"})
 _SPAN_KEYS = frozenset({
     "traceId", "spanId", "parentSpanId", "traceState", "flags", "name", "kind", "startTimeUnixNano",
     "endTimeUnixNano", "attributes", "events", "links", "status",
@@ -36,7 +37,7 @@ _NOT_SET = (None, "", 0, "0")
 def sniff(head: Head) -> bool:
     """`resourceSpans` or `resourceLogs`, or bytes that decode as such a request."""
     if head.start[:1] in (b"{", b"["):
-        return bool(_MARKS & head.keys)
+        return bool(_MARKS & head.keys) or {"data", *_BARE_MARKS} <= head.keys
     return head.whole and _is_protobuf(head.data)
 
 
@@ -85,6 +86,10 @@ def read_request(data: bytes, source: Source) -> Iterator[Trace | Rejected]:
 
 def _take(value: Json, found: Found, place: str) -> None:
     for request in value if isinstance(value, list) else [value]:
+        if isinstance(request, dict) and _holds_bare_spans(request):
+            for item in _objects(request["data"], found, "data"):
+                _take_span(item, {}, found)
+            continue
         if not isinstance(request, dict) or not _MARKS & request.keys():
             raise IngestError(
                 "no resourceSpans in this OTLP request", place=place, remedy="export the spans as OTLP JSON"
@@ -93,6 +98,13 @@ def _take(value: Json, found: Found, place: str) -> None:
             _take_resource(group, found, ("scopeSpans", "instrumentationLibrarySpans"), "spans")
         for group in _objects(_get(request, "resourceLogs"), found, "resourceLogs"):
             _take_resource(group, found, ("scopeLogs",), "logRecords")
+
+
+def _holds_bare_spans(request: dict[str, Json]) -> bool:
+    """Phoenix answers `/spans/otlpv1` with spans alone, under `data`, every field that is not set as null."""
+    data = request.get("data")
+    first = data[0] if isinstance(data, list) and data else None
+    return isinstance(first, dict) and first.keys() >= _BARE_MARKS
 
 
 def _take_resource(group: dict[str, Json], found: Found, scopes: tuple[str, ...], items: str) -> None:
@@ -261,6 +273,8 @@ def _plain(value: Json) -> Json:
 
 def _any_value(value: Json) -> Json:
     """OTLP's AnyValue as plain JSON; int64 stands as text in OTLP JSON."""
+    if isinstance(value, dict) and len(value) > 1:  # Phoenix writes the kinds that are not set as null
+        value = {kind: item for kind, item in value.items() if item is not None}
     if not isinstance(value, dict) or len(value) != 1:
         return value if value != {} else None
     ((kind, item),) = value.items()

@@ -174,6 +174,12 @@ def test_the_tool_failed_once_and_then_gave_the_fare(name: str) -> None:
     assert ("48" in (second.output or "")) is told.results
 
 
+def test_the_span_that_litellm_writes_its_calls_on_says_none_of_them() -> None:
+    outer, *calls = main_trace("litellm-parent").spans
+    assert (outer.kind, outer.name, outer.input_messages, outer.output_messages) == ("CHAIN", "ticket desk", (), ())
+    assert {call.kind for call in calls} == {"LLM"}
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_calls_and_tools_work_for_the_agent(name: str) -> None:
     trace = main_trace(name)

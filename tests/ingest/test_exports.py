@@ -158,3 +158,24 @@ def test_a_frame_that_lost_its_traces_is_read_from_its_spans() -> None:
     assert [[(s.span_id, s.kind, s.output) for s in trace.spans] for trace in found] == [
         [(s.span_id, s.kind, s.output) for s in trace.spans] for trace in whole
     ]
+
+
+@pytest.mark.parametrize("name", ["phoenix-spans.json", "phoenix-otlpv1.json"])
+def test_what_phoenix_answers_is_what_was_sent_to_it(name: str) -> None:
+    def told(path: Path) -> dict[str, object]:
+        return {
+            trace.trace_id: [
+                (
+                    span.span_id, span.parent_span_id, span.name, span.kind, span.agent, span.status, span.model,
+                    span.tool_arguments, span.output, span.total_tokens,
+                    [trace.messages[place] for place in (*span.input_messages, *span.output_messages)],
+                )
+                for span in trace.spans
+            ]
+            for trace in read_traces(path)
+            if isinstance(trace, Trace)
+        }  # fmt: skip
+
+    sent = told(Path(__file__).parent / "dialects" / "openai-agents.otlp.jsonl")
+    assert len(sent) == 2
+    assert told(Path(__file__).parent / "exports" / name) == sent

@@ -11,7 +11,7 @@ from google.protobuf.json_format import MessageToDict
 from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 from opentelemetry.sdk.trace import ReadableSpan
 
-_IDS = ("traceId", "spanId", "parentSpanId")
+IDS = ("traceId", "spanId", "parentSpanId")
 
 
 def otlp_protobuf(spans: Sequence[ReadableSpan]) -> bytes:
@@ -37,7 +37,7 @@ def hex_ids(value: Any) -> Any:
         return [hex_ids(item) for item in value]
     if isinstance(value, dict):
         return {
-            key: base64.b64decode(item).hex() if key in _IDS and isinstance(item, str) else hex_ids(item)
+            key: base64.b64decode(item).hex() if key in IDS and isinstance(item, str) else hex_ids(item)
             for key, item in value.items()
         }
     return value
