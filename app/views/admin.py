@@ -10,12 +10,13 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import assignment_forms, loading, queue_forms
-from app.acting import attempt, say, show_said
+from app import loading
 from app.components import layout
 from app.components.figures import plain
 from app.config import config
 from app.session import user, workspace
+from app.views.admin_forms import assignments, queues
+from app.views.admin_forms.acting import attempt, say, show_said
 from ingest.store import reading, writing
 from judging.ledger import guidelines, health, people
 from judging.ledger.audit import audit_log, record
@@ -180,8 +181,8 @@ def size(count: int) -> str:
 
 VIEWS: dict[str, Callable[[], None]] = {
     "People": show_people,
-    "Queues": queue_forms.show_queues,
-    "Assignments": assignment_forms.show_assignments,
+    "Queues": queues.show_queues,
+    "Assignments": assignments.show_assignments,
     "Audit log": show_audit,
     "Backup": show_backup,
     "Health": show_health,

@@ -140,12 +140,22 @@ def queue_desk(key: int) -> None:
     if place is None:
         st.info(why_nothing(key))
         return
+    hold_on(place)
     annotator(
         desk_frame(place.trace_id, place.occasion, queue_header(place)),
         key=KEY,
         on_span=lambda: follow_place(place),
         on_act=lambda: follow_queue_act(place),
     )
+
+
+def hold_on(place: Assigned) -> None:
+    """The address names the place from the first moment: a page that only renews its pass shows no other trace.
+
+    Not even where the lease has run out meanwhile, or the trace was taken out of the queue.
+    """
+    if st.query_params.get("place") != str(place.lease_key):
+        st.query_params.update({"queue": str(place.queue_key), "place": str(place.lease_key)})
 
 
 def why_nothing(key: int) -> str:
@@ -157,8 +167,8 @@ def why_nothing(key: int) -> str:
     left = row.places - min(row.done, row.places)
     if left and not row.is_practice:
         return (
-            f"Nothing is left for you in this queue. {counted(left, 'place')} of it are with other people; "
-            "one that they give up comes to you when you look again."
+            f"Nothing is left for you in this queue. Its last {counted(left, 'place')} are other people's; "
+            "one that somebody gives up may come to you: look again later."
         )
     return "Nothing is left for you in this queue. Thank you."
 

@@ -12,10 +12,10 @@ import pandas as pd
 import streamlit as st
 
 from app import loading
-from app.acting import attempt, say
 from app.components import layout
 from app.components.figures import counted, plain
 from app.session import user, workspace
+from app.views.admin_forms.acting import attempt, say
 from ingest.store import reading
 from ingest.table import trace_frame
 from judging.ledger import guidelines, queue, queue_changes

@@ -9,11 +9,11 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection
 
-from app.acting import attempt, say
 from app.components import layout
 from app.components.figures import counted
-from app.queue_forms import chosen_rows, items_table, now
 from app.session import user, workspace
+from app.views.admin_forms.acting import attempt, say
+from app.views.admin_forms.queues import chosen_rows, items_table, now
 from ingest.store import reading
 from judging.ledger import people, queue, queue_changes
 from judging.ledger.assignment import Assignments, all_assignments
