@@ -7,7 +7,6 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 from math import isfinite
 from typing import Any, cast
 
@@ -199,13 +198,13 @@ def _escaped(match: re.Match[str]) -> str:
 
 def _parse_leniently(text: bytes, error: orjson.JSONDecodeError, place: str, warnings: tuple[str, ...]) -> Document:
     words: list[str] = []
-    loads = partial(json.loads, strict=False, **_hooks(words))
+    hooks = _hooks(words)
 
     def part(data: bytes) -> Json:
         try:
             return cast("Json", orjson.loads(data))
         except orjson.JSONDecodeError:
-            return cast("Json", loads(_text(data)))
+            return cast("Json", json.loads(_text(data), strict=False, **hooks))
 
     try:
         loose = part(text)
