@@ -181,7 +181,7 @@ def test_bytes_of_any_kind_are_answered(format: str, raw: bytes) -> None:
 
 @pytest.mark.parametrize("depth", [200, 900, 10_000, 200_000])
 def test_deep_nesting_is_read_or_named(depth: int) -> None:
-    begin = time.perf_counter()
+    begin = time.process_time()
     for text in (
         b"[" * depth,
         b"[" * depth + b"]" * depth,
@@ -192,7 +192,7 @@ def test_deep_nesting_is_read_or_named(depth: int) -> None:
         json.dumps(document(span("a" * 16, {"input.value": "[" * depth + "]" * depth}))).encode(),
     ):
         fine(read_all(text))
-    assert time.perf_counter() - begin < 10
+    assert time.process_time() - begin < 10
 
 
 def test_a_deep_attribute_is_kept_as_text() -> None:
