@@ -12,6 +12,7 @@ from ingest.trace import Json
 LEVELS = 250
 """Levels of nesting that are read at once: well below what orjson (1,024) and Python's json (about 1,000) follow."""
 
+_encoded = json.JSONEncoder(ensure_ascii=False).encode
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[{}\[\]]', re.DOTALL)
 
 
@@ -81,7 +82,7 @@ def write_deep(value: Json) -> str:
         if isinstance(node, (dict, list)):
             stack.extend(reversed(list(_opened(node))))
         else:
-            pieces.append(node if isinstance(node, _Written) else json.dumps(node, ensure_ascii=False))
+            pieces.append(node if isinstance(node, _Written) else _encoded(node))
     return "".join(pieces)
 
 
@@ -90,11 +91,11 @@ def _opened(node: dict[str, Json] | list[Json]) -> Iterator[Json]:
     start, end = ("{", "}") if isinstance(node, dict) else ("[", "]")
     yield _Written(start)
     for number, item in enumerate(node):
-        comma = "," if number else ""
+        if number:
+            yield _Written(",")
         if isinstance(node, dict):
-            yield _Written(f"{comma}{json.dumps(item, ensure_ascii=False)}:")
+            yield _Written(f"{_encoded(item)}:")
             yield node[item]  # type: ignore[index]
         else:
-            yield _Written(comma)
             yield item
     yield _Written(end)

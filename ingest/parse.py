@@ -7,7 +7,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import cast
+from math import isfinite
+from typing import Any, cast
 
 import orjson
 
@@ -20,7 +21,6 @@ MAX_DEPTH = 128
 _NUL_ESCAPE = b"\\u0000"
 _NUL_DIGITS = _NUL_ESCAPE[1:]  # found faster: JSON is full of backslashes
 _UNREADABLE = re.compile("[\x00\ud800-\udfff]")
-_NUMBER_WORDS = {"NaN": "NaN", "Infinity": "Infinity", "-Infinity": "-Infinity"}
 _BOMS: tuple[tuple[bytes, str], ...] = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF32_LE, "utf-32-le"),
@@ -108,7 +108,7 @@ def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
             value, _ = clean(value)
     except orjson.JSONDecodeError:
         try:
-            value, _ = clean(json.loads(text, strict=False, parse_constant=_NUMBER_WORDS.__getitem__))
+            value, _ = clean(json.loads(text, strict=False, **_hooks([])))
         except (ValueError, RecursionError):
             return None
     return value if isinstance(value, (dict, list)) else None
@@ -198,16 +198,13 @@ def _escaped(match: re.Match[str]) -> str:
 
 def _parse_leniently(text: bytes, error: orjson.JSONDecodeError, place: str, warnings: tuple[str, ...]) -> Document:
     words: list[str] = []
-
-    def word(name: str) -> str:
-        words.append(name)
-        return _NUMBER_WORDS[name]
+    hooks = _hooks(words)
 
     def part(data: bytes) -> Json:
         try:
             return cast("Json", orjson.loads(data))
         except orjson.JSONDecodeError:
-            return cast("Json", json.loads(_text(data), strict=False, parse_constant=word))
+            return cast("Json", json.loads(_text(data), strict=False, **hooks))
 
     try:
         loose = part(text)
@@ -216,9 +213,23 @@ def _parse_leniently(text: bytes, error: orjson.JSONDecodeError, place: str, war
     except ValueError:
         raise _decode_error(text, error, place) from error
     value, cleaned = clean(loose)
-    if words:
-        warnings += (f"not_a_json_number: {len(words)} value(s) such as {words[0]} kept as text",)
-    return Document(place=place, value=value, warnings=warnings + _cleaning_warning(cleaned))
+    return Document(place=place, value=value, warnings=warnings + _number_warning(words) + _cleaning_warning(cleaned))
+
+
+def _hooks(words: list[str]) -> dict[str, Any]:
+    """For Python's parser: what is no number in JSON, or none that fits 64 bits, stays text; `words` collects it."""
+
+    def word(written: str) -> str:
+        words.append(written)
+        return written
+
+    def integer(digits: str) -> int | str:
+        return int(digits) if len(digits) <= 20 and -(2**63) <= int(digits) < 2**64 else word(digits)
+
+    def real(digits: str) -> float | str:
+        return float(digits) if isfinite(float(digits)) else word(digits)
+
+    return {"parse_constant": word, "parse_int": integer, "parse_float": real}
 
 
 def _read_deep(text: bytes, loads: Callable[[bytes], Json], place: str) -> Json:
@@ -234,6 +245,10 @@ def _text(data: bytes) -> str:
         return data.decode("utf-8", "surrogatepass")
     except UnicodeDecodeError:
         return data.decode("utf-8", "surrogateescape")
+
+
+def _number_warning(words: list[str]) -> tuple[str, ...]:
+    return (f"not_a_json_number: {len(words)} value(s) such as {words[0][:40]} kept as text",) if words else ()
 
 
 def _cleaning_warning(cleaned: int) -> tuple[str, ...]:
@@ -305,7 +320,8 @@ def _lines(text: bytes) -> Iterator[Document]:
 def _concatenated(data: bytes) -> Iterator[Document]:
     """Objects written one after another, as console exporters do; other text between them is named."""
     text = _text(data)
-    decoder = json.JSONDecoder(strict=False, parse_constant=_NUMBER_WORDS.__getitem__)
+    words: list[str] = []
+    decoder = json.JSONDecoder(strict=False, **_hooks(words))
     position = 0
     while True:
         start = _next_start(text, position)
@@ -323,9 +339,10 @@ def _concatenated(data: bytes) -> Iterator[Document]:
             return
         place = f"line {text.count(chr(10), 0, start) + 1}"
         try:
+            words.clear()
             loose, position = decoder.raw_decode(text, start)
             value, cleaned = clean(loose)
-            yield Document(place=place, value=value, warnings=_cleaning_warning(cleaned))
+            yield Document(place=place, value=value, warnings=_number_warning(words) + _cleaning_warning(cleaned))
         except RecursionError:
             yield Document(place=place, error=IngestError("JSON nested too deeply", place=place, remedy="flatten it"))
             position = _after_line(text, start)

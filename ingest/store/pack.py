@@ -220,8 +220,9 @@ def _names(values: Iterable[str | None]) -> str:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
+    """Their sum; None where nothing is known, or where it is more than a database's integer holds."""
     known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    return sum(known) if known and sum(known) < 2**63 else None
 
 
 def _documents(trace: Trace, first_seq: dict[int, int]) -> Iterable[str]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import orjson
+from google.protobuf.json_format import ParseDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from ingest.batch import ingest
 from ingest.readers import read_traces
@@ -18,9 +22,11 @@ from ingest.store import load, pack, reading, trace_ids
 from ingest.table import write_parquet
 from ingest.trace import Trace
 from judging.ledger import open_workspace
-from tests.benchmarks import corpus
+from tests.benchmarks import corpus, peers
 
-SHARED = Path(__file__).resolve().parents[3] / "shared" / "trail" / "traces"
+FOLDER = Path(__file__).resolve().parent
+SHARED = FOLDER.parents[2] / "shared" / "trail" / "traces"
+ORDINARY_TRACES = 1_000
 MEMORY_CORPUS_MB = 740
 
 
@@ -31,6 +37,7 @@ def main() -> None:
             folder = Path(scratch) / "corpus"
             print(f"no ../shared: {corpus.write(folder, 66)} synthetic traces instead")
         speed(folder, Path(scratch))
+        ordinary_spans(Path(scratch))
         if "--no-memory" not in sys.argv:
             memory(Path(scratch))
 
@@ -44,7 +51,11 @@ def speed(folder: Path, scratch: Path) -> None:
     spans = sum(len(trace.spans) for trace in traces)
     packing = timed(lambda: [pack(trace) for trace in traces])
     home = scratch / "one"
-    whole = timed(lambda: ingest(open_workspace(home).engine, [folder]), wall=True)
+    open_workspace(home)
+    spent = timed(lambda: ingest(open_workspace(home).engine, [folder]))
+    open_workspace(scratch / "wall")
+    whole = timed(lambda: ingest(open_workspace(scratch / "wall").engine, [folder]), wall=True)
+    open_workspace(scratch / "two")
     two = timed(lambda: ingest(open_workspace(scratch / "two").engine, [folder], workers=2), wall=True)
     again = timed(lambda: ingest(open_workspace(home).engine, [folder]), wall=True)
     print(f"{len(files)} files, {size / 1e6:.1f} MB, {spans:,} spans")
@@ -53,6 +64,7 @@ def speed(folder: Path, scratch: Path) -> None:
         ("orjson.loads alone (CPU)", plain),
         ("conversion to the span table (CPU)", convert),
         ("packing: hash and compress (CPU)", packing),
+        ("ingest into SQLite (CPU)", spent),
         ("ingest into SQLite (wall)", whole),
         ("ingest with --workers 2 (wall)", two),
         ("ingest again, all known (wall)", again),
@@ -69,6 +81,64 @@ def speed(folder: Path, scratch: Path) -> None:
     print(f"at rest: SQLite {database / 1e6:.2f} MB, source bytes included (1/{size / database:.1f} of the JSON)")
     print(f"         Parquet {parquet / 1e6:.2f} MB (1/{size / parquet:.1f})")
     print(f"loading a trace back: {1000 * loading / len(ids):.2f} ms on average")
+
+
+def ordinary_spans(scratch: Path) -> None:
+    """Spans without long histories, beside what peers need for the same spans."""
+    requests = [corpus.otlp_request(number) for number in range(ORDINARY_TRACES)]
+    file = scratch / "ordinary.jsonl"
+    file.write_bytes(b"\n".join(map(orjson.dumps, requests)))
+    spans = 10 * ORDINARY_TRACES
+    rows = [
+        ("orjson.loads alone", timed(lambda: [orjson.loads(line) for line in file.read_bytes().splitlines()])),
+        ("Tracejury: conversion to the span table", timed(lambda: list(read_traces(file)))),
+    ]
+    engine = open_workspace(scratch / "ordinary").engine
+    ours = timed(lambda: ingest(engine, [file]))
+    rows.append(("Tracejury: ingest into SQLite, searchable", ours))
+    rows += peer_rows(requests, scratch)
+    print(f"\n{spans:,} spans of {ORDINARY_TRACES:,} traces, {file.stat().st_size / 1e6:.1f} MB of OTLP/JSON (CPU)")
+    print(f"{'':52}{'seconds':>9}{'spans/s':>10}{'x our ingest':>14}")
+    for what, seconds in rows:
+        print(f"{what:52}{seconds:9.2f}{spans / seconds:10.0f}{seconds / ours:14.2f}")
+
+
+def peer_rows(requests: Sequence[dict[str, object]], scratch: Path) -> list[tuple[str, float]]:
+    """What the peers took for the same spans as protobuf, the form they receive; what cannot be had is said."""
+    file = scratch / "ordinary.pb"
+    file.write_bytes(b"".join(map(_framed, requests)))
+    environment = scratch / "peers"
+    uv = [str(Path(sys.executable).parent / "uv"), "--quiet"]
+    python = environment / "bin" / "python"
+    for command in (
+        [*uv, "venv", "--python", sys.executable, str(environment)],
+        [*uv, "pip", "install", "--python", str(python), *peers.PACKAGES],
+        [str(python), str(FOLDER / "peers.py"), str(file), str(scratch)],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            print(f"no peer beside it: {' '.join(command[:4])} failed: {done.stderr.strip()[-300:]}")
+            return []
+    rows = []
+    for peer, told in json.loads(done.stdout.splitlines()[-1]).items():
+        if "error" in told:
+            print(f"no {peer} beside it: {told['error']}")
+            continue
+        number = told.pop("version")
+        rows += [(f"{peer} {number}: {what}", seconds) for what, seconds in told.items()]
+    return rows
+
+
+def _framed(request: dict[str, object]) -> bytes:
+    """The request as protobuf after its length, as `peers.py` reads it; protobuf's own JSON has ids in base64."""
+    value = orjson.loads(orjson.dumps(request))
+    for group in value["resourceSpans"]:
+        for scope in group["scopeSpans"]:
+            for span in scope["spans"]:
+                for key in ("traceId", "spanId", "parentSpanId"):
+                    span[key] = base64.b64encode(bytes.fromhex(span[key])).decode()
+    body: bytes = ParseDict(value, ExportTraceServiceRequest()).SerializeToString()
+    return len(body).to_bytes(4, "big") + body
 
 
 def memory(scratch: Path) -> None:

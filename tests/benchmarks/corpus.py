@@ -104,3 +104,39 @@ def _span(
         "logs": [],
         "child_spans": [],
     }
+
+
+def otlp_request(number: int, *, spans: int = 10) -> dict[str, object]:
+    """One trace as an OTLP/JSON request: spans of some 2.5 kB, as tools without long histories write them."""
+    rng = random.Random(number)
+    trace_id, root = f"{rng.getrandbits(128):032x}", f"{rng.getrandbits(64):016x}"
+    held = [_otlp_span(rng, trace_id, root, place, number) for place in range(spans)]
+    resource = {"attributes": [_attribute("service.name", "bench")]}
+    return {"resourceSpans": [{"resource": resource, "scopeSpans": [{"scope": {"name": "bench"}, "spans": held}]}]}
+
+
+def _otlp_span(rng: random.Random, trace_id: str, root: str, place: int, number: int) -> dict[str, object]:
+    kind = "AGENT" if place == 0 else ("LLM", "TOOL")[place % 2]
+    attributes: dict[str, str | int] = {"openinference.span.kind": kind, "output.value": text(rng, 160)}
+    if kind == "LLM":
+        attributes |= {"llm.model_name": "made-up", "llm.token_count.prompt": 300, "llm.token_count.completion": 150}
+        attributes |= {"llm.input_messages.0.message.role": "user"}
+        attributes |= {"llm.input_messages.0.message.content": text(rng, 160)}
+    else:
+        attributes["input.value"] = text(rng, 160)
+    start = 1_767_323_045_000_000_000 + number * 10**9 + place * 10**7
+    return {
+        "traceId": trace_id,
+        "spanId": f"{rng.getrandbits(64):016x}" if place else root,
+        "parentSpanId": root if place else "",
+        "name": f"{kind.lower()} {place}",
+        "kind": 1,
+        "startTimeUnixNano": str(start),
+        "endTimeUnixNano": str(start + 5 * 10**6),
+        "attributes": [_attribute(key, value) for key, value in attributes.items()],
+        "status": {"code": 1},
+    }
+
+
+def _attribute(key: str, value: str | int) -> dict[str, object]:
+    return {"key": key, "value": {"intValue": str(value)} if isinstance(value, int) else {"stringValue": value}}

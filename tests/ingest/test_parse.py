@@ -110,3 +110,18 @@ def test_iso_durations(text: Any, microseconds: int | None) -> None:
 )  # fmt: skip
 def test_times_of_every_unit(value: Any, microseconds: int | None) -> None:
     assert times.from_any(value) == microseconds
+
+
+@pytest.mark.parametrize("written", ["1e999", "-1e400", "9" * 5000, str(2**70), "NaN", "-Infinity"])
+def test_a_number_that_no_database_takes_is_kept_as_it_is_written(written: str) -> None:
+    text = f'{{"a": [1, {written}, NaN], "b": 2.5}}'
+    expected = {"a": [1, written, "NaN"], "b": 2.5}
+    assert parse_json(text.encode()) == expected
+    assert inner_json(text) == expected
+    first, second = parse_documents(f"{text} {text}".encode())
+    assert first.value == second.value == expected
+    assert [warning.partition(":")[0] for warning in first.warnings] == ["not_a_json_number"]
+
+
+def test_a_number_too_large_alone_is_kept_as_it_is_written() -> None:
+    assert parse_json(b'{"a": 1e999}') == {"a": "1e999"}

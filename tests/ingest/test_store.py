@@ -293,3 +293,12 @@ def test_a_trace_that_the_database_refuses_is_named_and_its_batch_is_kept(
     with reading(opened.engine) as connection:
         assert trace_ids(connection) == [trace.trace_id for trace in rows]
         assert connection.scalar(select(func.count()).select_from(schema.span)) == 15
+
+
+def test_tokens_whose_sum_no_integer_column_holds_are_unknown_not_fatal(tmp_path: Path) -> None:
+    trace = small_trace()
+    spans = tuple(replace(span, prompt_tokens=2**63 - 1) if span.kind == "LLM" else span for span in trace.spans)
+    opened = workspace(tmp_path, replace(trace, spans=spans))
+    with reading(opened.engine) as connection:
+        assert connection.scalar(select(schema.trace.c.prompt_tokens)) is None
+        assert load(connection, TRACE).spans == spans
