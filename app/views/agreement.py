@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from app import loading
+from app.awaited import awaited, renewing, watch
 from app.components import charts, filters, layout
-from app.components.awaited import awaited, renewing, watch
 from app.components.behind import chosen_point, listing, open_in_compare
 from app.components.figures import (
     FEW_NOTE,
