@@ -403,9 +403,9 @@ def _person_pairs(place: str, now: Revision, choice: Choice, stamp: int) -> pd.D
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT * 8)
-def _made(place: str, now: Revision, choice: Choice, stamp: int, _question: Question) -> pd.DataFrame:
+def _made(place: str, now: Revision, choice: Choice, stamp: int, question: Question) -> pd.DataFrame:
     held = _frames(place, now, choice, stamp), _inputs(place, now, choice, stamp)
-    return make(Bench(frames=held[0], inputs=held[1]), _question)
+    return make(Bench(frames=held[0], inputs=held[1]), question)
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT * 16)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from streamlit.testing.v1 import AppTest
 
 from app import loading
 from app.computing import WHOLE, Asked, Desk, NotComputedError, Waiting, shown_revision
@@ -57,6 +58,11 @@ def confirm_one(space: Workspace) -> None:
     with writing(space.engine) as connection:
         pair = next(d for d in decisions(connection) if d.status == "proposed")
         decide(connection, label_id=pair.label_id, finding_key=pair.finding_key, status="confirmed", author="ruth")
+
+
+def summary_of(page: AppTest) -> str:
+    """What the page says it compares, and of which revision."""
+    return next(text.value for text in page.caption if text.value.startswith("Human:"))
 
 
 def test_every_figure_of_the_other_process_equals_the_one_made_here(full: Workspace) -> None:
@@ -192,7 +198,7 @@ class TestStanding:
 def test_the_page_waits_then_shows_what_it_would_compute_itself(
     full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    here = open_page("agreement").caption[0].value
+    here = summary_of(open_page("agreement"))
     monkeypatch.setattr(loading, "HEAVY", 0)
     try:
         waiting = open_page("agreement")
@@ -202,7 +208,7 @@ def test_the_page_waits_then_shows_what_it_would_compute_itself(
         assert loading.standing(choice).shown == now
         assert loading.frames(choice).human is not None
         there = open_page("agreement")
-        assert there.caption[0].value == here
+        assert summary_of(there) == here
         assert shown_revision(now) in here
         assert not [text for text in there.caption if text.value.startswith("Computing")]
     finally:
@@ -221,4 +227,10 @@ def test_a_page_shows_an_older_revision_by_name_while_the_new_one_is_made(
     page = open_page("agreement")
     told = [text.value for text in page.caption]
     assert any(f"Shown: {shown_revision(before)}" in text and shown_revision(now_of(full)) in text for text in told)
-    assert any(text.endswith(shown_revision(before)) for text in told)
+    assert summary_of(page).endswith(shown_revision(before))
+
+
+def test_figures_of_one_choice_made_here_are_told_apart(full: Workspace, clean_caches: None) -> None:
+    prevalence, confusion = (loading.figure(Choice(), f"table.score_{name}") for name in ("prevalence", "confusion"))
+    assert {"human", "model", "count"} <= set(confusion.columns)
+    assert list(prevalence.columns) != list(confusion.columns)
