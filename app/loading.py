@@ -35,6 +35,7 @@ from judging.ledger.frames import (
     load_frames,
     read_splits,
     revision,
+    weight,
 )
 from judging.ledger.labels import error_labels, newest, reviews
 from judging.ledger.person_pairs import person_pairs, person_revision
@@ -43,7 +44,6 @@ from judging.ledger.systems import systems as ledger_systems
 
 HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
 WARM_S = 600.0
-_WEIGHED = (1, 2, 8)  # their places in a revision
 KEPT = 6  # choices whose frames and figures stay in memory
 UNUSED = "split"  # name of an uploaded file that has no usable character
 
@@ -134,7 +134,7 @@ class Standing:
 
 def is_heavy(now: Revision) -> bool:
     """Whether figures take a second or more here: then another process makes them."""
-    return sum(now[place] for place in _WEIGHED) > HEAVY
+    return weight(now) > HEAVY
 
 
 def standing(choice: Choice) -> Standing:

@@ -20,7 +20,7 @@ from judging.bench import Maker, Shelf, read_frame, write_frame
 from judging.export import inputs_of, opinions_of
 from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make
 from judging.ledger import Workspace
-from judging.ledger.frames import load_frames, revision
+from judging.ledger.frames import load_frames, revision, weight
 from judging.ledger.matches import decide, decisions
 from tests.app.conftest import OpenPage
 
@@ -75,6 +75,18 @@ def test_every_figure_of_the_other_process_equals_the_one_made_here(full: Worksp
         kept, made_of = read_frame(maker.shelf.file(question, now))
         assert made_of == now
         pd.testing.assert_frame_equal(make(bench, question), kept, obj=question.figure)
+
+
+def test_the_weight_of_a_workspace_counts_labels_scores_and_judgements(full: Workspace) -> None:
+    """A few thousand of them are left to the other process; the samples are not."""
+    with reading(full.engine) as connection:
+        counted = [
+            connection.exec_driver_sql(query).scalar_one()
+            for query in ("select count(*) from error_label", "select count(*) from score_label",
+                          "select count(*) from cell where finished_at is not null")
+        ]  # fmt: skip
+    assert weight(now_of(full)) == sum(counted)
+    assert not loading.is_heavy(now_of(full))
 
 
 def test_none_and_nan_come_back_as_they_were(tmp_path: Path) -> None:
