@@ -35,6 +35,7 @@ from judging.ledger.frames import (
     load_frames,
     read_splits,
     revision,
+    weight,
 )
 from judging.ledger.labels import error_labels, newest, reviews
 from judging.ledger.person_pairs import person_pairs, person_revision
@@ -43,7 +44,6 @@ from judging.ledger.systems import systems as ledger_systems
 
 HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
 WARM_S = 600.0
-_WEIGHED = (1, 2, 8)  # their places in a revision
 KEPT = 6  # choices whose frames and figures stay in memory
 UNUSED = "split"  # name of an uploaded file that has no usable character
 
@@ -134,7 +134,7 @@ class Standing:
 
 def is_heavy(now: Revision) -> bool:
     """Whether figures take a second or more here: then another process makes them."""
-    return sum(now[place] for place in _WEIGHED) > HEAVY
+    return weight(now) > HEAVY
 
 
 def standing(choice: Choice) -> Standing:
@@ -403,9 +403,9 @@ def _person_pairs(place: str, now: Revision, choice: Choice, stamp: int) -> pd.D
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT * 8)
-def _made(place: str, now: Revision, choice: Choice, stamp: int, _question: Question) -> pd.DataFrame:
+def _made(place: str, now: Revision, choice: Choice, stamp: int, question: Question) -> pd.DataFrame:
     held = _frames(place, now, choice, stamp), _inputs(place, now, choice, stamp)
-    return make(Bench(frames=held[0], inputs=held[1]), _question)
+    return make(Bench(frames=held[0], inputs=held[1]), question)
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT * 16)

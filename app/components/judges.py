@@ -74,6 +74,10 @@ def ceilings(found: Inputs) -> pd.DataFrame:
     return found.human_ceiling
 
 
+def _between_people(found: Inputs) -> pd.DataFrame:
+    return found.error_ceiling[found.error_ceiling["impact"] == "all"]
+
+
 def split_labels(rows: pd.DataFrame) -> pd.DataFrame:
     """Labels with the split where the choice holds several."""
     if rows["split"].nunique() < 2:
@@ -89,11 +93,14 @@ TABLE_COLUMNS = (
 )
 
 
-def every_figure(found: Inputs) -> pd.DataFrame:
-    """Every figure of every judge, one row each: system, judge, split, metric, value, low, high, n, reason, ..."""
+def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
+    """Every figure of every judge, one row each: system, judge, split, metric, value, low, high, n, reason, ...
+
+    `beside_people` as in `figure_rows`: whether people's own rates of errors are among them.
+    """
     caught = errors.error_figures(found.error_rates)
     caught = caught[caught["impact"] == "all"].drop(columns="impact")
-    between = found.error_ceiling[found.error_ceiling["impact"] == "all"]
+    between = _between_people(found) if beside_people else caught.head(0)
     scored = long_ceiling(found.human_ceiling[found.human_ceiling["n"] > 0])
     runs = found.consistency
     runs = runs[runs["runs"] > 1].rename(

@@ -15,7 +15,7 @@ from app.components.rater_charts import rater_dots
 from app.session import link_params, user, workspace
 from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
-from judging.disputes import ErrorGroup
+from judging.disputes import Dispute, ErrorGroup
 from judging.ledger import adjudication
 from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling
 from judging.ledger.anchoring import anchoring, changed_scores, may_see_judges
@@ -41,11 +41,12 @@ def page() -> None:
         reveals()
         return
     with reading(workspace().engine) as connection:
-        alike = adjudication.undisputed(connection, seed=seed())
+        said = _disputes(str(workspace().engine.url), adjudication.said_revision(connection), seed())
+        alike = adjudication.undisputed(connection, seed=seed(), known=said)
         cases = (
             alike
             if view == "Undisputed"
-            else adjudication.cases(connection, seed=seed(), everything=view == "All disputed")
+            else adjudication.cases(connection, seed=seed(), everything=view == "All disputed", known=said)
         )
         names = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
         judge = judge_shown(connection)
@@ -73,6 +74,13 @@ def page() -> None:
         st.info("Fewer than two people have this trace submitted now.")
         return
     desk(one, judge)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _disputes(place: str, now: loading.Revision, seed: str) -> dict[str, Dispute]:
+    """What people said, the same after every decision. Shared between sessions: never changed."""
+    with reading(workspace().engine) as connection:
+        return adjudication.disputes(connection, seed=seed)
 
 
 def judge_choice(shown: str | None) -> None:

@@ -9,8 +9,8 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from app import loading
+from app.awaited import awaited, renewing, watch
 from app.components import charts, filters, layout
-from app.components.awaited import awaited, renewing, watch
 from app.components.behind import chosen_point, listing, open_in_compare
 from app.components.figures import (
     FEW_NOTE,
@@ -119,7 +119,7 @@ def overview(choice: Choice, found: Inputs) -> None:
     with right, st.container(border=True):
         impact_card(choice)
     with st.container(border=True):
-        table_card(found)
+        table_card(choice)
 
 
 @st.fragment(key="card-forest")
@@ -192,9 +192,10 @@ def _with_errors(coverage: pd.DataFrame) -> list[str]:
 
 
 @awaited(height=420)
-def table_card(found: Inputs) -> None:
+def table_card(choice: Choice) -> None:
     layout.title("Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE)
-    long = every_figure(found)
+    found, late = loading.inputs(choice), loading.coming(choice, "error_ceiling")
+    long = every_figure(found, beside_people=late is None)
     if long.empty:
         st.caption("This choice has no errors and no scores.")
         return
@@ -215,6 +216,8 @@ def table_card(found: Inputs) -> None:
         height="auto",
         alt="Figures of every judge",
     )
+    if late is not None:
+        st.caption("What people reach on errors is being computed and not yet among the rows.")
     with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
         if opened.open:
             sheet(long)

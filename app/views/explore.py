@@ -17,6 +17,7 @@ from ingest.store import reading
 from judging.ledger import exploring
 from judging.records import DIMENSIONS, ErrorLabel
 
+OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 LISTED = [
@@ -214,14 +215,21 @@ def insights(kept: pd.DataFrame, held: Known) -> None:
 @st.fragment(key="similar")
 def similar(errors: list[ErrorLabel]) -> None:
     layout.title("Similar errors", "By the words of their descriptions (TF-IDF of character n-grams, cosine).")
-    by_id = {error.label_id: error for error in errors}
+    by_id = {error.label_id: error for error in errors[:OFFERED]}
 
     def name(label_id: str) -> str:
         error = by_id[label_id]
         aspect, text = f"{'+'.join(error.dimensions)} {error.impact}", error.description[:90] or "(no description)"
         return f"{aspect} · {text} · {label_id[:8]}"
 
-    chosen = st.selectbox("Error", list(by_id), format_func=name, key="similar_to", label_visibility="collapsed")
+    chosen = st.selectbox(
+        "Error", list(by_id), index=None, format_func=name, key="similar_to", label_visibility="collapsed",
+        placeholder="Choose an error to see those like it",
+    )  # fmt: skip
+    if len(errors) > OFFERED:
+        st.caption(f"The first {OFFERED:,} of {len(errors):,} errors are offered: filter the traces for others.")
+    if chosen is None:
+        return
     table = exploring.alike(errors, str(chosen))
     if table.empty:
         st.caption("No other error has words in common with this one.")

@@ -11,8 +11,8 @@ import streamlit as st
 
 from app import datasets, loading
 from app.api.exports import export_token
+from app.awaited import awaited, renewing
 from app.components import filters, layout
-from app.components.awaited import awaited, renewing
 from app.components.figures import counted, plain
 from app.components.judges import every_figure
 from app.components.sheet import sheet

@@ -92,20 +92,36 @@ class Case:
 # ---- what is to be decided -------------------------------------------------------------------------------------
 
 
-def cases(connection: Connection, *, seed: str, everything: bool = False) -> list[Case]:
+def disputes(connection: Connection, *, seed: str) -> dict[str, Dispute]:
+    """What people said of every trace that two or more submitted; decisions change nothing of it."""
+    opinions = {trace_id: given for trace_id, given in _opinions(connection).items() if len(given) > 1}
+    parents, order = _spans(connection, opinions)
+    return {
+        trace_id: dispute(trace_id, given, parents=parents[trace_id], order=order[trace_id], seed=seed)
+        for trace_id, given in opinions.items()
+    }
+
+
+def said_revision(connection: Connection) -> tuple[int, ...]:
+    """Changes whenever `disputes` may."""
+    appended = ((schema.trace, "trace_key"), (tables.error_label, "row_key"), (tables.score_label, "row_key"),
+                (tables.review, "row_key"))  # fmt: skip
+    parts = [select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in appended]
+    parts.append(select(func.coalesce(func.max(schema.trace.c.ingested_at), 0)).scalar_subquery())
+    return tuple(int(value) for value in connection.execute(select(*parts)).one())
+
+
+def cases(
+    connection: Connection, *, seed: str, everything: bool = False, known: Mapping[str, Dispute] | None = None
+) -> list[Case]:
     """The traces where people differ and that are not settled, worst first; with `everything` the settled too.
 
     Two people or more must have submitted. A settled trace comes back when a rater changes what they said.
+    `known` are the `disputes`, where they are at hand.
     """
-    opinions = _opinions(connection)
-    parents, order = _spans(connection, opinions)
+    found = disputes(connection, seed=seed) if known is None else known
     all_rulings = rulings(connection)
     said_at = _said_at(connection)
-    found = {
-        trace_id: dispute(trace_id, given, parents=parents[trace_id], order=order[trace_id], seed=seed)
-        for trace_id, given in opinions.items()
-        if len(given) > 1
-    }
     made = []
     for one in worst_first(found.values()):
         ruling = all_rulings.get(one.trace_id, Ruling(trace_id=one.trace_id))
@@ -130,18 +146,14 @@ def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
     return _case(one, ruling, _said_at(connection, trace_id).get(trace_id, 0))
 
 
-def undisputed(connection: Connection, *, seed: str) -> list[Case]:
+def undisputed(connection: Connection, *, seed: str, known: Mapping[str, Dispute] | None = None) -> list[Case]:
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
-    opinions = _opinions(connection)
-    parents, order = _spans(connection, opinions)
-    known, said_at = rulings(connection), _said_at(connection)
+    every = disputes(connection, seed=seed) if known is None else known
+    ruled, said_at = rulings(connection), _said_at(connection)
     found = [
-        _case(one, known.get(trace_id, Ruling(trace_id=trace_id)), said_at.get(trace_id, 0))
-        for trace_id, given in opinions.items()
-        if len(given) > 1
-        and not (
-            one := dispute(trace_id, given, parents=parents[trace_id], order=order[trace_id], seed=seed)
-        ).is_disputed
+        _case(one, ruled.get(trace_id, Ruling(trace_id=trace_id)), said_at.get(trace_id, 0))
+        for trace_id, one in every.items()
+        if not one.is_disputed
     ]
     return [one for one in found if one.status != "closed"]
 

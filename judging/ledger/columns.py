@@ -9,6 +9,7 @@ from typing import Any
 import orjson
 import pandas as pd
 from sqlalchemy import Connection, Select, func, select
+from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import schema
 from judging.ledger import tables
@@ -73,16 +74,20 @@ def among(values: pd.Series, known: Collection[Any]) -> pd.Series:
     return values.astype("object").isin(known)
 
 
-def submissions(connection: Connection) -> pd.DataFrame:
-    """annotator, trace_id, guideline_version of reviews whose newest word is "submitted", first occasions only."""
+def submissions(connection: Connection, *conditions: ColumnElement[bool]) -> pd.DataFrame:
+    """annotator, trace_id, guideline_version of reviews whose newest word is "submitted", first occasions only.
+
+    `conditions` as `newest` takes them.
+    """
     table = tables.review
     columns = ("annotator", "trace_id", "guideline_version")
     query = (
         select(*(table.c[name] for name in columns))
         .where(
-            newest(table, ("annotator", "trace_id", "occasion")),
+            newest(table, ("annotator", "trace_id", "occasion"), *conditions),
             table.c.occasion == 0,
             table.c.status == "submitted",
+            *conditions,
         )
         .order_by(table.c.annotator, table.c.trace_id)
     )

@@ -10,9 +10,10 @@ from sqlalchemy import Connection, select
 from ingest.store import schema
 from judging.comparison import Comparison, JudgedCell, Pair
 from judging.ledger import tables
+from judging.ledger.columns import submissions
 from judging.ledger.frames import FINAL
-from judging.ledger.labels import error_labels, reviews, score_labels
-from judging.ledger.matches import Decision, decisions, finding_reviews
+from judging.ledger.labels import error_labels, score_labels
+from judging.ledger.matches import Decision, decisions, finding_reviews, finding_statuses
 from judging.ledger.systems import versions_of
 from judging.ledger.verdicts import findings_of, to_outcome
 from judging.records import ErrorLabel, Finding, FindingVerdict
@@ -74,11 +75,9 @@ def undecided(connection: Connection, *, human: str, system: str, repeat: int = 
         .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == repeat, cell.c.state.in_(ANSWERED))
         .order_by(schema.trace.c.trace_key)
     ).all()
-    mine_done = reviews(connection, tables.review.c.annotator == human)
-    labelled = {review.trace_id for review in mine_done if review.status == "submitted"}
-    decided = decisions(connection, annotator=human, versions=versions.values())
-    paired = {d.finding_key: d.status for d in decided if d.status != "rejected"}
-    reviewed = _verdicts(connection, {0: [(row.finding_key, None) for row in rows]})
+    labelled = set(submissions(connection, tables.review.c.annotator == human)["trace_id"])
+    paired = finding_statuses(connection, annotator=human, versions=versions.values(), repeat=repeat)
+    reviewed = finding_reviews(connection)
     counts: dict[str, int] = {}
     for row in rows:
         if row.trace_id not in labelled:

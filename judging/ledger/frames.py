@@ -163,6 +163,12 @@ def revision(connection: Connection) -> tuple[int, ...]:
     return tuple(int(value) for value in connection.execute(select(*parts)).one())
 
 
+def weight(now: tuple[int, ...]) -> int:
+    """How much a revision holds: error labels and scores (every revision of them) and finished judgements."""
+    _, labels, scores, *_, judgements, _ = now
+    return labels + scores + judgements
+
+
 def read_splits(data: bytes, file: str) -> dict[str, str]:
     """Split by trace id, from JSON `{"dev": [ids], "test": [ids]}`; other keys are left aside.
 

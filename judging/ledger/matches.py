@@ -9,7 +9,8 @@ from typing import Any
 
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, Row, insert, select
+from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import reading, schema, writing
 from judging.ledger import tables
@@ -201,30 +202,46 @@ def decisions(
     Proposals that contradict a confirmed match are left out. `localized` is that of the label as it is now.
     `trace_id`, `annotator` (whose labels) and `versions` (of judges) narrow it.
     """
-    of_trace = [] if trace_id is None else [_cell.c.trace_id == trace_id]
+    of_cell = [] if trace_id is None else [_cell.c.trace_id == trace_id]
     if versions is not None:
-        of_trace.append(_cell.c.judge_version.in_(versions))
+        of_cell.append(_cell.c.judge_version.in_(versions))
+    of_label = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
+    if annotator is not None:
+        of_label.append(tables.error_label.c.annotator == annotator)
+    labels = label_places(connection, *of_label)
+    standing = _standing(connection, labels, *of_cell)
+    cited = _cited(connection, [row.finding_key for row in standing])
+    return [_decision(row, labels[row.label_id], cited.get(row.finding_key, frozenset())) for row in standing]
+
+
+def finding_statuses(
+    connection: Connection, *, annotator: str, versions: Collection[str], repeat: int
+) -> dict[int, MatchStatus]:
+    """Of `decisions` on one run of judges, the status alone by finding; rejected pairs are left out."""
+    labels = label_places(connection, tables.error_label.c.annotator == annotator)
+    rows = _standing(connection, labels, _cell.c.judge_version.in_(versions), _cell.c.repeat == repeat)
+    return {row.finding_key: row.status for row in rows if row.status != "rejected"}
+
+
+def _standing(
+    connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]
+) -> list[Row[Any]]:
+    """The row that stands for each pair of these labels."""
     pairs = (
         select(_match, _finding.c.cell_key)
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .where(*of_trace)
+        .where(*of_cell)
         .order_by(_match.c.row_key)
     )
     rows = connection.execute(pairs).all()
-    labels_of_trace = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
-    if annotator is not None:
-        labels_of_trace.append(tables.error_label.c.annotator == annotator)
-    labels = label_places(connection, *labels_of_trace)
     newest_rows = {(row.label_id, row.finding_key, row.author): row for row in rows if row.label_id in labels}
     by_pair: dict[tuple[str, int], Any] = {}
     for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
         key = (row.label_id, row.finding_key)
         if not row.withdrawn and not (row.author == AUTO and key in by_pair and by_pair[key].author != AUTO):
             by_pair[key] = row
-    cited = _cited(connection, [row.finding_key for row in by_pair.values()])
-    found = [_decision(row, labels[row.label_id], cited.get(row.finding_key, frozenset())) for row in by_pair.values()]
-    return _without_contradicted(found, labels)
+    return _without_contradicted(list(by_pair.values()), labels)
 
 
 def _cited(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
@@ -284,7 +301,7 @@ def match_words(connection: Connection) -> pd.DataFrame:
     return pd.DataFrame(found, columns=columns)
 
 
-def _without_contradicted(found: Sequence[Decision], labels: Mapping[str, LabelPlace]) -> list[Decision]:
+def _without_contradicted(found: Sequence[Row[Any]], labels: Mapping[str, LabelPlace]) -> list[Row[Any]]:
     """One to one: where a pair is confirmed, other proposals of its label or finding fall, per person and cell."""
     confirmed = [d for d in found if d.status == "confirmed"]
     taken = {(d.cell_key, d.label_id) for d in confirmed}

@@ -1,8 +1,8 @@
 """Each page's first useful paint and each filter change in a browser, at the target size beside the samples.
 
 `useful` is the moment when a named element of the page's own shows, `whole` when the page has come to rest and
-shows nothing that is still being computed. CPU is the server's (its processes' user and system time), which a
-busy machine does not change as it changes the seconds of a clock.
+shows nothing that is still being computed. `web` is the CPU of the app's own process until then, `beside` that of
+the processes that make its figures: a busy machine changes them far less than it changes the seconds of a clock.
 
 The large workspace is built anew (about a minute); TRACEJURY_BENCH_HOME keeps it, or takes one that is there.
 """
@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 import psutil
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from sqlalchemy import select
 
 import app
@@ -38,6 +39,7 @@ ASGI = Path(app.__file__).parent / "asgi.py"
 PAINT_S, CHANGE_S = 2.0, 1.0
 GIVE_UP_MS = 120_000
 CHROMIUM = "/usr/bin/chromium"
+WORDS = {"samples": "library", "large": "ferry timetable"}  # that some spans hold
 RESTED = """() => !document.querySelector('[data-testid="stStatusWidget"]')
     && !document.querySelector('[data-testid="stSkeleton"]')
     && !document.querySelector('[data-stale="true"]')"""
@@ -60,13 +62,23 @@ class Change(NamedTuple):
     useful: str
 
 
+class Cpu(NamedTuple):
+    """Seconds of the app's process and of those beside it."""
+
+    web: float
+    beside: float
+
+    def since(self, before: Cpu) -> Cpu:
+        return Cpu(self.web - before.web, max(0.0, self.beside - before.beside))
+
+
 @dataclass(frozen=True, kw_only=True)
 class Taken:
-    """Seconds of the clock to the useful element and to rest; seconds of the server's CPU until then."""
+    """Seconds of the clock to the useful element and to rest; seconds of CPU until then."""
 
     useful: float | None
     whole: float | None
-    cpu: float
+    cpu: Cpu
 
 
 def choose(label: str, option: str) -> Callable[[Page], None]:
@@ -142,7 +154,7 @@ def pages(trace_id: str) -> tuple[Opened, ...]:
     )
 
 
-def changes(trace_id: str) -> tuple[Change, ...]:
+def changes(trace_id: str, words: str) -> tuple[Change, ...]:
     forest, explore = plot("chart-forest"), ".st-key-traces canvas"
     return (
         Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), f"{forest} >> nth=0"),
@@ -151,7 +163,7 @@ def changes(trace_id: str) -> tuple[Change, ...]:
         Change("agreement: labels", "/agreement", choose("Labels", "revealed too"), f"{forest} >> nth=0"),
         Change("agreement: view", "/agreement", press("Scores"), plot("chart-confusion")),
         Change("explore: facet", "/explore", tick("Lowest judge score", "3"), explore),
-        Change("explore: search", "/explore", search("ferry timetable lamp"), ".st-key-hits canvas"),
+        Change("explore: search", "/explore", search(words), ".st-key-hits canvas"),
         Change("reports: matches", "/reports", choose("Matches", "confirmed"), ".st-key-pairs-csv button"),
         Change("reports: rows CSV", "/reports", download("pairs-csv"), ".st-key-pairs-csv button"),
         Change("compare: Y", f"/compare?trace={trace_id}", decide("y"), ".tjc-done"),
@@ -165,7 +177,7 @@ def main() -> None:
         home = Path(kept) if kept else Path(folder) / "large"
         spaces = {"samples": filled(Path(folder) / "samples"), "large": _large(home)}
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-quic"])
-        taken = {name: _measured(browser, space) for name, space in spaces.items()}
+        taken = {name: _measured(browser, space, name) for name, space in spaces.items()}
         browser.close()
     _print(taken)
 
@@ -179,7 +191,7 @@ def _large(home: Path) -> Workspace:
     return space
 
 
-def _measured(browser: Browser, space: Workspace) -> dict[str, Taken]:
+def _measured(browser: Browser, space: Workspace, name: str) -> dict[str, Taken]:
     trace_id = _a_trace(space)
     found: dict[str, Taken] = {}
     with _server(space.home) as (address, process):
@@ -189,7 +201,7 @@ def _measured(browser: Browser, space: Workspace) -> dict[str, Taken]:
             found[one.name] = _open(context, process, address, one)
             again = _open(context, process, address, one)
             found[f"{one.name} (again)"] = again
-        for change in changes(trace_id):
+        for change in changes(trace_id, WORDS[name]):
             found[f"> {change.name}"] = _change(context, process, address, change)
     return found
 
@@ -242,11 +254,14 @@ def _timed(
     try:
         page.locator(useful).first.wait_for(state="visible")
         seen = time.perf_counter() - started
-    except Exception as error:  # the figure says that it never came
+    except PlaywrightTimeout as error:  # the table says that it never came
         print(f"  {page.url}: {str(error).splitlines()[0]}", flush=True)
-        return Taken(useful=None, whole=None, cpu=_cpu(process) - cpu)
-    _rest(page)
-    return Taken(useful=seen, whole=time.perf_counter() - started, cpu=_cpu(process) - cpu)
+        return Taken(useful=None, whole=None, cpu=_cpu(process).since(cpu))
+    try:
+        _rest(page)
+    except PlaywrightTimeout:
+        return Taken(useful=seen, whole=float("inf"), cpu=_cpu(process).since(cpu))
+    return Taken(useful=seen, whole=time.perf_counter() - started, cpu=_cpu(process).since(cpu))
 
 
 def _rest(page: Page, *, skeletons: bool = True) -> None:
@@ -257,16 +272,16 @@ def _rest(page: Page, *, skeletons: bool = True) -> None:
         page.wait_for_timeout(50)
 
 
-def _cpu(process: psutil.Process) -> float:
-    """Seconds of CPU that the server and its processes have used."""
-    spent = 0.0
-    for one in (process, *process.children(recursive=True)):
-        try:
-            times = one.cpu_times()
-        except psutil.NoSuchProcess:
-            continue
-        spent += times.user + times.system
-    return spent
+def _cpu(process: psutil.Process) -> Cpu:
+    return Cpu(_spent(process), sum(_spent(one) for one in process.children(recursive=True)))
+
+
+def _spent(process: psutil.Process) -> float:
+    try:
+        times = process.cpu_times()
+    except psutil.NoSuchProcess:
+        return 0.0
+    return times.user + times.system
 
 
 @contextmanager
@@ -296,8 +311,8 @@ def _server(home: Path) -> Iterator[tuple[str, psutil.Process]]:
 
 
 def _print(taken: dict[str, dict[str, Taken]]) -> None:
-    print(f"{'':34}" + "".join(f"{name:>30}" for name in taken))
-    print(f"{'':34}" + "   useful    whole      CPU s  " * len(taken))
+    print(f"{'':34}" + "".join(f"{name:>34}" for name in taken))
+    print(f"{'':34}" + "  useful   whole     web  beside  " * len(taken))
     for name in next(iter(taken.values())):
         target = CHANGE_S if name.startswith(">") else PAINT_S
         cells = "".join(_cell(found.get(name), target) for found in taken.values())
@@ -307,9 +322,9 @@ def _print(taken: dict[str, dict[str, Taken]]) -> None:
 
 def _cell(one: Taken | None, target: float) -> str:
     if one is None or one.useful is None or one.whole is None:
-        return f"{'never':>9}{'':21}"
+        return f"{'never':>9}{'':25}"
     mark = "!" if one.useful > target else " "
-    return f"{one.useful:8.2f}{mark}{one.whole:9.2f}{one.cpu:10.2f}  "
+    return f"{one.useful:8.2f}{mark}{one.whole:7.2f}{one.cpu.web:8.2f}{one.cpu.beside:8.2f}  "
 
 
 if __name__ == "__main__":

@@ -1,0 +1,248 @@
+"""Figures made by the other process: the same as here, of the revision they say, and named when they fail."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from app import loading
+from app.computing import WHOLE, Asked, Desk, NotComputedError, Waiting, shown_revision
+from app.loading import Choice
+from ingest.store import reading, writing
+from judging.agreement.tables import TABLES, can_build
+from judging.bench import Maker, Shelf, read_frame, write_frame
+from judging.export import inputs_of, opinions_of
+from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make
+from judging.ledger import Workspace
+from judging.ledger.frames import load_frames, revision, weight
+from judging.ledger.matches import decide, decisions
+from tests.app.conftest import OpenPage
+
+SIDES = ("careful-judge", "hasty-judge")
+ARGUMENTS = {
+    "rater_pairs": ("LC",),
+    "differences": SIDES,
+    "found_by_one": (*SIDES, "caught"),
+    "flips": SIDES,
+}
+
+
+def now_of(space: Workspace) -> Revision:
+    with reading(space.engine) as connection:
+        return revision(connection)
+
+
+def bench_of(space: Workspace, chosen: Chosen) -> Bench:
+    """The figures' inputs as this process reads them."""
+    with reading(space.engine) as connection:
+        frames = load_frames(connection, chosen.selection())
+        opinions = opinions_of(connection, chosen.selection())
+    return Bench(frames=frames, inputs=inputs_of(frames, missing=chosen.missing, draws=chosen.draws, **opinions))
+
+
+def questions(bench: Bench, chosen: Chosen) -> list[Question]:
+    """Every figure that this workspace allows."""
+    built = {f"table.{table.name}" for table in TABLES if can_build(table, bench.inputs)}
+    names = [name for name in FIGURES if not name.startswith("table.") or name in built]
+    return [Question(figure=name, chosen=chosen, arguments=ARGUMENTS.get(name, ())) for name in names]
+
+
+def confirm_one(space: Workspace) -> None:
+    """A person's word on a proposed pair: the data is of another revision then."""
+    with writing(space.engine) as connection:
+        pair = next(d for d in decisions(connection) if d.status == "proposed")
+        decide(connection, label_id=pair.label_id, finding_key=pair.finding_key, status="confirmed", author="ruth")
+
+
+def summary_of(page: AppTest) -> str:
+    """What the page says it compares, and of which revision."""
+    return next(text.value for text in page.caption if text.value.startswith("Human:"))
+
+
+def test_every_figure_of_the_other_process_equals_the_one_made_here(full: Workspace) -> None:
+    chosen = Chosen(draws=50, missing="disagree")
+    bench, maker, now = bench_of(full, chosen), Maker(full.engine, full.home), now_of(full)
+    every = questions(bench, chosen)
+    assert len(every) > 60
+    for question in every:
+        assert maker.make(Question.from_json(question.to_json())) == now
+        kept, made_of = read_frame(maker.shelf.file(question, now))
+        assert made_of == now
+        pd.testing.assert_frame_equal(make(bench, question), kept, obj=question.figure)
+
+
+def test_the_weight_of_a_workspace_counts_labels_scores_and_judgements(full: Workspace) -> None:
+    """A few thousand of them are left to the other process; the samples are not."""
+    with reading(full.engine) as connection:
+        counted = [
+            connection.exec_driver_sql(query).scalar_one()
+            for query in ("select count(*) from error_label", "select count(*) from score_label",
+                          "select count(*) from cell where finished_at is not null")
+        ]  # fmt: skip
+    assert weight(now_of(full)) == sum(counted)
+    assert not loading.is_heavy(now_of(full))
+
+
+def test_none_and_nan_come_back_as_they_were(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"mixed": pd.Series([True, None, float("nan")], dtype="object"), "text": ["a", None, "b"]})
+    write_frame(tmp_path / "x.arrow", frame, (1, 2))
+    kept, made_of = read_frame(tmp_path / "x.arrow")
+    pd.testing.assert_frame_equal(frame, kept)
+    assert [value is None for value in kept["mixed"]] == [False, True, False]
+    assert made_of == (1, 2)
+
+
+def test_a_decision_makes_another_revision_and_keeps_the_old_figure_under_its_own(full: Workspace) -> None:
+    maker, question = Maker(full.engine, full.home), Question(figure="match_words", chosen=Chosen(draws=0))
+    before = maker.make(question)
+    assert read_frame(maker.shelf.file(question, before))[0].empty
+    confirm_one(full)
+    after = now_of(full)
+    assert after != before
+    assert not maker.shelf.file(question, after).exists()
+    assert maker.make(question, after) == after
+    assert len(read_frame(maker.shelf.file(question, after))[0]) == 1
+    assert read_frame(maker.shelf.file(question, before))[0].empty
+
+
+def test_what_is_under_way_is_finished_at_its_own_revision(full: Workspace) -> None:
+    """People who label all the time must not keep figures from ever being made."""
+    maker, chosen = Maker(full.engine, full.home), Chosen(draws=0)
+    before = maker.make(Question(figure="error_pairs", chosen=chosen))
+    confirm_one(full)
+    assert maker.make(Question(figure="error_rates", chosen=chosen), before) == before
+    assert maker.make(Question(figure="error_rates", chosen=chosen), now_of(full)) == now_of(full)
+
+
+def test_another_choice_or_other_code_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    keys = {Chosen().key(), Chosen(matches="confirmed").key(), Chosen(missing="disagree").key(), Chosen(repeat=1).key(),
+            Chosen(only_split=True).key(), Chosen(splits={"a": "dev"}).key()}  # fmt: skip
+    assert len(keys) == 6
+    before = Chosen().key()
+    monkeypatch.setattr("judging.figures._code", lambda: "another")
+    assert Chosen().key() != before
+
+
+@dataclass(kw_only=True)
+class Broken(Desk):
+    """A desk whose process ends at once, the first time."""
+
+    starts: int = 0
+
+    def _started(self) -> subprocess.Popen[bytes]:
+        self.starts += 1
+        if self.starts > 1:
+            return super()._started()
+        return subprocess.Popen([sys.executable, "-c", ""], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+def test_a_process_that_ends_is_named_and_another_answers_on_retry(full: Workspace) -> None:
+    desk = Broken(shelf=Shelf(home=full.home))
+    asked = Asked(question=Question(figure="suite", chosen=Chosen(draws=0)), now=now_of(full))
+    with pytest.raises(Waiting):
+        desk.find(asked)
+    with pytest.raises(NotComputedError, match="suite could not be computed: the process that computes figures ended"):
+        desk.wait(asked, at_most_s=60)
+    assert desk.state(asked) == "failed"
+    try:
+        desk.ask_again(asked)
+        pd.testing.assert_frame_equal(
+            desk.wait(asked, at_most_s=120), make(bench_of(full, Chosen(draws=0)), asked.question)
+        )
+    finally:
+        desk.close()
+
+
+def test_a_figure_that_cannot_be_made_is_named_by_its_error(full: Workspace) -> None:
+    maker = Maker(full.engine, full.home)
+    with pytest.raises(KeyError, match="no_such_figure"):
+        maker.make(Question(figure="no_such_figure"))
+
+
+class TestStanding:
+    """Which revision is shown while another is made."""
+
+    CHOSEN = Chosen()
+    OLD, NEW, NEWER = (1,), (2,), (3,)
+
+    def desk(self, home: Path, *whole: Revision) -> Desk:
+        shelf = Shelf(home=home)
+        for now in whole:
+            for name in WHOLE:
+                shelf.put(Question(figure=name, chosen=self.CHOSEN), now, pd.DataFrame({"human": ["ada"]}))
+        return Desk(shelf=shelf)
+
+    def test_the_newest_where_it_is_whole(self, tmp_path: Path) -> None:
+        assert self.desk(tmp_path, self.OLD, self.NEW).standing(self.CHOSEN, self.NEW) == (self.NEW, self.NEW)
+
+    def test_an_older_whole_one_while_the_newest_is_made(self, tmp_path: Path) -> None:
+        assert self.desk(tmp_path, self.OLD).standing(self.CHOSEN, self.NEW) == (self.OLD, self.NEW)
+
+    def test_the_newest_itself_where_nothing_is_whole(self, tmp_path: Path) -> None:
+        assert self.desk(tmp_path).standing(self.CHOSEN, self.NEW) == (self.NEW, self.NEW)
+
+    def test_one_under_way_is_finished_before_a_newer_is_begun(self, tmp_path: Path) -> None:
+        desk = self.desk(tmp_path, self.OLD)
+        desk.standing(self.CHOSEN, self.NEW)
+        assert desk.standing(self.CHOSEN, self.NEWER) == (self.OLD, self.NEW)
+
+    def test_half_of_the_figures_are_not_the_whole(self, tmp_path: Path) -> None:
+        desk = self.desk(tmp_path, self.OLD)
+        desk.shelf.put(Question(figure=FRAMES[0], chosen=self.CHOSEN), self.NEW, pd.DataFrame({"a": [1]}))
+        assert not desk.is_whole(self.CHOSEN, self.NEW)
+        assert desk.standing(self.CHOSEN, self.NEW) == (self.OLD, self.NEW)
+
+    def test_a_figure_under_another_revision_than_its_own_is_never_shown(self, tmp_path: Path) -> None:
+        desk = self.desk(tmp_path, self.OLD)
+        asked = Asked(question=Question(figure="suite", chosen=self.CHOSEN), now=self.NEW)
+        desk.shelf.put(asked.question, self.NEW, pd.DataFrame({"a": [1]}))
+        write_frame(desk.shelf.file(asked.question, self.NEW), pd.DataFrame({"a": [1]}), self.OLD)
+        with pytest.raises(AssertionError, match="another revision"):
+            desk.find(asked)
+
+
+def test_the_page_waits_then_shows_what_it_would_compute_itself(
+    full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = summary_of(open_page("agreement"))
+    monkeypatch.setattr(loading, "HEAVY", 0)
+    try:
+        waiting = open_page("agreement")
+        now = now_of(full)
+        assert any(text.value.startswith("Computing") and shown_revision(now) in text.value for text in waiting.caption)
+        choice = loading.whole(Choice())
+        assert loading.standing(choice).shown == now
+        assert loading.frames(choice).human is not None
+        there = open_page("agreement")
+        assert summary_of(there) == here
+        assert shown_revision(now) in here
+        assert not [text for text in there.caption if text.value.startswith("Computing")]
+    finally:
+        loading.desk().close()
+
+
+def test_a_page_shows_an_older_revision_by_name_while_the_new_one_is_made(
+    full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "HEAVY", 0)
+    maker, before = Maker(full.engine, full.home.resolve()), now_of(full)
+    for name in WHOLE:
+        maker.make(Question(figure=name, chosen=loading.chosen(Choice())))
+    monkeypatch.setattr(Desk, "ask", lambda *_args, **_more: None)  # it stays under way
+    confirm_one(full)
+    page = open_page("agreement")
+    told = [text.value for text in page.caption]
+    assert any(f"Shown: {shown_revision(before)}" in text and shown_revision(now_of(full)) in text for text in told)
+    assert summary_of(page).endswith(shown_revision(before))
+
+
+def test_figures_of_one_choice_made_here_are_told_apart(full: Workspace, clean_caches: None) -> None:
+    prevalence, confusion = (loading.figure(Choice(), f"table.score_{name}") for name in ("prevalence", "confusion"))
+    assert {"human", "model", "count"} <= set(confusion.columns)
+    assert list(prevalence.columns) != list(confusion.columns)
