@@ -44,9 +44,13 @@ def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace]:
     groups: dict[str, list[SpanDraft]] = {}
     for trace_id, draft in found.spans:
         groups.setdefault(trace_id, []).append(draft)
+    only = next(iter(groups)) if len(groups) == 1 else ""  # what names no trace belongs to the only one
+    logs: dict[str, list[SpanLog]] = {}
+    for log in found.logs:
+        logs.setdefault(log.trace_id or only, []).append(log)
     for trace_id, drafts in groups.items():
-        logs = [log for log in found.logs if log.trace_id == trace_id or (not log.trace_id and len(groups) == 1)]
-        yield one_trace(drafts, logs, trace_id=trace_id, format=format, source=source, warnings=found.warnings)
+        own = logs.get(trace_id, ())
+        yield one_trace(drafts, own, trace_id=trace_id, format=format, source=source, warnings=found.warnings)
 
 
 def together(sources: Sequence[Source]) -> Source:
