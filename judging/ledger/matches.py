@@ -7,8 +7,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import orjson
 import pandas as pd
+from scipy.optimize import linear_sum_assignment
 from sqlalchemy import Connection, Engine, insert, select
 
 from ingest.store import reading, schema, writing
@@ -24,7 +26,7 @@ from judging.ledger.labels import (
 )
 from judging.ledger.systems import system_name
 from judging.ledger.verdicts import findings_of, now
-from judging.matching import AUTO, Candidate, TextLikeness, error_text, is_localized, propose
+from judging.matching import AUTO, BY_MODEL, Candidate, TextLikeness, error_text, is_localized, propose
 from judging.records import (
     DIMENSIONS,
     Dimension,
@@ -46,7 +48,11 @@ _CORPUS = 20_000  # findings whose words are counted
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """What stands for one pair now: the newest human word on it, else the machine's proposal."""
+    """What stands for one pair now: the newest human word on it, else what is proposed.
+
+    `proposers` are all who propose the pair (`auto`, models), whatever a person says; `author` joins them with ` + `
+    while nobody has decided.
+    """
 
     label_id: str
     finding_key: int
@@ -57,6 +63,7 @@ class Decision:
     reasons: tuple[str, ...]
     localized: bool
     at: int
+    proposers: tuple[str, ...] = ()
 
 
 def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progress | None = None) -> dict[str, int]:
@@ -68,7 +75,7 @@ def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progr
     resolve_waiting(engine)
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with reading(engine) as connection:
-        by_trace = _complete_errors(connection)
+        by_trace = complete_errors(connection)
         likeness = workspace_likeness(connection, by_trace)
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with writing(engine) as connection:
@@ -94,8 +101,8 @@ def decide(connection: Connection, *, label_id: str, finding_key: int, status: M
     person's labels, in the same cell): pairs are one to one. Raises `KeyError` when label or finding is
     unknown, `ValueError` for the author of proposals.
     """
-    if author == AUTO:
-        raise ValueError(f"{AUTO!r} is the author of proposals, not a person")
+    if author == AUTO or author.startswith(BY_MODEL):
+        raise ValueError(f"{author!r} is an author of proposals, not a person")
     error = next(iter(error_labels(connection, tables.error_label.c.label_id == label_id)), None)
     if error is None:
         raise KeyError(f"no error label {label_id}")
@@ -198,7 +205,8 @@ def decisions(
 ) -> list[Decision]:
     """What stands for every pair of a label that is there: human words first (the newest), else the proposal.
 
-    Proposals that contradict a confirmed match are left out. `localized` is that of the label as it is now.
+    Proposals that contradict a confirmed match are left out, and of proposals that contradict each other the weaker.
+    `localized` is that of the label as it is now.
     `trace_id`, `annotator` (whose labels) and `versions` (of judges) narrow it.
     """
     of_trace = [] if trace_id is None else [_cell.c.trace_id == trace_id]
@@ -217,14 +225,16 @@ def decisions(
         labels_of_trace.append(tables.error_label.c.annotator == annotator)
     labels = label_places(connection, *labels_of_trace)
     newest_rows = {(row.label_id, row.finding_key, row.author): row for row in rows if row.label_id in labels}
-    by_pair: dict[tuple[str, int], Any] = {}
+    by_pair: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
-        key = (row.label_id, row.finding_key)
-        if not row.withdrawn and not (row.author == AUTO and key in by_pair and by_pair[key].author != AUTO):
-            by_pair[key] = row
-    cited = _cited(connection, [row.finding_key for row in by_pair.values()])
-    found = [_decision(row, labels[row.label_id], cited.get(row.finding_key, frozenset())) for row in by_pair.values()]
-    return _without_contradicted(found, labels)
+        if not row.withdrawn:
+            by_pair[row.label_id, row.finding_key].append(row)
+    cited = _cited(connection, [finding_key for _, finding_key in by_pair])
+    found = [
+        _decision(said, labels[label_id], cited.get(finding_key, frozenset()))
+        for (label_id, finding_key), said in by_pair.items()
+    ]
+    return _one_to_one(_without_contradicted(found, labels), labels)
 
 
 def _cited(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
@@ -297,21 +307,64 @@ def _without_contradicted(found: Sequence[Decision], labels: Mapping[str, LabelP
     ]
 
 
-def _decision(row: Any, label: LabelPlace, cited: frozenset[str]) -> Decision:
+def _one_to_one(found: Sequence[Decision], labels: Mapping[str, LabelPlace]) -> list[Decision]:
+    """Of proposals that contradict each other (the rule's and a model's), per person and cell the best assignment.
+
+    A pair that two propose outweighs any that one proposes.
+    """
+    groups: dict[tuple[int, str], list[Decision]] = defaultdict(list)
+    for d in found:
+        if d.status == "proposed":
+            groups[d.cell_key, labels[d.label_id].annotator].append(d)
+    fallen = {(d.label_id, d.finding_key) for group in groups.values() for d in _outweighed(group)}
+    return [d for d in found if d.status != "proposed" or (d.label_id, d.finding_key) not in fallen]
+
+
+def _outweighed(group: Sequence[Decision]) -> list[Decision]:
+    ours, theirs = ({key: n for n, key in enumerate(dict.fromkeys(keys))} for keys in _keys(group))
+    if len(ours) == len(theirs) == len(group):
+        return []
+    weights = np.zeros((len(ours), len(theirs)))
+    for d in group:
+        weights[ours[d.label_id], theirs[d.finding_key]] = d.confidence + len(d.proposers) - 1
+    chosen = set(zip(*(side.tolist() for side in linear_sum_assignment(weights, maximize=True)), strict=True))
+    return [d for d in group if (ours[d.label_id], theirs[d.finding_key]) not in chosen]
+
+
+def _keys(group: Sequence[Decision]) -> tuple[list[str], list[int]]:
+    return [d.label_id for d in group], [d.finding_key for d in group]
+
+
+def _decision(said: Sequence[Any], label: LabelPlace, cited: frozenset[str]) -> Decision:
+    """Of all that is said of a pair (oldest first): the newest word of a person, else the proposals together."""
+    words = [row for row in said if row.status != "proposed"]
+    proposals = sorted((row for row in said if row.status == "proposed"), key=lambda row: row.author != AUTO)
+    row = words[-1] if words else proposals[0]
     return Decision(
         label_id=row.label_id,
         finding_key=row.finding_key,
         cell_key=row.cell_key,
         status=row.status,
-        author=row.author,
-        confidence=row.confidence,
-        reasons=tuple(orjson.loads(row.reasons)),
+        author=row.author if words else " + ".join(one.author for one in proposals),
+        confidence=row.confidence if words else max(one.confidence for one in proposals),
+        reasons=tuple(orjson.loads(row.reasons)) if words else _reasons(proposals),
         localized=bool(cited.intersection(label.span_ids)),
         at=row.created_at,
+        proposers=tuple(one.author for one in proposals),
     )
 
 
-def _complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
+def _reasons(proposals: Sequence[Any]) -> tuple[str, ...]:
+    """The rule's reasons as they are, a model's with its name."""
+    return tuple(
+        reason if row.author == AUTO else f"{row.author}: {reason}"
+        for row in proposals
+        for reason in orjson.loads(row.reasons)
+    )
+
+
+def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
+    """Everybody's complete errors of the first occasion, by trace (those in the workspace)."""
     by_trace: dict[str, list[ErrorLabel]] = defaultdict(list)
     present = set(connection.scalars(select(schema.trace.c.trace_id)))
     for label in error_labels(connection, tables.error_label.c.occasion == 0):
@@ -324,7 +377,7 @@ def workspace_likeness(
     connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]] | None = None
 ) -> TextLikeness:
     """Text likeness with the words of every error and of the newest findings of the workspace."""
-    known = _complete_errors(connection) if by_trace is None else by_trace
+    known = complete_errors(connection) if by_trace is None else by_trace
     errors = [error_text(error) for labels in known.values() for error in labels]
     newest_first = select(_finding.c.description, _finding.c.evidence).order_by(_finding.c.finding_key.desc())
     findings = [
@@ -340,27 +393,41 @@ def _propose_trace(
     judge: str | None,
     likeness: TextLikeness,
 ) -> Counter[str]:
+    chosen = judged_cells(connection, trace_id, judge)
+    if not chosen:
+        return Counter()
+    by_cell = candidates_of(connection, chosen)
+    parents = parents_of(connection, trace_id)
+    proposals = []
+    for cell in chosen:
+        for annotator in dict.fromkeys(error.annotator for error in errors):
+            own = [error for error in errors if error.annotator == annotator]
+            proposals += propose(own, by_cell.get(cell.cell_key, ()), parents=parents, likeness=likeness)
+    finding_keys = [candidate.finding_id for found in by_cell.values() for candidate in found]
+    return store_proposals(connection, proposals, author=AUTO, finding_keys=finding_keys) + Counter(traces=1)
+
+
+def judged_cells(connection: Connection, trace_id: str, judge: str | None = None) -> Sequence[Any]:
+    """The answered cells of a trace (of a judge or a model, or all): cell_key, judge, model."""
     cells = connection.execute(
         select(_cell.c.cell_key, _cell.c.judge, tables.judge_version.c.model)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")))
     ).all()
-    chosen = [cell for cell in cells if judge is None or judge in (cell.judge, cell.model)]
-    if not chosen:
-        return Counter()
-    by_cell = findings_of(connection, [cell.cell_key for cell in chosen])
-    parents = parents_of(connection, trace_id)
-    proposals = []
-    for cell in chosen:
-        candidates = [
+    return [cell for cell in cells if judge is None or judge in (cell.judge, cell.model)]
+
+
+def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, list[Candidate]]:
+    """The findings of cells as matching sees them, by cell; cells without any are left out."""
+    found = findings_of(connection, [cell.cell_key for cell in cells])
+    return {
+        cell.cell_key: [
             Candidate(finding_id=key, finding=finding, dimensions=finding_dimensions(finding, cell.judge))
-            for key, finding in by_cell.get(cell.cell_key, ())
+            for key, finding in found[cell.cell_key]
         ]
-        for annotator in dict.fromkeys(error.annotator for error in errors):
-            own = [error for error in errors if error.annotator == annotator]
-            proposals += propose(own, candidates, parents=parents, likeness=likeness)
-    finding_keys = [key for found in by_cell.values() for key, _ in found]
-    return _store(connection, proposals, finding_keys) + Counter(traces=1)
+        for cell in cells
+        if found.get(cell.cell_key)
+    }
 
 
 def parents_of(connection: Connection, trace_id: str) -> Mapping[str, str | None]:
@@ -373,18 +440,31 @@ def parents_of(connection: Connection, trace_id: str) -> Mapping[str, str | None
     return dict(rows.all())
 
 
-def _store(connection: Connection, proposals: Sequence[Match], finding_keys: Sequence[int]) -> Counter[str]:
+def store_proposals(
+    connection: Connection,
+    proposals: Sequence[Match],
+    *,
+    author: str,
+    is_prefix: bool = False,
+    finding_keys: Sequence[int] | None = None,
+    label_ids: Sequence[str] | None = None,
+) -> Counter[str]:
+    """Append what an author proposes now and withdraw what they proposed before and no longer do.
+
+    `author` is a name, or (`is_prefix`) its beginning: a newer prompt of a model stands in the place of the older.
+    Only pairs of these findings and labels (default: all) are looked at.
+    """
+    by_author = _match.c.author.startswith(author, autoescape=True) if is_prefix else _match.c.author == author
+    chosen = [by_author]
+    if finding_keys is not None:
+        chosen.append(_match.c.finding_key.in_(finding_keys))
+    if label_ids is not None:
+        chosen.append(_match.c.label_id.in_(label_ids))
     rows = connection.execute(
-        select(_match).where(
-            _match.c.author == AUTO,
-            _match.c.finding_key.in_(finding_keys),
-            newest(
-                _match, ("label_id", "finding_key"), _match.c.author == AUTO, _match.c.finding_key.in_(finding_keys)
-            ),
-        )
+        select(_match).where(*chosen, newest(_match, ("label_id", "finding_key", "author"), *chosen))
     ).all()
-    known = {(row.label_id, row.finding_key): row for row in rows if not row.withdrawn}
-    wanted = {(match.label_id, match.finding_id): match for match in proposals}
+    known = {(row.label_id, row.finding_key, row.author): row for row in rows if not row.withdrawn}
+    wanted = {(match.label_id, match.finding_id, match.author): match for match in proposals}
     new = [match for key, match in wanted.items() if key not in known or not _equal(known[key], match)]
     gone = [_as_match(row) for key, row in known.items() if key not in wanted]
     _append(connection, new)
