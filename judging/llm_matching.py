@@ -19,12 +19,12 @@ from scipy.optimize import linear_sum_assignment
 
 from ingest.trace import Json
 from judging.judge import Manners, call_of, refusal_of
+from judging.limits import Pace, StopRunError
 from judging.matching import BY_MODEL, Candidate, is_localized
 from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
 from judging.prompt import Prompt, fence_mark, wording_hash
 from judging.records import Call, ErrorLabel, Failure, FailureState, Match
 from judging.reply import Unparsable, read_object
-from judging.run import Pace, StopRunError
 
 LEAST = 0.5  # confidence from which a pair is proposed: below it the model itself holds it for unlikely
 _QUOTED = 600  # characters of a quote that are shown, as the rule compares
@@ -39,7 +39,7 @@ class LlmMatcher:
     call: Model
     parameters: Mapping[str, Json] = field(default_factory=dict)
     manners: Manners = field(default_factory=Manners)
-    pace: Pace = field(default_factory=lambda: Pace(rpm=None, tpm=None, backoff_s=1.0))
+    pace: Pace = field(default_factory=lambda: Pace(backoff_s=1.0))
     attempts: int = 6
 
     @property

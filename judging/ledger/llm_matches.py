@@ -13,10 +13,10 @@ from ingest.store import reading, writing
 from judging.ledger import tables
 from judging.ledger.audit import record
 from judging.ledger.matches import candidates_of, complete_errors, judged_cells, parents_of, store_proposals
+from judging.limits import StopRunError
 from judging.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
 from judging.matching import BY_MODEL, Candidate
 from judging.records import Call, ErrorLabel, Failure
-from judging.run import StopRunError
 
 ASKED = "matches proposed by a model"
 """`what` of the audit row of every answered question; its detail holds the prompt's hash, tokens and cost."""

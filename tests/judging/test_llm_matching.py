@@ -16,12 +16,12 @@ from judging.ledger.imports import import_outcomes
 from judging.ledger.labels import put_labels
 from judging.ledger.llm_matches import LlmSummary, propose_with_model, withdraw_proposals
 from judging.ledger.matches import Decision, decide, decisions, match_words, propose_matches
+from judging.limits import Pace, StopRunError
 from judging.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model, read_pairs
 from judging.matching import AUTO, Candidate
 from judging.model import LitellmModel, ModelError, ModelReply, ModelRequest
 from judging.records import Call, Failure, Review, Verdict
 from judging.reply import Unparsable
-from judging.run import Pace, StopRunError
 from tests.build import TRACE, error_label, finding, span_id, workspace
 from tests.fake_provider import Answer, Provider, Reset, Status, in_turn
 
@@ -52,7 +52,7 @@ class Scripted:
         return ModelReply(text=answer, prompt_tokens=100, completion_tokens=10, cost_usd=self.cost)
 
     def matcher(self, name: str = "m", **more: Any) -> LlmMatcher:
-        return LlmMatcher(model=name, call=self, pace=Pace(rpm=None, tpm=None, backoff_s=0.0), **more)
+        return LlmMatcher(model=name, call=self, pace=Pace(backoff_s=0.0), **more)
 
 
 ERRORS = (error_label(1), error_label(2, spans=(5,), description="The answer is a guess.", evidence=()))
@@ -322,7 +322,7 @@ class TestLedger:
 def test_a_real_client_meets_a_scripted_provider(opened: Workspace) -> None:
     with Provider(in_turn(Status(code=429), Reset(), Answer(text=said(pair("E2", "F2", 0.8, "the hole"))))) as provider:
         model = LitellmModel(name="openai/fake", api_base=provider.base_url, api_key="k")
-        matcher = LlmMatcher(model="openai/fake", call=model, pace=Pace(rpm=None, tpm=None, backoff_s=0.01))
+        matcher = LlmMatcher(model="openai/fake", call=model, pace=Pace(backoff_s=0.01))
         told = propose_with_model(opened.engine, matcher)
         sent = provider.log.requests
     assert (told.answered, told.pairs, len(sent)) == (1, 1, 3)
