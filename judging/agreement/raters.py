@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from judging.agreement import frames
 from judging.agreement.figure import Reason, present
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, distinct_rows
 from judging.agreement.reliability import (
     Matrix,
     alpha_with_interval,
@@ -376,13 +376,24 @@ def _bounded(
     value = statistic(sums.sum(axis=0))
     low = high = np.full(len(value), np.nan)
     if draws > 0 and len(sums):
-        low, high = cluster_bootstrap(sums, statistic, draws=draws, seed=seed).interval(method)
+        patterns, multiplicity = _patterns(sums)
+        boot = cluster_bootstrap(patterns, statistic, multiplicity=multiplicity, draws=draws, seed=seed)
+        low, high = boot.interval(method)
     figures: dict[str, float | None] = {}
     for m, name in enumerate(metrics):
         figures[name] = present(float(value[m]))
         figures[f"{name}_low"] = present(float(low[m]))
         figures[f"{name}_high"] = present(float(high[m]))
     return figures
+
+
+def _patterns(sums: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Whole counts as their distinct rows, which makes a thousand units at most a few dozen patterns."""
+    whole = sums.astype(np.int64)
+    if not np.array_equal(whole, sums):
+        return sums, np.ones(len(sums), dtype=np.int64)
+    patterns, multiplicity = distinct_rows(whole)
+    return patterns.astype(np.float64), multiplicity
 
 
 def _with_bounds(names: Iterable[str]) -> list[str]:
