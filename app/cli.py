@@ -253,12 +253,21 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 @main.command()
 @HOME
 @click.option("--judge", "judge_name", default=None, help="Only this judge or model.")
+@click.option("--model", default=None, help="Ask a model too (any litellm name); without it the rule alone proposes.")
+@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
+@click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Calls at a time.")
+@click.option("--budget", type=float, default=None, help="US dollars after which no call is begun.")
+@click.option("--withdraw", is_flag=True, help="Take back every proposal of --model that nobody has decided.")
 @JSON
-def match(home: Path | None, judge_name: str | None, as_json: bool) -> None:
-    """Propose pairs of human errors and judge findings."""
+def match(home: Path | None, judge_name: str | None, model: str | None, as_json: bool, **options: Any) -> None:
+    """Propose pairs of human errors and judge findings; people decide."""
     from app.commands import opinions
 
-    sys.exit(opinions.match(home, judge=judge_name, as_json=as_json))
+    if model is None:
+        if options["withdraw"]:
+            raise click.UsageError("--withdraw needs the --model whose proposals are taken back")
+        sys.exit(opinions.match(home, judge=judge_name, as_json=as_json))
+    sys.exit(opinions.match_by_model(home, model=model, judge=judge_name, as_json=as_json, **options))
 
 
 @main.command()

@@ -41,6 +41,17 @@ class Manners:
     forms: list[Form] = field(default_factory=lambda: list(ALL_FORMS))
     left_out: set[str] = field(default_factory=set)
 
+    def give_way(self, error: ModelError, request: ModelRequest) -> bool:
+        """Give up the form or parameter that the model rejects; whether there is now something else to try."""
+        if error.kind == "rejected_parameter" and error.parameter in request.parameters:
+            self.left_out.add(str(error.parameter))
+            return True
+        if error.kind == "rejected_form" and request.form != "template":
+            if self.forms[0] == request.form and len(self.forms) > 1:  # another call may have done it
+                del self.forms[0]
+            return self.forms[0] != request.form
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
 class Limit:
@@ -205,13 +216,13 @@ class _Talk:
             if isinstance(first, Failure):
                 return first
             parsed = self._read(first)
-            if isinstance(parsed, Unparsable) and self.judge.repairs and not _refusal(first):
+            if isinstance(parsed, Unparsable) and self.judge.repairs and not refusal_of(first):
                 parsed = await self._repaired(first, parsed)
         except ModelError as error:
             return self._failure(_STATES.get(error.kind, "error"), f"{error.kind}: {error.message}")
         if isinstance(parsed, ParsedReply):
             return self._verdict(parsed)
-        refusal = _refusal(self.replies[-1])
+        refusal = refusal_of(self.replies[-1])
         return self._failure("unparsable" if refusal is None else "refused", refusal or parsed.reason)
 
     async def _ask(self, turns: tuple[Turn, ...] = ()) -> ModelReply | Failure:
@@ -249,18 +260,13 @@ class _Talk:
 
     def _gives_way(self, error: ModelError, request: ModelRequest) -> bool:
         if error.kind == "rejected_parameter" and error.parameter in request.parameters:
-            self.manners.left_out.add(str(error.parameter))
             self.refused.append(f"{error.parameter}: {error.message}")
-            return True
         if error.kind == "rejected_form" and request.form != "template":
             self.refused.append(f"{request.form}: {error.message}")
-            if self.manners.forms[0] == request.form and len(self.manners.forms) > 1:  # another cell may have done it
-                del self.manners.forms[0]
-            return self.manners.forms[0] != request.form
-        return False
+        return self.manners.give_way(error, request)
 
     def _read(self, reply: ModelReply) -> ParsedReply | Unparsable:
-        refusal = _refusal(reply)
+        refusal = refusal_of(reply)
         if refusal is not None:
             return Unparsable(refusal)
         if reply.finish_reason == "length":
@@ -304,32 +310,40 @@ class _Talk:
         )
 
     def _call(self) -> Call:
-        raw = [reply.text for reply in self.replies]
         parameters: dict[str, Json] = {**self.judge.parameters, "form": self.manners.forms[0]}
         if self.refused:
             parameters["rejected"] = [*self.refused]
         if self.manners.left_out:
             parameters["left_out"] = [*sorted(self.manners.left_out)]
-        return Call(
-            model=self.judge.model,
-            parameters=parameters,
-            prompt_hash="" if self.prompt is None else self.prompt.hash,
-            raw_reply=raw[0] if raw else None,
-            repair_reply=raw[1] if len(raw) > 1 else None,
-            finish_reason=self.replies[-1].finish_reason if self.replies else None,
-            prompt_tokens=_sum(reply.prompt_tokens for reply in self.replies),
-            completion_tokens=_sum(reply.completion_tokens for reply in self.replies),
-            cached_tokens=_sum(reply.cached_tokens for reply in self.replies),
-            cost_usd=_sum(reply.cost_usd for reply in self.replies),
-            latency_s=_sum(reply.latency_s for reply in self.replies),
-            attempts=sum(reply.attempts for reply in self.replies) + self.failed_calls,
-        )
+        return call_of(self.judge.model, parameters, self.prompt, self.replies, self.failed_calls)
+
+
+def call_of(
+    model: str, parameters: Mapping[str, Json], prompt: Prompt | None, replies: Sequence[ModelReply], failed_calls: int
+) -> Call:
+    """What one outcome took: the first reply and that of the repair call, tokens and cost of all of them."""
+    raw = [reply.text for reply in replies]
+    return Call(
+        model=model,
+        parameters=parameters,
+        prompt_hash="" if prompt is None else prompt.hash,
+        raw_reply=raw[0] if raw else None,
+        repair_reply=raw[1] if len(raw) > 1 else None,
+        finish_reason=replies[-1].finish_reason if replies else None,
+        prompt_tokens=_sum(reply.prompt_tokens for reply in replies),
+        completion_tokens=_sum(reply.completion_tokens for reply in replies),
+        cached_tokens=_sum(reply.cached_tokens for reply in replies),
+        cost_usd=_sum(reply.cost_usd for reply in replies),
+        latency_s=_sum(reply.latency_s for reply in replies),
+        attempts=sum(reply.attempts for reply in replies) + failed_calls,
+    )
 
 
 _STATES: Mapping[str, FailureState] = {"too_long": "too_long", "refused": "refused"}
 
 
-def _refusal(reply: ModelReply) -> str | None:
+def refusal_of(reply: ModelReply) -> str | None:
+    """Why the reply is a refusal; None where it is none."""
     if reply.refusal:
         return f"the model refused: {reply.refusal}"
     return "the provider's content filter stopped the reply" if reply.finish_reason == "content_filter" else None

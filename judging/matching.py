@@ -18,7 +18,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from judging.records import Dimension, ErrorLabel, Evidence, Finding, Match
 
 AUTO = "auto"
-"""The author of proposals."""
+"""The author of the rule's proposals."""
+BY_MODEL = "llm:"
+"""Begins the author of a model's proposals: the model and the version of the prompt follow. No person's name can
+hold a colon."""
 
 # What each sign is worth; a pair is proposed from THRESHOLD on.
 SAME_SPAN, NEIGHBOUR, DIMENSION, CATEGORY, EVIDENCE, TEXT = 0.40, 0.20, 0.10, 0.15, 0.20, 0.60

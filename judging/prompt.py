@@ -30,11 +30,11 @@ class Prompt:
 
     @property
     def hash(self) -> str:
-        return _hash(self.system, self.prefix, self.suffix)
+        return wording_hash(self.system, self.prefix, self.suffix)
 
     @property
     def prefix_hash(self) -> str:
-        return _hash(self.system, self.prefix)
+        return wording_hash(self.system, self.prefix)
 
     def __str__(self) -> str:
         return f"{self.system}\n\n{self.prefix}{self.suffix}"
@@ -85,7 +85,7 @@ def fence_mark(text: str) -> str:
     """A mark that the text does not contain in any case, the same for the same text."""
     folded = text.lower()
     for attempt in range(1_000_000):
-        mark = _hash(str(attempt), text)[:MARK_LENGTH]
+        mark = wording_hash(str(attempt), text)[:MARK_LENGTH]
         if mark not in folded:
             return mark
     raise AssertionError("a text cannot hold a million chosen marks")
@@ -122,7 +122,7 @@ def example_reply(reply: ExampleReply, rubric: Rubric, form: str) -> str:
 def prompts_version() -> str:
     """Hash of all wording that is not a rubric's: part of every judge's version."""
     names = sorted(entry.name for entry in resources.files("judging").joinpath("prompts").iterdir())
-    return _hash(*(_file(name) for name in names if name.endswith(".md")))[:16]
+    return wording_hash(*(_file(name) for name in names if name.endswith(".md")))[:16]
 
 
 def _anchors(rubric: Rubric) -> str | None:
@@ -174,7 +174,8 @@ def _file(name: str) -> str:
     return resources.files("judging").joinpath("prompts", name).read_text(encoding="utf-8")
 
 
-def _hash(*texts: str) -> str:
+def wording_hash(*texts: str) -> str:
+    """SHA-256 of texts in order; where one ends and the next begins counts."""
     digest = hashlib.sha256()
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")

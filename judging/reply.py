@@ -84,6 +84,14 @@ def read_reply(text: str, rubric: Rubric) -> ParsedReply | Unparsable:
         return Unparsable(str(bad))
 
 
+def read_object(text: str) -> dict[str, Any] | Unparsable:
+    """The one JSON object that `text` must be (bare or fenced), and nothing else."""
+    try:
+        return _load(_bare(text))
+    except _BadReplyError as bad:
+        return Unparsable(str(bad))
+
+
 def reply_schema(rubric: Rubric) -> dict[str, Any]:
     """JSON schema of the answer: the same for all scoring rubrics, since providers cache it before the prompt."""
     properties: dict[str, Any] = {

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import click
 from sqlalchemy import Connection, Engine, select
@@ -150,6 +151,56 @@ def export_verdicts(home: Path | None, out: Path) -> int:
     with reading(opened(home).engine) as connection:
         out.write_bytes(export_outcomes(connection))
     return 0
+
+
+def match_by_model(
+    home: Path | None, *, model: str, judge: str | None, as_json: bool, withdraw: bool, **options: Any
+) -> int:
+    """Exit code 0, or 1 when a question failed or was not asked."""
+    from judging.judge import Manners
+    from judging.ledger.llm_matches import propose_with_model, withdraw_proposals
+    from judging.llm_matching import LlmMatcher
+    from judging.model import LitellmModel, first_forms
+
+    engine = opened(home).engine
+    if withdraw:
+        count = withdraw_proposals(engine, model)
+        if as_json:
+            print_json({"withdrawn": count})
+        else:
+            click.echo(f"{counted(count, 'proposal')} of {model} withdrawn")
+        return 0
+    matcher = LlmMatcher(
+        model=model,
+        call=LitellmModel(name=model, api_base=options["api_base"]),
+        manners=Manners(forms=list(first_forms(model))),
+    )
+    show, close = progress_bar("asking", " questions")
+    found = propose_with_model(
+        engine, matcher, judge=judge, concurrency=options["concurrency"], budget_usd=options["budget"], progress=show
+    )
+    close()
+    document = {
+        **{key: value for key, value in vars(found).items() if key != "failures"},
+        "failures": [
+            {"trace_id": one.trace_id, "judge": one.judge, "state": one.state, "reason": one.reason}
+            for one in found.failures
+        ],
+    }
+    if as_json:
+        print_json(document)
+    else:
+        for failure in found.failures:
+            say(f"{failure.trace_id} {failure.judge}: {failure.state}: {failure.reason}")
+        if found.stopped:
+            say(f"stopped: {found.stopped}")
+        cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} of unknown price" if found.unknown_cost else "")
+        click.echo(
+            f"{counted(found.pairs, 'pair')} proposed by {found.author} in {counted(found.answered, 'answer')} "
+            f"({found.new:,} new, {found.withdrawn:,} withdrawn); {found.asked_before:,} asked before, "
+            f"{len(found.failures):,} failed; {cost}"
+        )
+    return 1 if found.failures or found.stopped else 0
 
 
 def match(home: Path | None, *, judge: str | None, as_json: bool) -> int:

@@ -61,8 +61,10 @@ def error_ceiling(
     """Precision to accuracy between people, defined as for a judge: the most that a judge can be asked to reach.
 
     Each person in turn is the reference and each other stands as the judge of every dimension, with the errors they
-    mapped to it as findings, matched one to one by the matcher that judges get, on blind labels only. All ordered
-    pairs of a trace share its weight, so a trace of three people counts as one of two, and nobody is named first.
+    mapped to it as findings, matched one to one by the rule that judges get, on blind labels only. Nobody confirms
+    these matches: read the ceiling beside figures that count proposals, and with care beside confirmed ones. All
+    ordered pairs of a trace share its weight, so a trace of three people counts as one of two, and nobody is named
+    first.
 
     One row per judge (dimension), impact, split, kind and rate: metric, value, low, high (bootstrap by trace; Wilson's
     bounds at exactly 0 or 1), n (comparisons of an error with another person behind the rate), traces, people, reason.

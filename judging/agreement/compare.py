@@ -72,7 +72,8 @@ def compare_errors(
     Both sides are `error_pairs`; only errors scored on both count. One row per judge, impact, kind and rate:
     left, right, difference (left minus right), low, high, n (errors on both sides), unpaired (errors of the judge
     that one side lacks or failed on), traces, undefined_draws, significant (the interval excludes 0). Paired
-    cluster bootstrap: both sides are resampled with the same traces.
+    cluster bootstrap: both sides are resampled with the same traces. Of a judge that looks for every kind of error only
+    recall means something; its other rates are NaN.
     """
     both = _paired_errors(left, right)
     columns = {
@@ -87,14 +88,17 @@ def compare_errors(
     judges = sides[0].judges
     joined = np.stack([cells.counts for cells in sides], axis=1).reshape(len(sides[0].traces), -1)
 
+    totals = [cells.counts.sum(axis=0) for cells in sides]
+    blank = _means_nothing(judges, totals[0])
+
     def statistic(sums: Floats) -> Floats:
         found = errors.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
-        return (found[..., 0, :, :] - found[..., 1, :, :]).reshape(*sums.shape[:-1], -1)
+        difference = (found[..., 0, :, :] - found[..., 1, :, :]).reshape(*sums.shape[:-1], -1)
+        return np.where(blank, np.nan, difference)
 
     boot = cluster_bootstrap(joined, statistic, draws=draws, seed=seed)
     low, high = boot.interval(method)
-    totals = [cells.counts.sum(axis=0) for cells in sides]
-    found = [errors.rates(total).reshape(-1) for total in totals]
+    found = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
         [judges, IMPACTS, KINDS, errors.RATES], names=["judge", "impact", "kind", "metric"]
@@ -213,6 +217,16 @@ def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
         row = both.loc[differs, _ERROR].iloc[0].to_dict()
         raise ValueError(f"the two sides map {row!r} differently; compare them under one mapping of errors")
     return both.rename(columns={"relevant_left": "relevant"})
+
+
+def _means_nothing(judges: tuple[str, ...], total: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rates (flattened from judges, impacts, kinds, rates) say nothing: all but the recall of a judge that looks
+    for every kind of error, as in `errors.is_general`."""
+    outside = total[..., 1] + total[..., 3]
+    general = np.array([judge not in frames.JUDGES for judge in judges])[:, None] & (outside.max(axis=1) == 0)
+    needs = np.isin(errors.RATES, errors.NEED_NEGATIVES)
+    shape = (*total.shape[:-1], len(errors.RATES))
+    return np.broadcast_to(general[:, None, :, None] & needs, shape).reshape(-1)
 
 
 def _unpaired(left: pd.DataFrame, right: pd.DataFrame, both: pd.DataFrame, key: list[str]) -> pd.Series:

@@ -4,26 +4,35 @@ from typing import Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from judging.agreement import frames
-from judging.agreement.intervals import divide, wilson_bounds
+from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide, wilson_bounds
 
 KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
 VERDICTS: Final = ("valid new error", "false alarm", "duplicate")
 _TALLIES: Final = ("findings", "matched", "unmatched", "reviewed", "valid_new_error", "false_alarm", "duplicate")
 _SHARES: Final = ("finding_precision", "invalid_citation_rate")
+_RATES: Final = ("unmatched_per_trace", *_SHARES)
+_SUMS: Final = ("unmatched", "traces", "right", "reviewed", "invalid_citations", "citations")
+"""Tops and bottoms of `_RATES`, in turn."""
 _CITED: Final = ("citations", "invalid_citations")
 
 
 def finding_columns() -> dict[str, str]:
     """Columns and types of `finding_table`."""
     counts = dict.fromkeys(("traces", *_TALLIES, *_CITED), "int64")
-    shares = [f"{name}{end}" for name in _SHARES for end in ("", "_low", "_high")]
-    return {**KEYS, **counts, **dict.fromkeys(("unmatched_per_trace", *shares), "float64")}
+    rates = [f"{name}{end}" for name in _RATES for end in ("", "_low", "_high")]
+    return {**KEYS, **counts, **dict.fromkeys(rates, "float64")}
 
 
-def finding_table(findings: pd.DataFrame, judged: pd.DataFrame | None = None) -> pd.DataFrame:
+def finding_table(
+    findings: pd.DataFrame,
+    judged: pd.DataFrame | None = None,
+    *,
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method = "percentile",
+) -> pd.DataFrame:
     """Findings by judge: how many match no human error, what people say of those, which citations are invalid.
 
     `findings`, one row each: trace_id, judge, finding_id, matched (boolean), verdict (`valid new error`,
@@ -34,21 +43,56 @@ def finding_table(findings: pd.DataFrame, judged: pd.DataFrame | None = None) ->
 
     finding_precision = (matched + valid new error) / (matched + unmatched with a verdict), Source:
     METRICS.md, beyond the paper: a duplicate is reviewed and neither matched nor valid. invalid_citation_rate = invalid
-    / all citations. Both with Wilson's interval, NaN (`no finding reviewed`, `no citations`) without units.
+    / all citations; unmatched_per_trace = unmatched / traces answered. Intervals: cluster bootstrap by trace, since the
+    findings of a trace (and the citations of a finding) are no independent units; Wilson's for a share of exactly 0 or
+    1 and with `draws=0`. NaN (`no finding reviewed`, `no citations`) without units.
     Raises ValueError for a verdict on a matched finding, an unknown verdict, more invalid citations than all.
     """
-    rows = _checked(findings)
-    keys = list(KEYS)
-    sums = rows.groupby(keys, sort=False)[[*_TALLIES, *_CITED]].sum()
-    traces = _answered(rows, judged)
-    table = sums.join(traces, how="outer").fillna(0).reset_index()
-    table = table.sort_values(keys, key=_paper_order, kind="stable").reset_index(drop=True)
-    table["unmatched_per_trace"] = divide(table["unmatched"].to_numpy(), table["traces"].to_numpy())
-    right = (table["matched"] + table["valid_new_error"]).to_numpy()
-    table = _share(table, "finding_precision", right, table["reviewed"].to_numpy())
-    table = _share(table, "invalid_citation_rate", table["invalid_citations"].to_numpy(), table["citations"].to_numpy())
+    by_trace = _by_trace(_checked(findings), judged)
+    parts = [_judge_row(part, draws, seed, method) | dict(zip(KEYS, key, strict=True)) for key, part in by_trace]
     columns = finding_columns()
+    if not parts:
+        return frames.empty(columns)
+    table = pd.DataFrame(parts).sort_values(list(KEYS), key=_paper_order, kind="stable", ignore_index=True)
     return table[list(columns)].astype(columns)
+
+
+def _by_trace(rows: pd.DataFrame, judged: pd.DataFrame | None) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
+    """Sums of each trace that a judge answered, by system, judge and split; zeros where it found nothing."""
+    keys = [*KEYS, "trace_id"]
+    sums = rows.groupby(keys, sort=False)[[*_TALLIES, *_CITED]].sum()
+    answered = pd.MultiIndex.from_frame(_answered(rows, judged)[keys].drop_duplicates())
+    whole = sums.reindex(answered, fill_value=0).reset_index()  # of a trace with a finding a judge has answered
+    return [((str(a), str(b), str(c)), part) for (a, b, c), part in whole.groupby(list(KEYS), sort=False)]
+
+
+def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, float | int]:
+    part = part.assign(traces=1, right=part["matched"] + part["valid_new_error"])
+    total = part[[*_TALLIES, *_CITED, "traces"]].sum()
+    sums = part[list(_SUMS)].to_numpy(dtype=np.float64)
+    value = _rates(sums.sum(axis=0))
+    low, high = _bounds(sums, value, draws, seed, method)
+    row: dict[str, float | int] = {str(name): int(count) for name, count in total.items()}
+    for r, name in enumerate(_RATES):
+        row |= {name: value[r], f"{name}_low": low[r], f"{name}_high": high[r]}
+    return row
+
+
+def _rates(sums: Floats) -> Floats:
+    return divide(sums[..., ::2], sums[..., 1::2])
+
+
+def _bounds(sums: Floats, value: Floats, draws: int, seed: int, method: Method) -> tuple[Floats, Floats]:
+    low, high = np.full((2, len(_RATES)), np.nan)
+    if draws > 0:
+        low, high = cluster_bootstrap(sums, _rates, draws=draws, seed=seed).interval(method)
+        low, high = np.where(low == high, np.nan, low), np.where(low == high, np.nan, high)
+    total = sums.sum(axis=0)
+    wilson = wilson_bounds(total[::2][1:], total[1::2][1:])
+    flat = (value[1:] == 0) | (value[1:] == 1) | (draws == 0)
+    for bounds, scored in zip((low, high), wilson, strict=True):
+        bounds[1:] = np.where(flat, scored, bounds[1:])
+    return low, high
 
 
 def _checked(findings: pd.DataFrame) -> pd.DataFrame:
@@ -77,20 +121,14 @@ def _checked(findings: pd.DataFrame) -> pd.DataFrame:
 
 
 def _answered(rows: pd.DataFrame, judged: pd.DataFrame | None) -> pd.DataFrame:
-    """Number of traces answered by each judge, as a frame indexed by system, judge, split."""
-    source = rows
-    if judged is not None:
-        frames.require(judged, "judged", ("trace_id", "judge"))
-        answered = frames.with_defaults(judged, {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT})
-        source = pd.concat([answered, rows])[[*KEYS, "trace_id"]].astype(str)
-    return source.groupby(list(KEYS), sort=False)["trace_id"].nunique().to_frame("traces")
+    """Every trace that a judge answered: of `judged`, and those with a finding."""
+    if judged is None:
+        return rows
+    frames.require(judged, "judged", ("trace_id", "judge"))
+    answered = frames.with_defaults(judged, {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT})
+    return pd.concat([answered, rows])[[*KEYS, "trace_id"]].astype(str)
 
 
 def _paper_order(values: pd.Series) -> pd.Series:
     order = frames.in_order(values, (*frames.JUDGES, "dev", "test"))
     return pd.Series(frames.codes(values, order), index=values.index)
-
-
-def _share(table: pd.DataFrame, name: str, hits: NDArray[np.generic], n: NDArray[np.generic]) -> pd.DataFrame:
-    low, high = wilson_bounds(hits, n)
-    return table.assign(**{name: divide(hits, n), f"{name}_low": low, f"{name}_high": high})

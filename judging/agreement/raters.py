@@ -1,6 +1,6 @@
 """Any raters side by side: pairs of them, the human ceiling, the alternative annotator test, self-consistency."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Final, Literal
@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from judging.agreement import frames
 from judging.agreement.figure import Reason, present
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, distinct_rows
 from judging.agreement.reliability import (
+    Matrix,
     alpha_with_interval,
+    clusters_of,
     pairable_units,
     rating_groups,
     rating_matrix,
@@ -30,7 +32,6 @@ from judging.agreement.scores import (
     pearson,
     quadratic_kappa,
     spearman,
-    tabulate,
     two_point,
 )
 
@@ -65,12 +66,15 @@ FALSE_DISCOVERY: Final = 0.05
 ENOUGH_UNITS: Final = 30
 
 
-def pairwise_table(ratings: pd.DataFrame) -> pd.DataFrame:
+def pairwise_table(
+    ratings: pd.DataFrame, *, draws: int = 0, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
     """Every pair of raters (people, runs, judges as raters) on the units that both rated.
 
     `ratings`: unit, rater, value on 0..3; optional judge, system, split, state. One row per system, judge, split,
     rater_a, rater_b (by name): n (overlap), exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha
-    (interval), reason (of an undefined kappa). NaN where undefined. Symmetric: each pair stands once.
+    (interval), each with bounds (bootstrap by trace; `draws=0`: none), reason (of an undefined kappa). NaN where
+    undefined. Symmetric: each pair stands once.
     """
     rows = []
     for (system, judge, split), part in rating_groups(ratings):
@@ -78,7 +82,7 @@ def pairwise_table(ratings: pd.DataFrame) -> pd.DataFrame:
         _check_scale(matrix.values)
         for a, b in combinations(range(len(matrix.raters)), 2):
             both = ~np.isnan(matrix.values[[a, b]]).any(axis=0)
-            table = tabulate(matrix.values[a, both], matrix.values[b, both])
+            sums = _unit_pairs(matrix.values[a, both], matrix.values[b, both])
             rows.append(
                 {
                     "system": system,
@@ -87,15 +91,15 @@ def pairwise_table(ratings: pd.DataFrame) -> pd.DataFrame:
                     "rater_a": matrix.raters[a],
                     "rater_b": matrix.raters[b],
                     "n": int(both.sum()),
-                    **{name: float(metric(table)) for name, metric in PAIR_METRICS.items()},
-                    "reason": _pair_reason(table),
+                    **_bounded(by_cluster(sums, matrix.clusters[both]), PAIR_METRICS, draws, seed, method),
+                    "reason": _pair_reason(_square(sums)),
                 }
             )
     columns = {
         **KEYS,
         **dict.fromkeys(("rater_a", "rater_b"), "object"),
         "n": "int64",
-        **dict.fromkeys(PAIR_METRICS, "float64"),
+        **dict.fromkeys(_with_bounds(PAIR_METRICS), "float64"),
         "reason": "object",
     }
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
@@ -115,14 +119,18 @@ def human_ceiling(
     `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), system, split, state.
     Each unit counts once however many people rated it: all ordered pairs of its raters share its weight, so the
     figures are symmetric and independent of who is named first. Alpha is Krippendorff's over all raters. One row
-    per system, judge and split: raters, n (units), each metric with bounds (bootstrap by unit), reason.
+    per system, judge and split: raters, n (units), each metric with bounds (bootstrap by trace: spans of one trace are
+    drawn together), reason.
     """
     rows = []
     for (system, judge, split), part in rating_groups(ratings):
         matrix = rating_matrix(part)
         _check_scale(matrix.values)
-        figures = _ceiling_figures(matrix.values, draws, seed, method)
-        common = alpha_with_interval(matrix.values, "interval", draws=draws, seed=seed, method=method)
+        clusters = clusters_of(matrix)
+        figures = _ceiling_figures(matrix, draws, seed, method)
+        common = alpha_with_interval(
+            matrix.values, "interval", clusters=clusters, draws=draws, seed=seed, method=method
+        )
         rows.append(
             {
                 "system": system,
@@ -166,11 +174,14 @@ def symmetric_tables(matrix: Floats) -> Floats:
     return np.asarray((ordered / (rated * (rated - 1))[:, None, None]).reshape(len(rated), POINTS * POINTS))
 
 
-def self_consistency(repeats: pd.DataFrame) -> pd.DataFrame:
+def self_consistency(
+    repeats: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
     """How far people agree with themselves on hidden repeats of the same unit.
 
     `repeats`: rater, unit, first, second on 0..3 (missing: skipped); optional judge (the dimension). One row per
-    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, reason.
+    rater and judge: n, exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha, each with bounds (bootstrap by
+    unit), reason.
     """
     frames.require(repeats, "repeats", ("rater", "unit", "first", "second"))
     long = frames.with_defaults(repeats, {"judge": ""})
@@ -183,20 +194,20 @@ def self_consistency(repeats: pd.DataFrame) -> pd.DataFrame:
     for rater in frames.in_order(long["rater"], ()):
         for judge in frames.in_order(long.loc[long["rater"] == rater, "judge"], frames.JUDGES):
             mine = both & ((long["rater"] == rater) & (long["judge"] == judge)).to_numpy()
-            table = tabulate(first[mine], second[mine])
+            sums = _unit_pairs(first[mine], second[mine])
             rows.append(
                 {
                     "rater": rater,
                     "judge": judge,
                     "n": int(mine.sum()),
-                    **{name: float(metric(table)) for name, metric in PAIR_METRICS.items()},
-                    "reason": _pair_reason(table),
+                    **_bounded(sums, PAIR_METRICS, draws, seed, method),
+                    "reason": _pair_reason(_square(sums)),
                 }
             )
     columns = {
         **dict.fromkeys(("rater", "judge"), "object"),
         "n": "int64",
-        **dict.fromkeys(PAIR_METRICS, "float64"),
+        **dict.fromkeys(_with_bounds(PAIR_METRICS), "float64"),
         "reason": "object",
     }
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
@@ -275,8 +286,9 @@ def annotator_test_table(
     """The alternative annotator test of every judge.
 
     `ratings` of people: unit (the trace), rater, value, judge (the dimension). `score_pairs`: trace_id, judge,
-    model (optional system, state). One row per system and judge: people, units, winning_rate, average_advantage,
-    passed, epsilon, reason.
+    model (optional system, state). One row per system and judge: people, units (rated by two people or more and by
+    the judge), people_below_30 (tested on fewer than 30 units, where the t test is shaky and the authors' own program
+    leaves the person out), winning_rate, average_advantage, passed, epsilon, reason.
     """
     frames.require(score_pairs, "score_pairs", ("trace_id", "judge", "model"))
     said = frames.with_defaults(score_pairs, {"system": frames.NO_SYSTEM, "state": "scored"})
@@ -300,7 +312,8 @@ def annotator_test_table(
                     "system": system,
                     "judge": judge,
                     "people": int(test.people["p"].notna().sum()),
-                    "units": int((~np.isnan(by_unit) & (~np.isnan(matrix.values)).any(axis=0)).sum()),
+                    "units": int((~np.isnan(by_unit) & ((~np.isnan(matrix.values)).sum(axis=0) >= 2)).sum()),
+                    "people_below_30": int((test.people["p"].notna() & ~test.people["enough"]).sum()),
                     "winning_rate": test.winning_rate,
                     "average_advantage": test.average_advantage,
                     "passed": test.passed,
@@ -310,7 +323,7 @@ def annotator_test_table(
             )
     columns = {
         **dict.fromkeys(("system", "judge"), "object"),
-        **dict.fromkeys(("people", "units"), "int64"),
+        **dict.fromkeys(("people", "units", "people_below_30"), "int64"),
         **dict.fromkeys(("winning_rate", "average_advantage"), "float64"),
         "passed": "boolean",
         "epsilon": "float64",
@@ -337,23 +350,65 @@ def benjamini_yekutieli(p_values: Floats, level: float = FALSE_DISCOVERY) -> NDA
     return rejected
 
 
-def _ceiling_figures(matrix: Floats, draws: int, seed: int, method: Method) -> dict[str, float | None]:
-    sums = symmetric_tables(matrix)
+def _ceiling_figures(matrix: Matrix, draws: int, seed: int, method: Method) -> dict[str, float | None]:
+    sums = symmetric_tables(matrix.values)
+    rated = (~np.isnan(matrix.values)).sum(axis=0) >= 2
+    return _bounded(by_cluster(sums, matrix.clusters[rated]), CEILING_METRICS, draws, seed, method)
+
+
+def by_cluster(sums: Floats, clusters: NDArray[np.int64]) -> Floats:
+    """Rows (units, C) summed over the units of each cluster (clusters, C)."""
+    _, place = np.unique(clusters, return_inverse=True)
+    together = np.zeros((int(place.max()) + 1 if len(place) else 0, sums.shape[1]))
+    np.add.at(together, place, sums)
+    return together
+
+
+def _bounded(
+    sums: Floats, metrics: Mapping[str, TableFunction], draws: int, seed: int, method: Method
+) -> dict[str, float | None]:
+    """Each metric of score pairs by cluster (clusters, 16), with its bootstrap bounds; None where undefined."""
 
     def statistic(cells: Floats) -> Floats:
         table = cells.reshape(*cells.shape[:-1], POINTS, POINTS)
-        return np.stack([metric(table) for metric in CEILING_METRICS.values()], axis=-1)
+        return np.stack([metric(table) for metric in metrics.values()], axis=-1)
 
     value = statistic(sums.sum(axis=0))
     low = high = np.full(len(value), np.nan)
     if draws > 0 and len(sums):
-        low, high = cluster_bootstrap(sums, statistic, draws=draws, seed=seed).interval(method)
+        patterns, multiplicity = _patterns(sums)
+        boot = cluster_bootstrap(patterns, statistic, multiplicity=multiplicity, draws=draws, seed=seed)
+        low, high = boot.interval(method)
     figures: dict[str, float | None] = {}
-    for m, name in enumerate(CEILING_METRICS):
+    for m, name in enumerate(metrics):
         figures[name] = present(float(value[m]))
         figures[f"{name}_low"] = present(float(low[m]))
         figures[f"{name}_high"] = present(float(high[m]))
     return figures
+
+
+def _patterns(sums: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Whole counts as their distinct rows, which makes a thousand units at most a few dozen patterns."""
+    whole = sums.astype(np.int64)
+    if not np.array_equal(whole, sums):
+        return sums, np.ones(len(sums), dtype=np.int64)
+    patterns, multiplicity = distinct_rows(whole)
+    return patterns.astype(np.float64), multiplicity
+
+
+def _with_bounds(names: Iterable[str]) -> list[str]:
+    return [f"{name}{end}" for name in names for end in ("", "_low", "_high")]
+
+
+def _square(sums: Floats) -> NDArray[np.int64]:
+    return np.asarray(sums.sum(axis=0).reshape(POINTS, POINTS), dtype=np.int64)
+
+
+def _unit_pairs(a: Floats, b: Floats) -> Floats:
+    """Score pairs of units (units, 16), one in each row."""
+    cells = np.zeros((len(a), POINTS * POINTS))
+    cells[np.arange(len(a)), (a * POINTS + b).astype(np.int64)] = 1
+    return cells
 
 
 def _left_out(

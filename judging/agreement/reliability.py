@@ -392,7 +392,7 @@ def alpha_draws(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) 
         matrix = rating_matrix(part)
         if alpha(matrix.values).value is None:
             continue
-        samples = alpha_bootstrap(matrix.values, clusters=_clustered(matrix), draws=draws, seed=seed).samples[0]
+        samples = alpha_bootstrap(matrix.values, clusters=clusters_of(matrix), draws=draws, seed=seed).samples[0]
         known = samples[~np.isnan(samples)]
         parts.append(pd.DataFrame({"system": system, "judge": judge, "split": split, "alpha": known}))
     columns = {**KEYS, "alpha": "float64"}
@@ -446,7 +446,7 @@ def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
         "reason": point.reason,
     }
     if point.value is not None and draws > 0:
-        boot = alpha_bootstrap(values, "interval", clusters=_clustered(matrix), draws=draws, seed=seed)
+        boot = alpha_bootstrap(values, "interval", clusters=clusters_of(matrix), draws=draws, seed=seed)
         low, high = boot.interval(method)
         jack_low, jack_high = _jackknife(boot)
         row |= {
@@ -466,7 +466,7 @@ def _check_level(pairable: Floats, level: Level) -> None:
         raise ValueError("ratio alpha needs ratings of 0 or more; use the interval level for negative ones")
 
 
-def _clustered(matrix: Matrix) -> NDArray[np.int64] | None:
+def clusters_of(matrix: Matrix) -> NDArray[np.int64] | None:
     """The clusters of the units, None where each unit is its own: then equal units collapse to patterns."""
     return matrix.clusters if len(np.unique(matrix.clusters)) < len(matrix.clusters) else None
 

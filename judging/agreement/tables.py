@@ -431,7 +431,9 @@ TABLES: Final[tuple[Table, ...]] = (
         name="findings",
         title="Unmatched findings, finding precision, invalid citations",
         needs=("findings",),
-        build=lambda inputs: findings.finding_table(inputs.frame("findings"), inputs.judged),
+        build=lambda inputs: findings.finding_table(
+            inputs.frame("findings"), inputs.judged, draws=inputs.draws, seed=inputs.seed, method=inputs.method
+        ),
     ),
     Table(
         name="score_figures",
@@ -485,7 +487,9 @@ TABLES: Final[tuple[Table, ...]] = (
         name="rater_pairs",
         title="Every pair of raters",
         needs=_RATINGS,
-        build=lambda inputs: raters.pairwise_table(inputs.frame("ratings")),
+        build=lambda inputs: raters.pairwise_table(
+            inputs.frame("ratings"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
+        ),
     ),
     Table(
         name="annotator_test",
@@ -497,7 +501,9 @@ TABLES: Final[tuple[Table, ...]] = (
         name="self_consistency",
         title="People against themselves on hidden repeats",
         needs=("repeats",),
-        build=lambda inputs: raters.self_consistency(inputs.frame("repeats")),
+        build=lambda inputs: raters.self_consistency(
+            inputs.frame("repeats"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
+        ),
     ),
     Table(
         name="rationale_consistency",

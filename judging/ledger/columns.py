@@ -11,11 +11,13 @@ import pandas as pd
 from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
+from ingest.labels import JudgeReply, normal_category, read_reply
 from ingest.store import schema
+from ingest.store.texts import decompress
 from judging.ledger import tables
 from judging.ledger.labels import newest
 from judging.ledger.matches import decisions, finding_reviews
-from judging.ledger.systems import current_versions, system_name
+from judging.ledger.systems import ANSWERED, current_versions, system_name
 from judging.records import CELL_STATES, DIMENSIONS
 
 
@@ -137,7 +139,12 @@ def _findings(connection: Connection) -> pd.DataFrame:
 
 
 def _predictions(connection: Connection) -> pd.DataFrame:
-    """cell_key, category, location: findings in TRAIL's categories, a row a citation (unresolved ones as written)."""
+    """cell_key, category, location: what TRAIL's official scorer reads.
+
+    Of an imported answer in TRAIL's form every entry as it was written; of any other judge the findings that have a
+    category, a row a citation (unresolved ones as written).
+    """
+    written = _written(connection)
     finding, citation = tables.finding, tables.citation
     query = (
         select(finding.c.cell_key, finding.c.category, func.coalesce(citation.c.span_id, citation.c.cite, ""))
@@ -145,14 +152,35 @@ def _predictions(connection: Connection) -> pd.DataFrame:
         .where(finding.c.category.is_not(None))
         .order_by(finding.c.cell_key, finding.c.position, citation.c.position)
     )
-    return _frame(connection, query, ("cell_key", "category", "location"))
+    found = _frame(connection, query, ("cell_key", "category", "location"))
+    return pd.concat([found[~found["cell_key"].isin(written["cell_key"])], written], ignore_index=True)
+
+
+def _written(connection: Connection) -> pd.DataFrame:
+    """cell_key, category, location of every entry of imported answers, before any spelling was mended."""
+    cell, version = tables.cell, tables.judge_version
+    bodies = connection.execute(
+        select(cell.c.cell_key, cell.c.trace_id, cell.c.raw_reply)
+        .join(version, version.c.judge_version == cell.c.judge_version)
+        .where(version.c.mode == "imported", cell.c.state.in_(ANSWERED), cell.c.raw_reply.is_not(None))
+        .order_by(cell.c.cell_key)
+    )
+    rows = []
+    for key, trace_id, body in bodies:
+        reply = read_reply(decompress(body).decode("utf-8", "surrogatepass"), file=trace_id, trace_id=trace_id)
+        if isinstance(reply, JudgeReply):
+            rows += [(key, error.category_raw, error.location or "") for error in reply.errors]
+    return pd.DataFrame(rows, columns=["cell_key", "category", "location"]).astype({"cell_key": "int64"})
 
 
 _ERROR = ("label_id", "trace_id", "annotator", "impact", "category", "phase", "span_ids", "dimensions", "deleted")
 
 
 def _errors(connection: Connection, present: Set[str]) -> pd.DataFrame:
-    """Every revision of error labels; span_ids a tuple, dimensions joined by commas, category as it is known."""
+    """Every revision of error labels; span_ids and locations tuples, dimensions joined by commas.
+
+    `category` and `locations` are as they were written: what TRAIL's official scorer reads.
+    """
     table = tables.error_label
     query = select(*(table.c[name] for name in (*_ERROR, "attributes"))).where(table.c.occasion == 0)
     rows = _frame(connection, query.order_by(table.c.row_key), (*_ERROR, "attributes"))
@@ -161,15 +189,25 @@ def _errors(connection: Connection, present: Set[str]) -> pd.DataFrame:
         span_ids=pd.Series([tuple(orjson.loads(v)) for v in rows["span_ids"]], index=rows.index, dtype="object"),
         dimensions=[",".join(orjson.loads(v)) for v in rows["dimensions"]],
         category=[_category(*pair) for pair in zip(rows["category"], rows["attributes"], strict=True)],
+        locations=pd.Series(
+            [_locations(*pair) for pair in zip(rows["span_ids"], rows["attributes"], strict=True)],
+            index=rows.index,
+            dtype="object",
+        ),
         deleted=rows["deleted"].astype(bool),
     ).drop(columns="attributes")
 
 
 def _category(category: object, attributes: str) -> str:
-    if isinstance(category, str) and category:
-        return category
+    """As the annotation has it, unless a person has given the error another category since."""
+    known = category if isinstance(category, str) and category else None
     raw = orjson.loads(attributes).get("category_raw") if "category_raw" in attributes else None
-    return raw if isinstance(raw, str) else ""
+    return raw if isinstance(raw, str) and known in (None, normal_category(raw)) else known or ""
+
+
+def _locations(span_ids: str, attributes: str) -> tuple[str, ...]:
+    raw = orjson.loads(attributes).get("location_raw") if "location_raw" in attributes else None
+    return (raw,) if isinstance(raw, str) else tuple(orjson.loads(span_ids)) or ("",)
 
 
 def _scores(connection: Connection, present: Set[str]) -> pd.DataFrame:

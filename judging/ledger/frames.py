@@ -79,7 +79,8 @@ def frames_of(connection: Connection, columns: Columns, selection: Selection) ->
     done = _done(columns, selection)
     reviewed = set(done.loc[done["annotator"] == human, "trace_id"])
     seen = current[among(current["trace_id"], reviewed)]
-    errors = _errors(columns, selection, human, reviewed)
+    labelled = _labelled(columns, selection, human, reviewed)
+    errors = labelled[_is_complete(labelled)]
     scores = _scores(columns, selection, done)
     decided = _counted(columns.decisions, selection)
     decided = decided[among(decided["label_id"], errors["label_id"])]
@@ -93,7 +94,7 @@ def frames_of(connection: Connection, columns: Columns, selection: Selection) ->
         judged=_judged(seen, selection),
         repeats=columns.repeats,
         unit_labels=side_frames.unit_labels(current, columns.findings, errors, reviewed),
-        trail_gold=side_frames.trail_gold(errors),
+        trail_gold=side_frames.trail_gold(labelled),
         trail_predictions=side_frames.trail_predictions(columns.predictions, seen),
         trail_traces=side_frames.trail_traces(seen),
         trail_scores=side_frames.trail_scores(connection, seen, human or ""),
@@ -228,15 +229,19 @@ def _may_count(trace_ids: pd.Series, columns: Columns, selection: Selection) -> 
     return kept & among(trace_ids, {t for t, form in columns.present.items() if form in selection.formats})
 
 
-def _errors(columns: Columns, selection: Selection, human: str | None, reviewed: Set[str]) -> pd.DataFrame:
-    """The person's complete errors on traces they submitted: the newest revision, at the place of the first."""
+def _labelled(columns: Columns, selection: Selection, human: str | None, reviewed: Set[str]) -> pd.DataFrame:
+    """The person's errors on traces they submitted: the newest revision, at the place of the first."""
     rows = columns.errors
     rows = rows[(rows["annotator"] == human) & among(rows["trace_id"], reviewed)]
     if selection.blind_only:
         rows = rows[rows["phase"] == "blind"]
     found = newest_in_place(rows, ["label_id"])
-    complete = (found["span_ids"].map(len) > 0) & (found["dimensions"] != "") & found["impact"].notna()
-    return found[~found["deleted"].astype(bool) & complete & _may_count(found["trace_id"], columns, selection)]
+    return found[~found["deleted"].astype(bool) & _may_count(found["trace_id"], columns, selection)]
+
+
+def _is_complete(errors: pd.DataFrame) -> pd.Series:
+    """Only an error with a span, a dimension and an impact can be caught or missed."""
+    return (errors["span_ids"].map(len) > 0) & (errors["dimensions"] != "") & errors["impact"].notna()
 
 
 def _scores(columns: Columns, selection: Selection, done: pd.DataFrame) -> pd.DataFrame:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Engine, Row, insert, select
+from scipy.optimize import linear_sum_assignment
+from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import reading, schema, writing
@@ -25,7 +27,7 @@ from judging.ledger.labels import (
 )
 from judging.ledger.systems import system_name
 from judging.ledger.verdicts import findings_of, now
-from judging.matching import AUTO, Candidate, TextLikeness, error_text, is_localized, propose
+from judging.matching import AUTO, BY_MODEL, Candidate, TextLikeness, error_text, is_localized, propose
 from judging.records import (
     DIMENSIONS,
     Dimension,
@@ -47,7 +49,11 @@ _CORPUS = 20_000  # findings whose words are counted
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
-    """What stands for one pair now: the newest human word on it, else the machine's proposal."""
+    """What stands for one pair now: the newest human word on it, else what is proposed.
+
+    `proposers` are all who propose the pair (`auto`, models), whatever a person says; `author` joins them with ` + `
+    while nobody has decided.
+    """
 
     label_id: str
     finding_key: int
@@ -58,6 +64,7 @@ class Decision:
     reasons: tuple[str, ...]
     localized: bool
     at: int
+    proposers: tuple[str, ...] = ()
 
 
 def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progress | None = None) -> dict[str, int]:
@@ -69,7 +76,7 @@ def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progr
     resolve_waiting(engine)
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with reading(engine) as connection:
-        by_trace = _complete_errors(connection)
+        by_trace = complete_errors(connection)
         likeness = workspace_likeness(connection, by_trace)
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with writing(engine) as connection:
@@ -95,8 +102,8 @@ def decide(connection: Connection, *, label_id: str, finding_key: int, status: M
     person's labels, in the same cell): pairs are one to one. Raises `KeyError` when label or finding is
     unknown, `ValueError` for the author of proposals.
     """
-    if author == AUTO:
-        raise ValueError(f"{AUTO!r} is the author of proposals, not a person")
+    if author == AUTO or author.startswith(BY_MODEL):
+        raise ValueError(f"{author!r} is an author of proposals, not a person")
     error = next(iter(error_labels(connection, tables.error_label.c.label_id == label_id)), None)
     if error is None:
         raise KeyError(f"no error label {label_id}")
@@ -199,7 +206,8 @@ def decisions(
 ) -> list[Decision]:
     """What stands for every pair of a label that is there: human words first (the newest), else the proposal.
 
-    Proposals that contradict a confirmed match are left out. `localized` is that of the label as it is now.
+    Proposals that contradict a confirmed match are left out, and of proposals that contradict each other the weaker.
+    `localized` is that of the label as it is now.
     `trace_id`, `annotator` (whose labels) and `versions` (of judges) narrow it.
     """
     of_cell = [] if trace_id is None else [_cell.c.trace_id == trace_id]
@@ -210,8 +218,8 @@ def decisions(
         of_label.append(tables.error_label.c.annotator == annotator)
     labels = label_places(connection, *of_label)
     standing = _standing(connection, labels, *of_cell)
-    cited = _cited(connection, [row.finding_key for row in standing])
-    return [_decision(row, labels[row.label_id], cited.get(row.finding_key, frozenset())) for row in standing]
+    cited = _cited(connection, [said.finding_key for said in standing])
+    return [_decision(said, labels[said.label_id], cited.get(said.finding_key, frozenset())) for said in standing]
 
 
 def finding_statuses(
@@ -219,14 +227,33 @@ def finding_statuses(
 ) -> dict[int, MatchStatus]:
     """Of `decisions` on one run of judges, the status alone by finding; rejected pairs are left out."""
     labels = label_places(connection, tables.error_label.c.annotator == annotator)
-    rows = _standing(connection, labels, _cell.c.judge_version.in_(versions), _cell.c.repeat == repeat)
-    return {row.finding_key: row.status for row in rows if row.status != "rejected"}
+    standing = _standing(connection, labels, _cell.c.judge_version.in_(versions), _cell.c.repeat == repeat)
+    return {said.finding_key: said.status for said in standing if said.status != "rejected"}
 
 
-def _standing(
-    connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]
-) -> list[Row[Any]]:
-    """The row that stands for each pair of these labels."""
+class _Said(NamedTuple):
+    """What stands for a pair: the row of a person's newest word, else the first of the proposals; and all of these."""
+
+    label_id: str
+    finding_key: int
+    cell_key: int
+    status: MatchStatus
+    confidence: float
+    row: Any
+    proposals: tuple[Any, ...]
+
+
+def _said(rows: Sequence[Any]) -> _Said:
+    """Of all rows of a pair (oldest first): the newest word of a person, else the proposals together."""
+    words = [row for row in rows if row.status != "proposed"]
+    proposals = sorted((row for row in rows if row.status == "proposed"), key=lambda row: row.author != AUTO)
+    row = words[-1] if words else proposals[0]
+    confidence = row.confidence if words else max(one.confidence for one in proposals)
+    return _Said(row.label_id, row.finding_key, row.cell_key, row.status, confidence, row, tuple(proposals))
+
+
+def _standing(connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]) -> list[_Said]:
+    """What stands for each pair of these labels."""
     pairs = (
         select(_match, _finding.c.cell_key)
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
@@ -236,12 +263,11 @@ def _standing(
     )
     rows = connection.execute(pairs).all()
     newest_rows = {(row.label_id, row.finding_key, row.author): row for row in rows if row.label_id in labels}
-    by_pair: dict[tuple[str, int], Any] = {}
+    by_pair: dict[tuple[str, int], list[Any]] = defaultdict(list)
     for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
-        key = (row.label_id, row.finding_key)
-        if not row.withdrawn and not (row.author == AUTO and key in by_pair and by_pair[key].author != AUTO):
-            by_pair[key] = row
-    return _without_contradicted(list(by_pair.values()), labels)
+        if not row.withdrawn:
+            by_pair[row.label_id, row.finding_key].append(row)
+    return _one_to_one(_without_contradicted([_said(rows) for rows in by_pair.values()], labels), labels)
 
 
 def _cited(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
@@ -301,7 +327,7 @@ def match_words(connection: Connection) -> pd.DataFrame:
     return pd.DataFrame(found, columns=columns)
 
 
-def _without_contradicted(found: Sequence[Row[Any]], labels: Mapping[str, LabelPlace]) -> list[Row[Any]]:
+def _without_contradicted(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:
     """One to one: where a pair is confirmed, other proposals of its label or finding fall, per person and cell."""
     confirmed = [d for d in found if d.status == "confirmed"]
     taken = {(d.cell_key, d.label_id) for d in confirmed}
@@ -314,21 +340,61 @@ def _without_contradicted(found: Sequence[Row[Any]], labels: Mapping[str, LabelP
     ]
 
 
-def _decision(row: Any, label: LabelPlace, cited: frozenset[str]) -> Decision:
+def _one_to_one(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:
+    """Of proposals that contradict each other (the rule's and a model's), per person and cell the best assignment.
+
+    A pair that two propose outweighs any that one proposes.
+    """
+    groups: dict[tuple[int, str], list[_Said]] = defaultdict(list)
+    for d in found:
+        if d.status == "proposed":
+            groups[d.cell_key, labels[d.label_id].annotator].append(d)
+    fallen = {(d.label_id, d.finding_key) for group in groups.values() for d in _outweighed(group)}
+    return [d for d in found if d.status != "proposed" or (d.label_id, d.finding_key) not in fallen]
+
+
+def _outweighed(group: Sequence[_Said]) -> list[_Said]:
+    ours, theirs = ({key: n for n, key in enumerate(dict.fromkeys(keys))} for keys in _keys(group))
+    if len(ours) == len(theirs) == len(group):
+        return []
+    weights = np.zeros((len(ours), len(theirs)))
+    for d in group:
+        weights[ours[d.label_id], theirs[d.finding_key]] = d.confidence + len(d.proposals) - 1
+    chosen = set(zip(*(side.tolist() for side in linear_sum_assignment(weights, maximize=True)), strict=True))
+    return [d for d in group if (ours[d.label_id], theirs[d.finding_key]) not in chosen]
+
+
+def _keys(group: Sequence[_Said]) -> tuple[list[str], list[int]]:
+    return [d.label_id for d in group], [d.finding_key for d in group]
+
+
+def _decision(said: _Said, label: LabelPlace, cited: frozenset[str]) -> Decision:
+    row, is_decided = said.row, said.status != "proposed"
     return Decision(
-        label_id=row.label_id,
-        finding_key=row.finding_key,
-        cell_key=row.cell_key,
-        status=row.status,
-        author=row.author,
-        confidence=row.confidence,
-        reasons=tuple(orjson.loads(row.reasons)),
+        label_id=said.label_id,
+        finding_key=said.finding_key,
+        cell_key=said.cell_key,
+        status=said.status,
+        author=row.author if is_decided else " + ".join(one.author for one in said.proposals),
+        confidence=said.confidence,
+        reasons=tuple(orjson.loads(row.reasons)) if is_decided else _reasons(said.proposals),
         localized=bool(cited.intersection(label.span_ids)),
         at=row.created_at,
+        proposers=tuple(one.author for one in said.proposals),
     )
 
 
-def _complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
+def _reasons(proposals: Sequence[Any]) -> tuple[str, ...]:
+    """The rule's reasons as they are, a model's with its name."""
+    return tuple(
+        reason if row.author == AUTO else f"{row.author}: {reason}"
+        for row in proposals
+        for reason in orjson.loads(row.reasons)
+    )
+
+
+def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
+    """Everybody's complete errors of the first occasion, by trace (those in the workspace)."""
     by_trace: dict[str, list[ErrorLabel]] = defaultdict(list)
     present = set(connection.scalars(select(schema.trace.c.trace_id)))
     for label in error_labels(connection, tables.error_label.c.occasion == 0):
@@ -341,7 +407,7 @@ def workspace_likeness(
     connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]] | None = None
 ) -> TextLikeness:
     """Text likeness with the words of every error and of the newest findings of the workspace."""
-    known = _complete_errors(connection) if by_trace is None else by_trace
+    known = complete_errors(connection) if by_trace is None else by_trace
     errors = [error_text(error) for labels in known.values() for error in labels]
     newest_first = select(_finding.c.description, _finding.c.evidence).order_by(_finding.c.finding_key.desc())
     findings = [
@@ -357,27 +423,41 @@ def _propose_trace(
     judge: str | None,
     likeness: TextLikeness,
 ) -> Counter[str]:
+    chosen = judged_cells(connection, trace_id, judge)
+    if not chosen:
+        return Counter()
+    by_cell = candidates_of(connection, chosen)
+    parents = parents_of(connection, trace_id)
+    proposals = []
+    for cell in chosen:
+        for annotator in dict.fromkeys(error.annotator for error in errors):
+            own = [error for error in errors if error.annotator == annotator]
+            proposals += propose(own, by_cell.get(cell.cell_key, ()), parents=parents, likeness=likeness)
+    finding_keys = [candidate.finding_id for found in by_cell.values() for candidate in found]
+    return store_proposals(connection, proposals, author=AUTO, finding_keys=finding_keys) + Counter(traces=1)
+
+
+def judged_cells(connection: Connection, trace_id: str, judge: str | None = None) -> Sequence[Any]:
+    """The answered cells of a trace (of a judge or a model, or all): cell_key, judge, model."""
     cells = connection.execute(
         select(_cell.c.cell_key, _cell.c.judge, tables.judge_version.c.model)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")))
     ).all()
-    chosen = [cell for cell in cells if judge is None or judge in (cell.judge, cell.model)]
-    if not chosen:
-        return Counter()
-    by_cell = findings_of(connection, [cell.cell_key for cell in chosen])
-    parents = parents_of(connection, trace_id)
-    proposals = []
-    for cell in chosen:
-        candidates = [
+    return [cell for cell in cells if judge is None or judge in (cell.judge, cell.model)]
+
+
+def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, list[Candidate]]:
+    """The findings of cells as matching sees them, by cell; cells without any are left out."""
+    found = findings_of(connection, [cell.cell_key for cell in cells])
+    return {
+        cell.cell_key: [
             Candidate(finding_id=key, finding=finding, dimensions=finding_dimensions(finding, cell.judge))
-            for key, finding in by_cell.get(cell.cell_key, ())
+            for key, finding in found[cell.cell_key]
         ]
-        for annotator in dict.fromkeys(error.annotator for error in errors):
-            own = [error for error in errors if error.annotator == annotator]
-            proposals += propose(own, candidates, parents=parents, likeness=likeness)
-    finding_keys = [key for found in by_cell.values() for key, _ in found]
-    return _store(connection, proposals, finding_keys) + Counter(traces=1)
+        for cell in cells
+        if found.get(cell.cell_key)
+    }
 
 
 def parents_of(connection: Connection, trace_id: str) -> Mapping[str, str | None]:
@@ -390,18 +470,31 @@ def parents_of(connection: Connection, trace_id: str) -> Mapping[str, str | None
     return dict(rows.all())
 
 
-def _store(connection: Connection, proposals: Sequence[Match], finding_keys: Sequence[int]) -> Counter[str]:
+def store_proposals(
+    connection: Connection,
+    proposals: Sequence[Match],
+    *,
+    author: str,
+    is_prefix: bool = False,
+    finding_keys: Sequence[int] | None = None,
+    label_ids: Sequence[str] | None = None,
+) -> Counter[str]:
+    """Append what an author proposes now and withdraw what they proposed before and no longer do.
+
+    `author` is a name, or (`is_prefix`) its beginning: a newer prompt of a model stands in the place of the older.
+    Only pairs of these findings and labels (default: all) are looked at.
+    """
+    by_author = _match.c.author.startswith(author, autoescape=True) if is_prefix else _match.c.author == author
+    chosen = [by_author]
+    if finding_keys is not None:
+        chosen.append(_match.c.finding_key.in_(finding_keys))
+    if label_ids is not None:
+        chosen.append(_match.c.label_id.in_(label_ids))
     rows = connection.execute(
-        select(_match).where(
-            _match.c.author == AUTO,
-            _match.c.finding_key.in_(finding_keys),
-            newest(
-                _match, ("label_id", "finding_key"), _match.c.author == AUTO, _match.c.finding_key.in_(finding_keys)
-            ),
-        )
+        select(_match).where(*chosen, newest(_match, ("label_id", "finding_key", "author"), *chosen))
     ).all()
-    known = {(row.label_id, row.finding_key): row for row in rows if not row.withdrawn}
-    wanted = {(match.label_id, match.finding_id): match for match in proposals}
+    known = {(row.label_id, row.finding_key, row.author): row for row in rows if not row.withdrawn}
+    wanted = {(match.label_id, match.finding_id, match.author): match for match in proposals}
     new = [match for key, match in wanted.items() if key not in known or not _equal(known[key], match)]
     gone = [_as_match(row) for key, row in known.items() if key not in wanted]
     _append(connection, new)

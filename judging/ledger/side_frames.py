@@ -44,13 +44,13 @@ def _where(said: pd.Series, known: pd.Series) -> pd.Series:
 
 
 def trail_gold(errors: pd.DataFrame) -> pd.DataFrame:
-    """The human's errors as TRAIL's scorer reads them: one row a span, the category as it is known."""
-    rows = errors[["trace_id", "category", "span_ids"]].explode("span_ids", ignore_index=True)
-    return rows.rename(columns={"span_ids": "location"})
+    """The human's errors as TRAIL's scorer reads them: category and location as they were written."""
+    rows = errors[["trace_id", "category", "locations"]].explode("locations", ignore_index=True)
+    return rows.rename(columns={"locations": "location"})
 
 
 def trail_predictions(predictions: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """What systems say in TRAIL's categories: trace_id, system, category, location (unresolved ones as written)."""
+    """What systems say in TRAIL's categories, as it was written: trace_id, system, category, location."""
     rows = predictions.merge(cells[["cell_key", "trace_id", "system"]], on="cell_key", how="inner")
     return rows[["trace_id", "system", "category", "location"]]
 

@@ -65,6 +65,8 @@ def test_every_view_draws(full: Workspace, open_page: OpenPage) -> None:
     assert "Human scores against judge scores" in seen["Scores"]
     assert "Distribution of alpha" in seen["Consistency"]
     assert "Human ceiling" in seen["Raters"]
+    assert "Human ceiling for errors" in seen["Raters"]
+    assert "Matchers" in seen["Raters"]
     assert "McNemar on caught errors" in seen["A against B"]
     assert "Who labelled how much" in seen["Team"]
 

@@ -321,6 +321,36 @@ class TestJudgeByModel:
         assert "no judge" in run("judge", "--home", home, "--judges", "XX", code=2).output
 
 
+class TestMatchByModel:
+    @pytest.fixture
+    def judged(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
+        run("verdicts", "import", DATA / "samples" / "predictions" / "hasty-judge", "--judge", "hasty", "--home", home)
+        run("match", "--home", home)
+        return home
+
+    def test_a_model_proposes_and_its_failures_are_named(self, judged: Path) -> None:
+        words = ("match", "--home", judged, "--model", "openai/scripted", "--api-base")
+        pair = {"error": "E1", "finding": "F1", "confidence": 0.9, "reason": "the same step"}
+        with Provider(lambda _request: Answer(text="no idea")) as provider:
+            failed = answer(*words, provider.base_url, code=1)
+        assert failed["answered"] == 0
+        assert {one["state"] for one in failed["failures"]} == {"unparsable"}
+        with Provider(lambda _request: Answer(text=json.dumps({"pairs": [pair]}))) as provider:
+            told = answer(*words, provider.base_url)
+            again = answer(*words, provider.base_url)
+            assert len(provider.log.requests) == told["questions"]
+        assert told["pairs"] == told["answered"] == told["questions"] == len(failed["failures"]) > 0
+        assert again["asked_before"] == told["questions"]
+        assert told["author"].startswith("llm:openai/scripted@")
+        taken = answer("match", "--home", judged, "--model", "openai/scripted", "--withdraw")
+        assert taken["withdrawn"] == told["pairs"]
+
+    def test_withdrawing_needs_the_model(self, judged: Path) -> None:
+        run("match", "--home", judged, "--withdraw", code=2)
+
+
 class TestVerify:
     def test_a_whole_workspace_has_no_problem(self, home: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", "--home", home)

@@ -100,6 +100,15 @@ def test_pairing_makes_the_interval_narrower_than_two_separate_ones() -> None:
     assert paired < (alone["recall_high"] - alone["recall_low"]) / 2
 
 
+def test_a_judge_of_every_error_is_compared_by_recall_alone() -> None:
+    sides = [error_pairs(seed, 0.8, judges=("trail",)).assign(relevant=True) for seed in (1, 2)]
+    table = compare.compare_errors(*sides, draws=50)
+    defined = table[table["left"].notna()]
+    assert set(defined["metric"]) == {"recall"}
+    assert table.loc[table["metric"] == "precision", ["right", "difference", "low"]].isna().all().all()
+    assert not table.loc[table["metric"] != "recall", "significant"].any()
+
+
 def test_only_errors_scored_on_both_sides_count() -> None:
     left, right = error_pairs(1, 0.9), error_pairs(2, 0.6)
     right = right.assign(state=np.where(right["trace_id"] == "t0", "failed", "scored"))

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from judging.agreement.findings import finding_table
+from judging.agreement.intervals import wilson
 
 
 def findings(**more: object) -> pd.DataFrame:
@@ -45,6 +46,29 @@ def test_a_judge_that_found_nothing_stands_in_the_table() -> None:
     row = finding_table(findings(), judged).set_index("judge").loc["EE"]
     assert (row["findings"], row["traces"], row["unmatched_per_trace"]) == (0, 2, 0.0)
     assert np.isnan(row["finding_precision"])
+
+
+def test_findings_of_one_trace_are_drawn_together() -> None:
+    """Ten findings a trace, all right or all wrong: 20 traces tell as much as 20 findings, not as 200."""
+    rows = [
+        {"trace_id": f"t{t}", "judge": "LC", "finding_id": f"f{f}", "matched": t % 2 == 0,
+         "verdict": None if t % 2 == 0 else "false alarm", "citations": 1, "invalid_citations": t % 2}
+        for t in range(20) for f in range(10)
+    ]  # fmt: skip
+    row = finding_table(pd.DataFrame(rows), draws=1000).iloc[0]
+    low, high = wilson(100, 200) or (0, 0)
+    for name in ("finding_precision", "invalid_citation_rate"):
+        assert row[name] == 0.5
+        assert row[f"{name}_high"] - row[f"{name}_low"] > 2 * (high - low)
+    assert row["unmatched_per_trace"] == 5
+    assert row["unmatched_per_trace_low"] < 5 < row["unmatched_per_trace_high"]
+
+
+def test_a_share_of_exactly_0_or_1_has_wilsons_width() -> None:
+    row = finding_table(findings(matched=True, verdict=None, invalid_citations=0)).iloc[0]
+    assert (row["finding_precision"], row["finding_precision_high"]) == (1, 1)
+    assert row["finding_precision_low"] == pytest.approx((wilson(5, 5) or (0, 0))[0])
+    assert row["invalid_citation_rate_high"] == pytest.approx((wilson(0, 7) or (0, 0))[1])
 
 
 def test_nothing_reviewed_and_nothing_cited_are_undefined_not_zero() -> None:

@@ -77,6 +77,28 @@ def test_the_ceiling_weighs_units_alike_and_knows_no_order_of_raters() -> None:
         assert turned[metric] == pytest.approx(ceiling[metric], nan_ok=True)
 
 
+def test_spans_of_one_trace_are_drawn_together_in_the_ceiling() -> None:
+    """Every span rated as its neighbours: 20 traces of 10 spans tell as much as 20 units, not as 200."""
+    matrix = np.repeat(people(20, 0.4, count=2), 10, axis=1)
+    frame = long(matrix, ["ann", "bob"])
+    trace = frame.assign(trace_id="trace" + (frame["unit"].str[1:].astype(int) // 10).astype(str))
+    alone, together = human_ceiling(frame, draws=500).iloc[0], human_ceiling(trace, draws=500).iloc[0]
+    for metric in ("exact", "alpha"):
+        assert together[metric] == pytest.approx(alone[metric])
+        wide = together[f"{metric}_high"] - together[f"{metric}_low"]
+        assert wide > 2 * (alone[f"{metric}_high"] - alone[f"{metric}_low"])
+
+
+def test_pairs_of_raters_have_intervals_that_shrink_with_units() -> None:
+    few, many = (
+        pairwise_table(long(people(units, 0.3, count=2), ["ann", "bob"]), draws=500).iloc[0] for units in (25, 400)
+    )
+    for metric in raters.PAIR_METRICS:
+        assert few[f"{metric}_low"] <= few[metric] <= few[f"{metric}_high"]
+        narrow = many[f"{metric}_high"] - many[f"{metric}_low"]
+        assert narrow < 0.5 * (few[f"{metric}_high"] - few[f"{metric}_low"])
+
+
 def test_a_lone_annotator_has_no_ceiling() -> None:
     row = human_ceiling(long(np.array([[0.0, 1, 2]]), ["ann"]), draws=50).iloc[0]
     assert (row["n"], row["reason"]) == (0, "fewer than two pairable units")
@@ -163,6 +185,15 @@ def test_the_test_runs_from_frames_by_judge_and_system() -> None:
     direct = alternative_annotator_test(together[:3], together[3], ("ann", "bob", "cat"))
     assert table.iloc[0]["average_advantage"] == direct.average_advantage
     assert (table.iloc[0]["people"], table.iloc[0]["units"]) == (3, 80)
+    assert table.iloc[0]["people_below_30"] == 0
+
+
+def test_units_that_one_person_alone_rated_are_no_units_of_the_test() -> None:
+    together = people(40, 0.3, count=4)
+    together[1:3, 20:] = NAN  # from here only ann has rated
+    said = pd.DataFrame({"trace_id": [f"t{i}" for i in range(40)], "judge": "LC", "model": together[3]})
+    row = raters.annotator_test_table(long(together[:3], ["ann", "bob", "cat"], judge="LC"), said).iloc[0]
+    assert (row["people"], row["units"], row["people_below_30"]) == (3, 20, 3)
 
 
 def test_self_consistency_compares_a_person_with_herself() -> None:
