@@ -17,7 +17,7 @@ _STYLE = """
 [data-testid="stMainBlockContainer"] h3 { font-size: 1.06rem; padding: 0 0 0.4rem; }
 [data-testid="stMainBlockContainer"] [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.76; }
-button[kind^="primary"] p { color: light-dark(#ffffff, #0e1117); }
+button[kind^="primary"]:not(:disabled) p { color: light-dark(#ffffff, #0e1117); }
 """
 # The last two lines lift Streamlit's captions and primary buttons above a contrast of 4.5 to 1.
 

@@ -205,7 +205,7 @@ def score_form(one: Case, dimension: str) -> None:
     key = f"{one.dispute.trace_id}-{dimension}"
     with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         final = st.segmented_control(f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}")
-        reason = st.text_input("Reason", key=f"reason-{key}", placeholder="where raters differ", width=200)
+        reason = st.text_input("Reason", key=f"reason-{key}", placeholder="where raters differ", width=150)
         pressed = st.form_submit_button("Change" if decided else "Set")
     if pressed and final is None:
         st.error("Choose a score first.")
@@ -310,10 +310,10 @@ def error_group(one: Case, group: ErrorGroup) -> None:
                 keep(label, [other for other in ids if other != label.label_id])
         if len(ids) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
             say("Merged.")
-    with st.popover("Edit"):
-        edit_form(ids, current(one.ruling, group))
-    with st.popover("Reject"):
-        reject_form(ids, "Why it is no error")
+        with st.popover("Edit"):
+            edit_form(ids, current(one.ruling, group))
+        with st.popover("Reject"):
+            reject_form(ids, "Why it is no error")
 
 
 def reject_form(ids: list[str], question: str) -> None:

@@ -212,6 +212,7 @@ def table_card(choice: Choice) -> None:
     st.dataframe(
         greyed(shown, few),
         hide_index=True,
+        placeholder="–",
         column_config=_column_help(),
         height="auto",
         alt="Figures of every judge",
