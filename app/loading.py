@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,12 +40,14 @@ from judging.ledger.frames import (
 )
 from judging.ledger.labels import error_labels, newest, reviews
 from judging.ledger.person_pairs import person_pairs, person_revision
-from judging.ledger.systems import judge_versions, repeats
+from judging.ledger.sides import read_side, side_pairs
+from judging.ledger.systems import judge_versions, later_runs, repeats
 from judging.ledger.systems import systems as ledger_systems
 
 HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
 WARM_S = 600.0
 KEPT = 6  # choices whose frames and figures stay in memory
+VERSION_GIVEN = 12  # characters of a version's hash that a side is asked by
 UNUSED = "split"  # name of an uploaded file that has no usable character
 
 
@@ -182,6 +185,37 @@ def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
     if at.is_kept:
         return _kept(_place(), Asked(question=question, now=at.shown))
     return _made(_place(), at.shown, choice, _stamp(choice), question)
+
+
+class SideOption(NamedTuple):
+    """A side that can be compared: as `judging.ledger.sides` reads it, in words, and where Compare shows it."""
+
+    text: str
+    words: str
+    judge: str | None = None
+    repeat: int = 0
+
+
+def sides(systems: Sequence[str], human: str | None) -> list[SideOption]:
+    """Judges, their single versions and runs where there are several, and people in a judge's place."""
+    with reading(workspace().engine) as connection:
+        versions, runs = judge_versions(connection), later_runs(connection)
+        people = [str(name) for name in humans(connection)["annotator"] if name != human]
+    several = Counter((one.judge, one.system) for one in versions)
+    return [
+        *(SideOption(name, name, name) for name in systems),
+        *(
+            SideOption(f"version={one.judge_version[:VERSION_GIVEN]}", one.name, one.versioned)
+            for one in versions
+            if several[one.judge, one.system] > 1
+        ),
+        *(
+            SideOption(f"system={name},repeat={run}", f"{name}, run {run}", name, run)
+            for name, run in runs
+            if name in systems
+        ),
+        *(SideOption(f"person={name}", f"person {name}") for name in people),
+    ]
 
 
 def coming(choice: Choice, name: str) -> Asked | None:
@@ -405,7 +439,12 @@ def _person_pairs(place: str, now: Revision, choice: Choice, stamp: int) -> pd.D
 @st.cache_resource(show_spinner=False, max_entries=KEPT * 8)
 def _made(place: str, now: Revision, choice: Choice, stamp: int, question: Question) -> pd.DataFrame:
     held = _frames(place, now, choice, stamp), _inputs(place, now, choice, stamp)
-    return make(Bench(frames=held[0], inputs=held[1]), question)
+    return make(Bench(frames=held[0], inputs=held[1], side=lambda text: _side(choice, text)), question)
+
+
+def _side(choice: Choice, text: str) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return side_pairs(connection, selection(choice), read_side(text)).error_pairs
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT * 16)

@@ -28,6 +28,7 @@ from judging.figures import FRAMES, Bench, Chosen, Question, Revision, make
 from judging.ledger.columns import Columns, load_columns
 from judging.ledger.frames import frames_of, revision
 from judging.ledger.person_pairs import person_pairs, person_revision
+from judging.ledger.sides import read_side, side_pairs
 
 KEPT_REVISIONS = 2  # of a choice: the newest and what is shown until it is there
 KEPT_CHOICES = 16
@@ -176,7 +177,8 @@ class Maker:
         inputs = LateInputs(
             **given, match_words=words, missing=chosen.missing, draws=chosen.draws, pairs=lambda: self._pairs(chosen)
         )
-        self.held = {**dict(list(self.held.items())[1 - HELD :]), key: Bench(frames=frames, inputs=inputs)}
+        bench = Bench(frames=frames, inputs=inputs, side=lambda text: self._side(chosen, text))
+        self.held = {**dict(list(self.held.items())[1 - HELD :]), key: bench}
 
     def _forget_people(self, now: Revision) -> None:
         if now != self.people_at:
@@ -193,6 +195,13 @@ class Maker:
                     raise MovedOnError
                 self.people[people.key()] = person_pairs(connection, people.selection())
         return self.people[people.key()]
+
+    def _side(self, chosen: Chosen, text: str) -> pd.DataFrame:
+        """The error pairs of a version, a run or a person. Raises `MovedOnError`, and `ValueError` for none."""
+        with reading(self.engine) as connection:
+            if revision(connection) != self.at:
+                raise MovedOnError
+            return side_pairs(connection, chosen.selection(), read_side(text)).error_pairs
 
     def _keep(self, question: Question, bench: Bench, now: Revision) -> None:
         if question.figure in (*FRAMES, "human"):

@@ -87,12 +87,22 @@ class Question:
         return cls(figure=held["figure"], chosen=chosen, arguments=tuple(held["arguments"]))
 
 
+def no_side(text: str) -> pd.DataFrame:
+    """The side of a bench that knows its own judges alone."""
+    raise ValueError(f"{text!r} is no judge of this choice")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bench:
-    """What figures are made from, all of one revision."""
+    """What figures are made from, all of one revision.
+
+    `side` gives the error pairs of another side than the judges of the frames: a version, a run, a person, as
+    `judging.ledger.sides` reads it. Raises `ValueError`.
+    """
 
     frames: Frames
     inputs: Inputs
+    side: Callable[[str], pd.DataFrame] = no_side
 
 
 Build = Callable[..., pd.DataFrame]
@@ -131,13 +141,19 @@ def rater_pairs(bench: Bench, dimension: str) -> pd.DataFrame:
 SUITES: Final = "any"  # the judge that a suite of dimensions is taken for
 
 
-def two_sides(pairs: pd.DataFrame, left: str, right: str) -> tuple[list[pd.DataFrame], bool]:
-    """The pairs of two judges by the dimensions they share; where they share none, each as one judge (then True)."""
-    sides = [pairs[pairs["system"] == side] for side in (left, right)]
+def two_sides(bench: Bench, left: str, right: str) -> list[pd.DataFrame]:
+    """The pairs of two sides by the dimensions they share; where they share none, each as one judge `SUITES`."""
+    sides = [_side(bench, text) for text in (left, right)]
     common = set(sides[0]["judge"]) & set(sides[1]["judge"])
     if common:
-        return [side[side["judge"].isin(common)] for side in sides], False
-    return [as_one_judge(side) for side in sides], True
+        return [side[side["judge"].isin(common)] for side in sides]
+    return [as_one_judge(side) for side in sides]
+
+
+def _side(bench: Bench, text: str) -> pd.DataFrame:
+    pairs = bench.frames.error_pairs
+    mine = pairs[pairs["system"] == text]
+    return bench.side(text) if mine.empty else mine
 
 
 def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
@@ -150,21 +166,18 @@ def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def differences(bench: Bench, left: str, right: str) -> pd.DataFrame:
-    """`compare.compare_errors` of two judges."""
-    sides, _ = two_sides(bench.frames.error_pairs, left, right)
-    return compare.compare_errors(*sides, draws=bench.inputs.draws)
+    """`compare.compare_errors` of two sides."""
+    return compare.compare_errors(*two_sides(bench, left, right), draws=bench.inputs.draws)
 
 
 def found_by_one(bench: Bench, left: str, right: str, kind: str) -> pd.DataFrame:
-    """`compare.mcnemar_table` of two judges, of caught or localized errors."""
-    sides, _ = two_sides(bench.frames.error_pairs, left, right)
-    return compare.mcnemar_table(*sides, kind="localized" if kind == "localized" else "caught")
+    """`compare.mcnemar_table` of two sides, of caught or localized errors."""
+    return compare.mcnemar_table(*two_sides(bench, left, right), kind="localized" if kind == "localized" else "caught")
 
 
 def flips(bench: Bench, left: str, right: str) -> pd.DataFrame:
-    """`compare.error_flips` of two judges."""
-    sides, _ = two_sides(bench.frames.error_pairs, left, right)
-    return compare.error_flips(*sides)
+    """`compare.error_flips` of two sides."""
+    return compare.error_flips(*two_sides(bench, left, right))
 
 
 def _input(name: Any) -> Build:

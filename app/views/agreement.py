@@ -37,7 +37,7 @@ from app.loading import Choice
 from app.session import link_params
 from judging.agreement import errors, reliability
 from judging.agreement.tables import Inputs
-from judging.figures import as_raters, two_sides
+from judging.figures import SUITES, as_raters
 from judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
@@ -640,26 +640,34 @@ def matchers_card(found: Inputs) -> None:
 
 def versus_view(choice: Choice, found: Inputs) -> None:
     systems = list(dict.fromkeys([*found.frame("error_pairs")["system"], *found.frame("score_pairs")["system"]]))
-    if len(systems) < 2:
-        st.info("Two judges that answered the same traces are needed. Choose more under Judges, or import another.")
+    sides = loading.sides(systems, loading.frames(choice).human)
+    if not systems or len(sides) < 2:
+        st.info("Two sides on the same traces are needed: two judges, two runs of one, or a judge and a second person.")
         return
-    versus_card(choice, systems)
+    versus_card(choice, sides)
 
 
 @st.fragment(key="card-versus")
 @awaited(height=700)
-def versus_card(choice: Choice, systems: list[str]) -> None:
+def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
+    by_words = {side.words: side for side in sides}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        left = str(st.selectbox("Side A", systems, key="side_a", bind="query-params", width=260))
-        right = str(st.selectbox("Side B", systems, index=1, key="side_b", bind="query-params", width=260))
+        about = "A judge, one of its versions or runs, or a person in the judge's place."
+        left = str(st.selectbox("Side A", list(by_words), key="side_a", bind="query-params", width=260, help=about))
+        right = str(st.selectbox("Side B", list(by_words), index=1, key="side_b", bind="query-params", width=260))
         kind = st.segmented_control(
             "Errors", ["caught", "localized"], default="caught", required=True, key="versus_kind"
         )
     if left == right:
         st.info("Choose two different sides.")
         return
-    is_suite = two_sides(loading.frames(choice).error_pairs, left, right)[1]
-    table = loading.figure(choice, "differences", left, right)
+    asked = by_words[left].text, by_words[right].text
+    try:
+        table = loading.figure(choice, "differences", *asked)
+    except ValueError as error:
+        st.info(plain(str(error)))
+        return
+    is_suite = set(table["judge"]) <= {SUITES}
     table = table[(table["impact"] == "all") & (table["kind"] == kind)]
     table = table[table["metric"] == "recall"] if is_suite else table
     if table.empty or not int(table["n"].max()):
@@ -690,13 +698,13 @@ def versus_card(choice: Choice, systems: list[str]) -> None:
             name: st.column_config.NumberColumn(name.replace("_", " "), format="%.2e")
             for name in ("p_corrected", "p_exact", "p_holm")
         }
-        tests = loading.figure(choice, "found_by_one", left, right, str(kind))
+        tests = loading.figure(choice, "found_by_one", *asked, str(kind))
         sheet(tests.rename(columns={"only_left": "only A", "only_right": "only B"}), columns=p_values)
-    flips = loading.figure(choice, "flips", left, right)
+    flips = loading.figure(choice, "flips", *asked)
     with st.container(border=True):
         layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"A: {left}; B: {right}"))
-        named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=left)
-        listed(choice, named, key="behind-flips")
+        named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=by_words[left].judge or "")
+        listed(choice, named, key="behind-flips", repeat=by_words[left].repeat)
 
 
 # team -----------------------------------------------------------------------------------------------------------
@@ -752,7 +760,7 @@ def behind_pairs(
     listed(choice, pairs[columns], key=key)
 
 
-def listed(choice: Choice, rows: pd.DataFrame, *, key: str) -> None:
+def listed(choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None = None) -> None:
     row = listing(rows, key=key)
     if row is None:
         return
@@ -763,6 +771,7 @@ def listed(choice: Choice, rows: pd.DataFrame, *, key: str) -> None:
             trace=str(row["trace_id"]),
             judge=str(row["system"]),
             pair=None if pair is None else str(pair),
+            repeat=repeat,
         ),
         key=f"{key}-open",
     )

@@ -72,6 +72,18 @@ def repeats(connection: Connection) -> list[int]:
     return sorted(int(repeat) for repeat in connection.scalars(query))
 
 
+def later_runs(connection: Connection) -> list[tuple[str, int]]:
+    """Each system with each of its runs after run 0 that has finished a cell."""
+    cell, version = tables.cell, tables.judge_version
+    rows = connection.execute(
+        select(version.c.model, version.c.mode, version.c.prompt_order, cell.c.repeat)
+        .join(version, version.c.judge_version == cell.c.judge_version)
+        .where(cell.c.state.in_(CELL_STATES), cell.c.repeat > 0)
+        .distinct()
+    )
+    return sorted((system_name(row.model, row.mode, row.prompt_order), int(row.repeat)) for row in rows)
+
+
 def current_versions(connection: Connection) -> dict[tuple[str, str], str]:
     """By system and judge: the version that answered last, or failed last where none ever answered."""
     cell, version = tables.cell, tables.judge_version

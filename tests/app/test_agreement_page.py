@@ -71,6 +71,20 @@ def test_every_view_draws(full: Workspace, open_page: OpenPage) -> None:
     assert "Who labelled how much" in seen["Team"]
 
 
+def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", view="A against B", side_a=REPEATED, side_b=f"{REPEATED}, run 1")
+    assert [box.value for box in at.selectbox if box.key in {"side_a", "side_b"}] == [REPEATED, f"{REPEATED}, run 1"]
+    tests = at.dataframe[0].value
+    assert list(tests["judge"]) == ["LC"]
+    # the two runs found nothing, so no error tells them apart
+    assert (tests["only A"].iloc[0], tests["only B"].iloc[0]) == (0, 0)
+
+    at = open_page("agreement", view="A against B", side_a="checks", side_b="person ben")
+    tests = at.dataframe[0].value
+    assert set(tests["judge"]) >= {"LC", "TC"}
+    assert int(tests["only B"].sum()) > 0  # ben saw errors that no check finds
+
+
 def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", view="Consistency").dataframe[0].value
     assert list(table["system"]) == [REPEATED]
