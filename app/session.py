@@ -21,6 +21,7 @@ _PLACES = ("trace", "span", "pair", "person", "judge", "repeat")
 FILTERS = ("human", "judges", "matches", "split", "missing", "phase", "versions", "run", "data", "guideline")
 """The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"
+_SAID = "said"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,6 +82,18 @@ def sign_out_now() -> None:
         sign_out(workspace().engine, who.name)
     if config().sign_in == "oidc":
         st.logout()
+
+
+def say(text: str) -> None:
+    """Show the page as it is after an act, with a word on what was done."""
+    st.session_state[_SAID] = text
+    st.rerun()
+
+
+def said() -> str | None:
+    """The word on what was done, once."""
+    text = st.session_state.pop(_SAID, None)
+    return None if text is None else str(text)
 
 
 def address() -> dict[str, list[str]]:

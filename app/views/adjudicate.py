@@ -12,7 +12,7 @@ from app import loading
 from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
-from app.session import link_params, user, workspace
+from app.session import link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.disputes import Dispute, ErrorGroup
@@ -27,7 +27,6 @@ from judging.taxonomy import categories
 VIEWS = ("To decide", "All disputed", "Undisputed", "What the reveal changed")
 MOST_SPANS = 1000  # of a choice list
 GRADES = ("0", "1", "2", "3", "n/a")
-SAID = "said"  # session key: what the last decision did, shown once
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 
 
@@ -421,16 +420,10 @@ def act(action: str, *given: object, **more: object) -> object:
         return False
 
 
-def say(text: str) -> None:
-    """Show the page as it is after the decision, with a word on what was done."""
-    st.session_state[SAID] = text
-    st.rerun()
-
-
 def show_said() -> None:
-    said = st.session_state.pop(SAID, None)
-    if said:
-        st.success(said)
+    text = said()
+    if text:
+        st.success(text)
 
 
 def grade(value: float | None) -> str:

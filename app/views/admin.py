@@ -14,9 +14,9 @@ from app import loading
 from app.components import layout
 from app.components.figures import plain
 from app.config import config
-from app.session import user, workspace
+from app.session import say, user, workspace
 from app.views.admin_forms import assignments, queues
-from app.views.admin_forms.acting import attempt, say, show_said
+from app.views.admin_forms.acting import attempt, show_said
 from ingest.store import reading, writing
 from judging.ledger import guidelines, health, people
 from judging.ledger.audit import audit_log, record

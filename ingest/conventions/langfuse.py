@@ -6,8 +6,8 @@ Names: `langfuse._client.attributes.LangfuseOtelSpanAttributes`. The export of i
 from __future__ import annotations
 
 from ingest.conventions.context import Context, put, put_usage
-from ingest.conventions.langsmith import as_messages
-from ingest.parse import inner_json, json_text
+from ingest.conventions.langsmith import take_side
+from ingest.parse import inner_json
 from ingest.trace import SpanDraft, SpanKind
 
 NAME = "langfuse"
@@ -31,17 +31,5 @@ def apply(draft: SpanDraft, context: Context) -> None:
     value = draft.attributes.get(f"{_BASE}usage_details")
     put_usage(draft, inner_json(value) if isinstance(value, str) else value, f"{_BASE}usage_details.")
     for side in ("input", "output"):
-        _side(draft, side, context)
-
-
-def _side(draft: SpanDraft, side: str, context: Context) -> None:
-    key = f"{_BASE}{side}"
-    value = draft.attributes.get(key)
-    column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
-    if value is None or getattr(draft, column) is not None:
-        return
-    held = inner_json(value) if isinstance(value, str) else value
-    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and as_messages(draft, key, held, side, context):
-        return
-    setattr(draft, column, value if isinstance(value, str) else json_text(value))
-    del draft.attributes[key]
+        if f"{_BASE}{side}" in draft.attributes:
+            take_side(draft, f"{_BASE}{side}", side, context)

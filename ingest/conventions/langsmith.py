@@ -25,9 +25,9 @@ def apply(draft: SpanDraft, context: Context) -> None:
         draft.kind = _KINDS.get(kind.lower(), "UNKNOWN")
     _agent(draft)
     if "gen_ai.prompt" in attributes:
-        _take(draft, "gen_ai.prompt", "input", context)
+        take_side(draft, "gen_ai.prompt", "input", context)
     if "gen_ai.completion" in attributes:
-        _take(draft, "gen_ai.completion", "output", context)
+        take_side(draft, "gen_ai.completion", "output", context)
 
 
 def _agent(draft: SpanDraft) -> None:
@@ -39,7 +39,8 @@ def _agent(draft: SpanDraft) -> None:
         draft.kind = "AGENT"
 
 
-def _take(draft: SpanDraft, key: str, side: str, context: Context) -> None:
+def take_side(draft: SpanDraft, key: str, side: str, context: Context) -> None:
+    """An attribute that holds all that went in (`side` input) or came out: messages of a model call, else text."""
     value = draft.attributes[key]
     column = "tool_arguments" if draft.kind == "TOOL" and side == "input" else side
     if value is None or getattr(draft, column) is not None:

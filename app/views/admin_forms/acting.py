@@ -10,12 +10,11 @@ import streamlit as st
 from sqlalchemy import Connection
 
 from app.components.figures import plain
-from app.session import user, workspace
+from app.session import said, user, workspace
 from ingest.store import writing
 from judging.ledger.people import PeopleError
 from judging.ledger.queue import QueueError
 
-SAID = "admin_said"  # session key: what was done, shown once
 Made = TypeVar("Made")
 
 
@@ -39,13 +38,7 @@ def attempt(work: Callable[[Connection], Made]) -> Done[Made] | None:
         return None
 
 
-def say(text: str) -> None:
-    """Show the page as it is after the change, with a word on what was done."""
-    st.session_state[SAID] = text
-    st.rerun()
-
-
 def show_said() -> None:
-    said = st.session_state.pop(SAID, None)
-    if said:
-        st.success(plain(said))
+    text = said()
+    if text:
+        st.success(plain(text))

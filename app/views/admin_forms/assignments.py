@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from app.components import layout
 from app.components.figures import counted
-from app.session import user, workspace
-from app.views.admin_forms.acting import attempt, say
+from app.session import say, user, workspace
+from app.views.admin_forms.acting import attempt
 from app.views.admin_forms.queues import chosen_rows, items_table, now
 from ingest.store import reading
 from judging.ledger import people, queue, queue_changes

@@ -14,8 +14,8 @@ import streamlit as st
 from app import loading
 from app.components import layout
 from app.components.figures import counted, plain
-from app.session import user, workspace
-from app.views.admin_forms.acting import attempt, say
+from app.session import say, user, workspace
+from app.views.admin_forms.acting import attempt
 from ingest.store import reading
 from ingest.table import trace_frame
 from judging.ledger import guidelines, queue, queue_changes
