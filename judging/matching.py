@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import csr_matrix
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from judging.records import Dimension, ErrorLabel, Evidence, Finding, Match
@@ -57,10 +58,57 @@ class TextLikeness:
 
     def __call__(self, ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float64]:
         """Likeness of each of `ours` (rows) with each of `theirs` (columns)."""
-        if self._vectors is None:
+        return self.among([*ours, *theirs])(ours, theirs)
+
+    def among(self, texts: Iterable[str]) -> KnownTexts:
+        """The same likeness of texts that are known beforehand."""
+        distinct = list(dict.fromkeys(texts))
+        vectors = None if self._vectors is None or not distinct else self._vectors.transform(distinct)
+        return KnownTexts(rows={text: row for row, text in enumerate(distinct)}, vectors=vectors)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class KnownTexts:
+    """`TextLikeness` of these texts: each is taken apart once, however often it is compared."""
+
+    rows: Mapping[str, int]
+    vectors: csr_matrix | None
+
+    def __call__(self, ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float64]:
+        """Likeness of each of `ours` (rows) with each of `theirs` (columns). Raises `KeyError` for an unknown text."""
+        if self.vectors is None:
             return np.zeros((len(ours), len(theirs)))
-        cosines: NDArray[np.float64] = (self._vectors.transform(ours) @ self._vectors.transform(theirs).T).toarray()
+        left, right = ([self.rows[text] for text in texts] for texts in (ours, theirs))
+        cosines: NDArray[np.float64] = (self.vectors[left] @ self.vectors[right].T).toarray()
         return cosines
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Signs:
+    """What an error and a finding have in common, but for the dimension: that depends on who asks."""
+
+    same_span: bool
+    """A citation of the finding is a span of the error: it localizes the error."""
+    near: bool
+    same_category: bool
+    quoted: bool
+    similarity: float
+
+    def judged(self, *, same_dimension: bool) -> tuple[float, tuple[str, ...]]:
+        """Confidence and reasons; 0 where the pair is no candidate."""
+        alike = self.similarity >= SIMILAR_TEXT
+        placed = self.same_span or self.near or same_dimension or self.same_category
+        if not ((alike or self.quoted) and placed):
+            return 0.0, ()
+        signs: list[tuple[bool, float, str]] = [
+            (self.same_span, SAME_SPAN, "same span"),
+            (self.near, NEIGHBOUR, "parent or child span"),
+            (same_dimension, DIMENSION, "same dimension"),
+            (self.same_category, CATEGORY, "same category"),
+            (self.quoted, EVIDENCE, "same evidence"),
+            (alike, TEXT * self.similarity, f"similar text {self.similarity:.1f}"),
+        ]
+        return sum(worth for holds, worth, _ in signs if holds), tuple(reason for holds, _, reason in signs if holds)
 
 
 def propose(
@@ -82,8 +130,7 @@ def propose(
     theirs = [finding_text(candidate.finding) for candidate in findings]
     similar = (likeness or TextLikeness([*ours, *theirs]))(ours, theirs)
     judged = [[_judge(e, f, similar[i, j], parents) for j, f in enumerate(findings)] for i, e in enumerate(errors)]
-    weights = np.array([[pair[0] if pair[0] >= THRESHOLD else 0.0 for pair in row] for row in judged])
-    rows, columns = linear_sum_assignment(weights, maximize=True)
+    weights = np.array([[pair[0] for pair in row] for row in judged])
     return [
         Match(
             label_id=errors[i].label_id,
@@ -94,9 +141,17 @@ def propose(
             reasons=judged[i][j][1],
             localized=is_localized(errors[i], findings[j].finding),
         )
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
-        if weights[i, j] > 0
+        for i, j in assign(weights)
     ]
+
+
+def assign(confidence: NDArray[np.float64]) -> list[tuple[int, int]]:
+    """The one-to-one pairs (row, column) from THRESHOLD on whose confidences have the greatest sum."""
+    weights = np.where(confidence >= THRESHOLD, confidence, 0.0)
+    if not weights.any():
+        return []
+    rows, columns = linear_sum_assignment(weights, maximize=True)
+    return [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if weights[i, j] > 0]
 
 
 def is_localized(error: ErrorLabel, finding: Finding) -> bool:
@@ -108,25 +163,21 @@ def _judge(
     error: ErrorLabel, candidate: Candidate, similarity: float, parents: Mapping[str, str | None]
 ) -> tuple[float, tuple[str, ...]]:
     """Confidence and reasons of one pair; 0 where it is no candidate."""
-    finding = candidate.finding
+    same_dimension = bool(candidate.dimensions.intersection(error.dimensions))
+    return signs_of(error, candidate.finding, similarity, parents).judged(same_dimension=same_dimension)
+
+
+def signs_of(error: ErrorLabel, finding: Finding, similarity: float, parents: Mapping[str, str | None]) -> Signs:
+    """What an error and a finding have in common; `similarity` is that of their texts."""
     cited = {citation.span_id for citation in finding.citations if citation.span_id is not None}
     same_span = bool(cited.intersection(error.span_ids))
-    near = not same_span and _are_neighbours(cited, error.span_ids, parents)
-    same_dimension = bool(candidate.dimensions.intersection(error.dimensions))
-    same_category = error.category is not None and error.category == finding.category
-    alike = similarity >= SIMILAR_TEXT
-    quoted = _quotes_alike(error.evidence, finding.evidence)
-    if not ((alike or quoted) and (same_span or near or same_dimension or same_category)):
-        return 0.0, ()
-    signs: list[tuple[bool, float, str]] = [
-        (same_span, SAME_SPAN, "same span"),
-        (near, NEIGHBOUR, "parent or child span"),
-        (same_dimension, DIMENSION, "same dimension"),
-        (same_category, CATEGORY, "same category"),
-        (quoted, EVIDENCE, "same evidence"),
-        (alike, TEXT * similarity, f"similar text {similarity:.1f}"),
-    ]
-    return sum(worth for holds, worth, _ in signs if holds), tuple(reason for holds, _, reason in signs if holds)
+    return Signs(
+        same_span=same_span,
+        near=not same_span and _are_neighbours(cited, error.span_ids, parents),
+        same_category=error.category is not None and error.category == finding.category,
+        quoted=_quotes_alike(error.evidence, finding.evidence),
+        similarity=similarity,
+    )
 
 
 def _are_neighbours(cited: Iterable[str], spans: Iterable[str], parents: Mapping[str, str | None]) -> bool:

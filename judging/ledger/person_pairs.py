@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from sqlalchemy import Connection, func, select
 
 from ingest.store import schema
@@ -17,8 +20,8 @@ from judging.ledger.columns import gold_names
 from judging.ledger.frames import Selection, chosen_traces, split_of, submitted
 from judging.ledger.labels import error_labels
 from judging.ledger.matches import parents_of, workspace_likeness
-from judging.matching import Candidate, TextLikeness, propose
-from judging.records import DIMENSIONS, Citation, ErrorLabel, Finding, Match
+from judging.matching import KnownTexts, assign, error_text, finding_text, signs_of
+from judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
 
 Parents = Mapping[str, str | None]
 
@@ -32,13 +35,13 @@ def person_pairs(connection: Connection, selection: Selection) -> pd.DataFrame:
     errors = _errors(connection, by_trace)
     rows: list[dict[str, Any]] = []
     if errors:
-        likeness = workspace_likeness(connection)
+        likeness = _likeness(connection, errors.values())
         for trace_id, people in by_trace.items():
             parents = parents_of(connection, trace_id)
             for author, other in permutations(people, 2):
                 ours, theirs = errors.get((trace_id, author), ()), errors.get((trace_id, other), ())
                 about = {"author": author, "other": other, "reviewers": len(people)}
-                rows += [{**about, **row} for row in _rows(ours, theirs, parents, likeness)]
+                rows += [{**about, **row} for row in _rows(ours, _judged(ours, theirs, parents, likeness))]
     found = pd.DataFrame(rows, columns=list(PERSON_PAIRS))
     return found.assign(split=[split_of(trace_id, selection) for trace_id in found["trace_id"]])
 
@@ -84,35 +87,61 @@ def _errors(connection: Connection, traces: Iterable[str]) -> dict[tuple[str, st
     return dict(found)
 
 
-def _rows(
-    ours: Sequence[ErrorLabel], theirs: Sequence[ErrorLabel], parents: Parents, likeness: TextLikeness
-) -> Iterator[dict[str, Any]]:
+def _likeness(connection: Connection, errors: Iterable[Sequence[ErrorLabel]]) -> KnownTexts:
+    """Every error's text, as its person wrote it and as a finding, taken apart once for all pairs."""
+    known = [error for labels in errors for error in labels]
+    texts = (text for error in known for text in (error_text(error), finding_text(as_finding(error))))
+    return workspace_likeness(connection).among(texts)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Judged:
+    """Each error of one person (rows) with each of another (columns), once for all dimensions."""
+
+    theirs: Sequence[ErrorLabel]
+    same_span: NDArray[np.bool_]
+    share: NDArray[np.bool_]
+    """They have a dimension in common."""
+    apart: NDArray[np.float64]
+    """The confidence without a dimension in common, and with one."""
+    together: NDArray[np.float64]
+
+    def met(self, ours: Sequence[ErrorLabel], judge: str) -> dict[int, bool]:
+        """By our error, whether what the other reports as this judge localizes it; one nobody matches is absent."""
+        kept = [j for j, error in enumerate(self.theirs) if judge == ANY or judge in error.dimensions]
+        if not kept or not ours:
+            return {}
+        own = np.array([judge in error.dimensions for error in ours])[:, None]
+        same = self.share[:, kept] if judge == ANY else own
+        confidence = np.where(same, self.together[:, kept], self.apart[:, kept])
+        return {i: bool(self.same_span[i, kept[j]]) for i, j in assign(confidence)}
+
+
+def _judged(
+    ours: Sequence[ErrorLabel], theirs: Sequence[ErrorLabel], parents: Parents, likeness: KnownTexts
+) -> _Judged:
+    found = [as_finding(error) for error in theirs]
+    similar = likeness([error_text(error) for error in ours], [finding_text(finding) for finding in found])
+    signs = [[signs_of(e, f, similar[i, j], parents) for j, f in enumerate(found)] for i, e in enumerate(ours)]
+    return _Judged(
+        theirs=theirs,
+        same_span=np.array([[pair.same_span for pair in row] for row in signs], dtype=bool),
+        share=np.array([[not set(e.dimensions).isdisjoint(o.dimensions) for o in theirs] for e in ours], dtype=bool),
+        apart=np.array([[pair.judged(same_dimension=False)[0] for pair in row] for row in signs]),
+        together=np.array([[pair.judged(same_dimension=True)[0] for pair in row] for row in signs]),
+    )
+
+
+def _rows(ours: Sequence[ErrorLabel], judged: _Judged) -> Iterator[dict[str, Any]]:
     for judge in (*DIMENSIONS, ANY):
-        met = _met(ours, theirs, judge, parents, likeness)
-        for error in ours:
-            match = met.get(error.label_id)
+        met = judged.met(ours, judge)
+        for place, error in enumerate(ours):
             yield {
                 "trace_id": error.trace_id,
                 "error_id": error.label_id,
                 "impact": error.impact,
                 "judge": judge,
                 "relevant": judge == ANY or judge in error.dimensions,
-                "caught": match is not None,
-                "localized": match is not None and match.localized,
+                "caught": place in met,
+                "localized": met.get(place, False),
             }
-
-
-def _met(
-    ours: Sequence[ErrorLabel], theirs: Sequence[ErrorLabel], judge: str, parents: Parents, likeness: TextLikeness
-) -> dict[str, Match]:
-    """By error, the match with what the other reports as this judge: of its dimension, or anything for `any`."""
-    candidates = [
-        Candidate(
-            finding_id=number,
-            finding=as_finding(error),
-            dimensions=frozenset(d for d in error.dimensions if judge in (ANY, d)),
-        )
-        for number, error in enumerate(theirs)
-        if judge == ANY or judge in error.dimensions
-    ]
-    return {match.label_id: match for match in propose(ours, candidates, parents=parents, likeness=likeness)}

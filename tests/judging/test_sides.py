@@ -1,5 +1,6 @@
 """People against people, and two sides of a comparison: systems, versions, repeats, persons."""
 
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,15 @@ from judging.agreement.tables import Inputs
 from judging.export import inputs_of, opinions_of
 from judging.ledger import Workspace
 from judging.ledger import adjudication as desk
-from judging.ledger.frames import Selection, load_frames
+from judging.ledger.frames import Selection, load_frames, submitted
 from judging.ledger.imports import import_outcomes
-from judging.ledger.person_pairs import person_pairs, person_revision
+from judging.ledger.labels import error_labels
+from judging.ledger.matches import parents_of, workspace_likeness
+from judging.ledger.person_pairs import as_finding, person_pairs, person_revision
 from judging.ledger.sides import Side, read_side, side_pairs
-from judging.records import Call, Finding, Verdict
+from judging.matching import Candidate, propose
+from judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
+from tests.benchmarks.large import Size, build
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
 
@@ -63,7 +68,51 @@ def recall_rows(pairs: pd.DataFrame, judge: str) -> list[tuple[str, bool, bool, 
     return list(mine[["error_id", "relevant", "caught", "localized"]].itertuples(index=False, name=None))
 
 
+def each_anew(opened: Workspace) -> pd.DataFrame:
+    """The pairs of people as those of a judge are proposed: anew for each dimension."""
+    rows: list[tuple[Any, ...]] = []
+    with reading(opened.engine) as connection:
+        labels, likeness = error_labels(connection), workspace_likeness(connection)
+        for (author, trace), (other, same) in permutations(sorted(submitted(connection, None)), 2):
+            ours = [label for label in labels if (label.annotator, label.trace_id) == (author, trace)]
+            theirs = [label for label in labels if (label.annotator, label.trace_id) == (other, trace)]
+            parents = parents_of(connection, trace)
+            for judge in (*DIMENSIONS, ANY) if same == trace else ():
+                said = as_judge(theirs, judge)
+                met = {match.label_id: match for match in propose(ours, said, parents=parents, likeness=likeness)}
+                rows += [(author, other, e.label_id, judge, e.label_id in met, localized(met, e)) for e in ours]
+    return pd.DataFrame(rows, columns=["author", "other", "error_id", "judge", "caught", "localized"])
+
+
+def as_judge(errors: list[ErrorLabel], judge: str) -> list[Candidate]:
+    return [
+        Candidate(
+            finding_id=number,
+            finding=as_finding(label),
+            dimensions=frozenset(d for d in label.dimensions if judge in (ANY, d)),
+        )
+        for number, label in enumerate(errors)
+        if judge == ANY or judge in label.dimensions
+    ]
+
+
+def localized(met: dict[str, Match], label: ErrorLabel) -> bool:
+    return label.label_id in met and met[label.label_id].localized
+
+
 class TestPersonPairs:
+    def test_judged_once_for_all_dimensions_they_are_those_of_each_judged_anew(self, tmp_path: Path) -> None:
+        small = Size(traces=6, spans=6, repeats=1, errors=4, readers=(("ada", 1.0), ("ben", 0.9), ("cleo", 0.5)))
+        opened = build(tmp_path, small)
+        ours, plain = pairs_of(opened), each_anew(opened)
+        keys = ["author", "other", "error_id", "judge"]
+        pd.testing.assert_frame_equal(
+            ours[list(plain.columns)].sort_values(keys, ignore_index=True), plain.sort_values(keys, ignore_index=True)
+        )
+        by_judge = plain.groupby("judge")["caught"].sum()
+        assert by_judge.gt(0).all()
+        assert by_judge[ANY] > by_judge.drop(ANY).max()  # a dimension in common matters
+
     def test_one_persons_errors_are_matched_with_anothers_as_with_a_judges(self, space: Workspace) -> None:
         pairs = pairs_of(space)
         assert recall_rows(pairs, "TC") == [
