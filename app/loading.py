@@ -290,12 +290,18 @@ def systems() -> list[str]:
 
 def options() -> Options:
     """What the filters of the researcher's pages offer."""
+    return _options(_place(), now_revision())._replace(splits=tuple(split_names()))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _options(place: str, now: Revision) -> Options:
+    """All but the splits: their files are no part of the revision."""
     with reading(workspace().engine) as connection:
         held = humans(connection)
         return Options(
             people=tuple(str(name) for name in held["annotator"]),
             systems=tuple(ledger_systems(connection)),
-            splits=tuple(split_names()),
+            splits=(),
             versions={one.name: one.judge_version for one in judge_versions(connection)},
             repeats=tuple(repeats(connection)),
             formats=tuple(sorted(connection.scalars(select(schema.trace.c.format).distinct()))),

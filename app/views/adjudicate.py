@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from hashlib import blake2b
 
 import pandas as pd
@@ -17,8 +18,8 @@ from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.disputes import Dispute, ErrorGroup
 from judging.ledger import adjudication
-from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling
-from judging.ledger.anchoring import anchoring, changed_scores, may_see_judges
+from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling, Said
+from judging.ledger.anchoring import anchoring, changed_scores, traces_seen
 from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
 from judging.ledger.systems import systems
 from judging.records import DIMENSIONS, IMPACTS, ErrorLabel
@@ -49,7 +50,7 @@ def page() -> None:
         )
         names = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
         judge = judge_shown(connection)
-        open_to_me = [one for one in cases if sees_others(connection, one.dispute.trace_id)]
+        open_to_me = seen_by_me(connection, cases)
     own = len(cases) - len(open_to_me)
     cases = open_to_me
     if own:
@@ -76,10 +77,18 @@ def page() -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _disputes(place: str, now: loading.Revision, seed: str) -> dict[str, Dispute]:
+def _disputes(place: str, now: loading.Revision, seed: str) -> Mapping[str, Dispute]:
     """What people said, the same after every decision. Shared between sessions: never changed."""
+    held = _last_said(place, seed)
     with reading(workspace().engine) as connection:
-        return adjudication.disputes(connection, seed=seed)
+        held[:] = [adjudication.said(connection, seed=seed, before=held[0] if held else None)]
+    return held[0].disputes
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _last_said(place: str, seed: str) -> list[Said]:
+    """What was read last: of it, only the traces that changed are read again."""
+    return []
 
 
 def judge_choice(shown: str | None) -> None:
@@ -104,10 +113,11 @@ def judge_choice(shown: str | None) -> None:
             say("Adjudicators now see people only." if chosen is None else "A judge is now one of the raters.")
 
 
-def sees_others(connection: Connection, trace_id: str) -> bool:
+def seen_by_me(connection: Connection, cases: list[Case]) -> list[Case]:
     """An adjudicator who labels a trace blind reads nobody else's labels of it before they have submitted."""
-    who = user()
-    return may_see_judges(connection, annotator=who.name, role=who.role, trace_id=trace_id)
+    who, ids = user(), [one.dispute.trace_id for one in cases]
+    seen = traces_seen(connection, annotator=who.name, role=who.role, trace_ids=ids)
+    return [one for one in cases if one.dispute.trace_id in seen]
 
 
 def seed() -> str:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Callable, Iterable, Sequence
 
 import pandas as pd
 import streamlit as st
+from sqlalchemy import Connection
 
 from app import loading
 from app.components import charts, layout
@@ -36,8 +36,7 @@ def page() -> None:
     if traces.empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
         return
-    held = known_now()
-    known = held.traces
+    known = known_now()
     query = st.text_input(
         "Search", key="q", placeholder="Words in any span: all of them must stand in it", icon=":material/search:",
         label_visibility="collapsed", bind="query-params", persist_state="session",
@@ -46,32 +45,73 @@ def page() -> None:
     if query:
         kept = searched(kept, str(query))
     listing(kept, len(known))
-    insights(kept, held)
+    insights(kept)
 
 
-class Known(NamedTuple):
-    """What the page knows of all traces; shared between sessions, never changed."""
-
-    traces: pd.DataFrame
-    errors: tuple[ErrorLabel, ...]
-    positions: pd.DataFrame
-    tools: pd.DataFrame
+# What the page knows of all traces, each part kept until what it is made from changes; shared between sessions,
+# never changed.
 
 
-def known_now() -> Known:
-    return _known(str(workspace().engine.url), loading.now_revision())
+def known_now() -> pd.DataFrame:
+    """The traces and what people and judges said of them."""
+    return _known(_place(), loading.now_revision())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _known(place: str, now: loading.Revision) -> Known:
+def _known(place: str, now: loading.Revision) -> pd.DataFrame:
+    errors = errors_now()
     with reading(workspace().engine) as connection:
-        errors = exploring.complete_errors(connection)
-        return Known(
-            traces=exploring.with_opinions(loading.traces(), exploring.opinions(connection, errors)),
-            errors=tuple(errors),
-            positions=exploring.positions(connection, errors),
-            tools=exploring.tools(connection),
-        )
+        return exploring.with_opinions(loading.traces(), exploring.opinions(connection, errors))
+
+
+def errors_now() -> Sequence[ErrorLabel]:
+    return _errors(_place(), _revision(exploring.labels_revision))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _errors(place: str, now: loading.Revision) -> list[ErrorLabel]:
+    with reading(workspace().engine) as connection:
+        return exploring.complete_errors(connection)
+
+
+def positions_now() -> list[pd.DataFrame]:
+    """Of findings, of errors."""
+    return [
+        _finding_positions(_place(), _revision(exploring.findings_revision)),
+        _error_positions(_place(), _revision(exploring.labels_revision)),
+    ]
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _finding_positions(place: str, now: loading.Revision) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return exploring.finding_positions(connection)
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _error_positions(place: str, now: loading.Revision) -> pd.DataFrame:
+    errors = errors_now()
+    with reading(workspace().engine) as connection:
+        return exploring.error_positions(connection, errors)
+
+
+def tools_now() -> pd.DataFrame:
+    return _tools(_place(), _revision(exploring.spans_revision))
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _tools(place: str, now: loading.Revision) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return exploring.tools(connection)
+
+
+def _place() -> str:
+    return str(workspace().engine.url)
+
+
+def _revision(of: Callable[[Connection], loading.Revision]) -> loading.Revision:
+    with reading(workspace().engine) as connection:
+        return of(connection)
 
 
 def faceted(known: pd.DataFrame) -> pd.DataFrame:
@@ -168,13 +208,15 @@ def open_trace(trace_id: str) -> None:
             st.switch_page("views/compare.py", query_params=link_params(trace=trace_id))
 
 
-def insights(kept: pd.DataFrame, held: Known) -> None:
+def insights(kept: pd.DataFrame) -> None:
     if kept.empty:
         return
     ids = set(kept["trace_id"])
-    places = held.positions[held.positions["trace_id"].isin(ids)]
-    tools = exploring.worst_tools(held.tools[held.tools["trace_id"].isin(ids)])
-    errors = [error for error in held.errors if error.trace_id in ids]
+    placed = [side[side["trace_id"].isin(ids)] for side in positions_now()]
+    places = pd.concat([side for side in placed if not side.empty] or placed[:1], ignore_index=True)
+    used = tools_now()
+    tools = exploring.worst_tools(used[used["trace_id"].isin(ids)])
+    errors = [error for error in errors_now() if error.trace_id in ids]
     left, middle, right = st.columns(3, gap="medium")
     with left, st.container(border=True):
         layout.title("Where errors start", "First span of each error, as a share of the run.")

@@ -9,19 +9,20 @@ from __future__ import annotations
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Row, func, insert, select
+from sqlalchemy import Connection, Row, Table, func, insert, select
 
 from ingest.store import schema
 from ingest.trace import Json
 from judging.disputes import Dispute, ErrorGroup, Opinion, dispute, scores_of, worst_first
 from judging.ledger import tables
 from judging.ledger.audit import record
+from judging.ledger.columns import gold_names
 from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion
 from judging.ledger.labels import ensure_annotator, error_labels, put_labels, reviews, score_labels
 from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
@@ -32,6 +33,7 @@ AGREED = "all raters agree"
 Action = Literal["keep", "merge", "edit", "reject", "add"]
 Status = Literal["open", "closed", "changed"]
 _table = tables.adjudication
+FEW = 200  # traces that are asked for by name; of more, all are read
 
 
 class AdjudicationError(ValueError):
@@ -92,14 +94,56 @@ class Case:
 # ---- what is to be decided -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """What people said of every trace that two or more submitted, and the state of each trace's rows it is of."""
+
+    disputes: Mapping[str, Dispute]
+    states: Mapping[str, tuple[int, ...]]
+    nobody: frozenset[str]
+    """The names that gold stands under."""
+
+
 def disputes(connection: Connection, *, seed: str) -> dict[str, Dispute]:
     """What people said of every trace that two or more submitted; decisions change nothing of it."""
-    opinions = {trace_id: given for trace_id, given in _opinions(connection).items() if len(given) > 1}
+    return dict(said(connection, seed=seed).disputes)
+
+
+def said(connection: Connection, *, seed: str, before: Said | None = None) -> Said:
+    """The same with what it is of. Of `before` (of the same seed) all is kept but the traces that changed since."""
+    states, nobody = _states(connection), gold_names(connection)
+    known = before if before is not None and before.nobody == nobody else Said(disputes={}, states={}, nobody=nobody)
+    changed = {trace_id for trace_id, state in states.items() if known.states.get(trace_id) != state}
+    kept = {key: one for key, one in known.disputes.items() if key in states and key not in changed}
+    found = kept | _disputes_of(connection, changed, seed)
+    return Said(disputes={key: found[key] for key in sorted(found)}, states=states, nobody=nobody)
+
+
+def _disputes_of(connection: Connection, trace_ids: Set[str], seed: str) -> dict[str, Dispute]:
+    if not trace_ids:
+        return {}
+    opinions = {trace_id: given for trace_id, given in _opinions(connection, trace_ids).items() if len(given) > 1}
     parents, order = _spans(connection, opinions)
     return {
         trace_id: dispute(trace_id, given, parents=parents[trace_id], order=order[trace_id], seed=seed)
         for trace_id, given in opinions.items()
     }
+
+
+def _states(connection: Connection) -> dict[str, tuple[int, ...]]:
+    """By trace: changes whenever anything that people said of it may have, or its spans. Rows are only appended."""
+    newest = [_newest_rows(connection, table) for table in _TABLES]
+    traces = connection.execute(select(schema.trace.c.trace_id, schema.trace.c.trace_key, schema.trace.c.ingested_at))
+    return {
+        trace_id: (key, at, *(part for rows in newest for part in rows.get(trace_id, (0, 0))))
+        for trace_id, key, at in traces.all()
+    }
+
+
+def _newest_rows(connection: Connection, table: Table) -> dict[str, tuple[int, int]]:
+    """By trace; the time too, for a restored backup that goes another way."""
+    query = select(table.c.trace_id, func.max(table.c.row_key), func.max(table.c.created_at))
+    return {trace_id: (key, at) for trace_id, key, at in connection.execute(query.group_by(table.c.trace_id)).all()}
 
 
 def said_revision(connection: Connection) -> tuple[int, ...]:
@@ -134,7 +178,7 @@ def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
 
     With `judge` that system is one more rater of the case; whether people differ is asked of people alone.
     """
-    opinions = _opinions(connection, trace_id)
+    opinions = _opinions(connection, {trace_id})
     if len(opinions.get(trace_id, {})) < 2:
         return None
     said = None if judge is None else judge_opinion(connection, trace_id, judge)
@@ -243,7 +287,7 @@ def add(
 ) -> str:
     """An error that no rater saw; gives the gold's label id, by which it is edited and rejected. Needs a reason."""
     _must_reason(reason, "an error that no rater saw")
-    if len(_opinions(connection, trace_id).get(trace_id, {})) < 2:
+    if len(_opinions(connection, {trace_id}).get(trace_id, {})) < 2:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     spans = _once(span_ids)
     label = ErrorLabel(
@@ -280,7 +324,7 @@ def set_score(
         raise AdjudicationError(f"{dimension!r} is no dimension: use one of {', '.join(DIMENSIONS)}")
     if value is not None and value not in SCORES:
         raise AdjudicationError(f"{value!r} is no score: use 0, 1, 2, 3 or not applicable")
-    given = {opinion.scores[dimension] for opinion in _opinions(connection, trace_id).get(trace_id, {}).values()
+    given = {opinion.scores[dimension] for opinion in _opinions(connection, {trace_id}).get(trace_id, {}).values()
              if dimension in opinion.scores}  # fmt: skip
     if given != {value}:
         _must_reason(reason, f"a score of {dimension} that not all raters gave")
@@ -426,11 +470,12 @@ def _is_unanimous(one: Dispute) -> bool:
 # ---- reading what people said ----------------------------------------------------------------------------------
 
 
-def _opinions(connection: Connection, trace_id: str | None = None) -> dict[str, dict[str, Opinion]]:
+def _opinions(connection: Connection, trace_ids: Set[str]) -> dict[str, dict[str, Opinion]]:
     """What people submitted blind, by trace (those in the workspace) and person; the gold itself is none of them."""
-    nobody = set(connection.scalars(select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)))
-    present = set(connection.scalars(select(schema.trace.c.trace_id)))
-    of = [[] if trace_id is None else [table.c.trace_id == trace_id] for table in _TABLES]
+    nobody = gold_names(connection)
+    present = trace_ids & set(connection.scalars(select(schema.trace.c.trace_id)))
+    few = list(present) if len(present) <= FEW else None
+    of = [[] if few is None else [table.c.trace_id.in_(few)] for table in _TABLES]
     done = [(r.trace_id, r.annotator) for r in reviews(connection, *of[0]) if r.status == "submitted"]
     errors: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
     first = (tables.error_label.c.occasion == 0, tables.error_label.c.phase == "blind")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Select, func, select
 
 from judging.ledger import tables
 from judging.ledger.labels import error_labels, newest, score_labels
@@ -48,6 +50,15 @@ def may_see_judges(connection: Connection, *, annotator: str, role: Role, trace_
     if role != "annotator":
         return True
     return _status(connection, annotator, trace_id) == "submitted" or _met_open(connection, annotator, trace_id)
+
+
+def traces_seen(connection: Connection, *, annotator: str, role: Role, trace_ids: Iterable[str]) -> set[str]:
+    """Those of the traces of which `may_see_judges` holds."""
+    blind = {str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator))}
+    left = [trace_id for trace_id in trace_ids if trace_id not in blind]
+    if role != "annotator":
+        return set(left)
+    return {one for one in left if may_see_judges(connection, annotator=annotator, role=role, trace_id=one)}
 
 
 def visible_labels(
@@ -162,19 +173,17 @@ def _points_at(judge: str, finding: Finding, label: ErrorLabel) -> bool:
 
 
 def _is_at_work_blind(connection: Connection, annotator: str, trace_id: str) -> bool:
-    query = (
-        select(func.count())
-        .select_from(_lease)
-        .join(_item, _item.c.item_key == _lease.c.item_key)
+    return connection.scalar(_at_work_blind(annotator).where(_item.c.trace_id == trace_id).limit(1)) is not None
+
+
+def _at_work_blind(annotator: str) -> Select[Any]:
+    """The traces that a person holds now from blind queues."""
+    return (
+        select(_item.c.trace_id)
+        .join(_lease, _lease.c.item_key == _item.c.item_key)
         .join(_queue, _queue.c.queue_key == _item.c.queue_key)
-        .where(
-            _lease.c.annotator == annotator,
-            _lease.c.outcome.is_(None),
-            _item.c.trace_id == trace_id,
-            _queue.c.blind.is_(True),
-        )
+        .where(_lease.c.annotator == annotator, _lease.c.outcome.is_(None), _queue.c.blind.is_(True))
     )
-    return bool(connection.scalar(query))
 
 
 def _met_open(connection: Connection, annotator: str, trace_id: str) -> bool:

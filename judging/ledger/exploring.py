@@ -72,8 +72,11 @@ def complete_errors(connection: Connection) -> list[ErrorLabel]:
     return [error for error in found if error.is_complete and error.trace_id in present]
 
 
-def positions(connection: Connection, errors: Sequence[ErrorLabel]) -> pd.DataFrame:
-    """trace_id, side, position 0..1, id: where each error and each finding has its first span."""
+PLACED = ("trace_id", "side", "position", "id")
+
+
+def finding_positions(connection: Connection) -> pd.DataFrame:
+    """trace_id, side, position 0..1, id: where in the run each judge's finding has its first span."""
     cell, finding, citation = tables.cell, tables.finding, tables.citation
     trace, span = schema.trace, schema.span
     judged = connection.execute(
@@ -85,12 +88,42 @@ def positions(connection: Connection, errors: Sequence[ErrorLabel]) -> pd.DataFr
         .group_by(finding.c.finding_key)
     )
     made = [(r.trace_id, "judge", r.seq / max(r.spans - 1, 1), str(r.finding_key)) for r in judged]
+    return pd.DataFrame(made, columns=list(PLACED))
+
+
+def error_positions(connection: Connection, errors: Sequence[ErrorLabel]) -> pd.DataFrame:
+    """The same of people's errors."""
     place = _places(connection, {span_id for error in errors for span_id in error.span_ids})
+    made = []
     for error in errors:
         known = [place[error.trace_id, s] for s in error.span_ids if (error.trace_id, s) in place]
         if known:
             made.append((error.trace_id, "human", min(known), error.label_id))
-    return pd.DataFrame(made, columns=["trace_id", "side", "position", "id"])
+    return pd.DataFrame(made, columns=list(PLACED))
+
+
+def spans_revision(connection: Connection) -> tuple[int, ...]:
+    """Changes whenever a trace comes, goes or is read again."""
+    trace = schema.trace
+    parts = (
+        func.count(),
+        func.coalesce(func.max(trace.c.trace_key), 0),
+        func.coalesce(func.max(trace.c.ingested_at), 0),
+    )
+    return tuple(int(value) for value in connection.execute(select(*parts)).one())
+
+
+def findings_revision(connection: Connection) -> tuple[int, ...]:
+    """Changes whenever a finding does, or the spans that it may cite."""
+    keys = select(func.count(), func.coalesce(func.max(tables.finding.c.finding_key), 0))
+    return (*spans_revision(connection), *(int(value) for value in connection.execute(keys).one()))
+
+
+def labels_revision(connection: Connection) -> tuple[int, ...]:
+    """Changes whenever an error label does, or the spans that it may name. Rows are only appended."""
+    error = tables.error_label
+    keys = select(func.coalesce(func.max(error.c.row_key), 0), func.coalesce(func.max(error.c.created_at), 0))
+    return (*spans_revision(connection), *(int(value) for value in connection.execute(keys).one()))
 
 
 def tools(connection: Connection) -> pd.DataFrame:

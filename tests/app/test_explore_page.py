@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ingest.store import reading
+from dataclasses import replace
+
+from ingest.store import reading, writing
 from judging.ledger import Workspace, exploring
+from judging.ledger.labels import put_labels
 from judging.ledger.views import saved_views
 from judging.records import ErrorLabel
 from tests.app.conftest import OpenPage
@@ -72,9 +75,23 @@ def test_the_most_alike_error_comes_first_and_never_itself() -> None:
 def test_positions_lie_between_the_first_and_the_last_span(full: Workspace) -> None:
     with reading(full.engine) as connection:
         errors = exploring.complete_errors(connection)
-        found = exploring.positions(connection, errors)
-    assert found["position"].between(0, 1).all()
-    assert int((found["side"] == "human").sum()) == len(errors)
+        findings, labelled = exploring.finding_positions(connection), exploring.error_positions(connection, errors)
+    for side, found in (("judge", findings), ("human", labelled)):
+        assert found["position"].between(0, 1).all()
+        assert set(found["side"]) == {side}
+    assert len(labelled) == len(errors)
+    assert not findings.empty
+
+
+def test_a_new_label_changes_what_labels_make_and_nothing_else(full: Workspace) -> None:
+    revisions = (exploring.labels_revision, exploring.findings_revision, exploring.spans_revision)
+    with writing(full.engine) as connection:
+        before = [of(connection) for of in revisions]
+        error = exploring.complete_errors(connection)[0]
+        changed = replace(error, description="other words")
+        put_labels(connection, errors=[changed], scores=[], reviews=[], author=error.annotator)
+        after = [of(connection) for of in revisions]
+    assert [a != b for a, b in zip(before, after, strict=True)] == [True, False, False]
 
 
 def test_failed_tool_calls_come_first(full: Workspace) -> None:

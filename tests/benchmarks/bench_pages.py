@@ -82,8 +82,12 @@ class Taken:
     cpu: Cpu
 
 
-def choose(label: str, option: str) -> Callable[[Page], None]:
+def choose(label: str, option: str, *, under: str | None = None) -> Callable[[Page], None]:
+    """Choose an option of a filter, one that stands under a button where that is named."""
+
     def act(page: Page) -> None:
+        if under is not None:
+            page.get_by_role("button", name=under).first.click()
         page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").first.click()
         page.get_by_role("option", name=option, exact=True).click()
 
@@ -160,10 +164,20 @@ def changes(trace_id: str, words: str) -> tuple[Change, ...]:
     return (
         Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), f"{forest} >> nth=0"),
         Change("agreement: human", "/agreement", choose("Human", "ben"), f"{forest} >> nth=0"),
-        Change("agreement: failures", "/agreement", choose("Failures", "misses"), f"{forest} >> nth=0"),
-        Change("agreement: labels", "/agreement", choose("Labels", "revealed too"), f"{forest} >> nth=0"),
+        Change(
+            "agreement: failures",
+            "/agreement",
+            choose("Failures", "misses", under="More filters"),
+            f"{forest} >> nth=0",
+        ),
+        Change(
+            "agreement: labels",
+            "/agreement",
+            choose("Labels", "revealed too", under="More filters"),
+            f"{forest} >> nth=0",
+        ),
         Change("agreement: view", "/agreement", press("Scores"), plot("chart-confusion")),
-        Change("explore: facet", "/explore", tick("Lowest judge score", "3"), explore),
+        Change("explore: facet", "/explore", tick("Lowest judge score", "0"), explore),
         Change("explore: search", "/explore", search(words), ".st-key-hits canvas"),
         Change("reports: matches", "/reports", choose("Matches", "confirmed"), ".st-key-pairs-csv button"),
         Change("reports: rows CSV", "/reports", download("pairs-csv"), ".st-key-pairs-csv button"),

@@ -12,7 +12,7 @@ from judging.agreement.reliability import alpha
 from judging.disputes import Opinion, anonymous, dispute, groups
 from judging.ledger import Workspace, judge_column, tables
 from judging.ledger import adjudication as desk
-from judging.ledger.adjudication import AdjudicationError, Case
+from judging.ledger.adjudication import AdjudicationError, Case, Said
 from judging.ledger.frames import Selection, default_human, load_frames
 from judging.ledger.imports import import_outcomes
 from judging.ledger.labels import error_labels, reviews, score_labels
@@ -121,6 +121,11 @@ def open_cases(space: Workspace, **more: Any) -> list[Case]:
         return desk.cases(connection, seed=SEED, **more)
 
 
+def said(space: Workspace, before: Said | None = None) -> Said:
+    with reading(space.engine) as connection:
+        return desk.said(connection, seed=SEED, before=before)
+
+
 def ids(cases: list[Case]) -> list[str]:
     return [one.dispute.trace_id for one in cases]
 
@@ -166,6 +171,25 @@ class TestTheDesk:
     def test_drafts_are_not_compared(self, space: Workspace) -> None:
         send(space, "ben", trace_id(1), op("review.put", status="open"))
         assert ids(open_cases(space)) == [trace_id(0)]
+
+    def test_of_what_was_read_only_the_traces_that_changed_are_read_again(self, space: Workspace) -> None:
+        before = said(space)
+        submit(space, "ben", trace_id(3), scores={"LC": 3})  # a second person: now disputed
+        send(space, "ben", trace_id(1), op("review.put", status="open"))  # no longer submitted
+        send(space, "ada", trace_id(0), op("score.put", dimension="TC", value=1))
+        after = said(space, before)
+        assert after == said(space)
+        assert set(after.disputes) == {trace_id(0), trace_id(2), trace_id(3)}
+        assert "TC" in before.disputes[trace_id(0)].gaps
+        assert "TC" not in after.disputes[trace_id(0)].gaps
+        assert after.disputes[trace_id(2)] is before.disputes[trace_id(2)]
+
+    def test_gold_that_is_written_is_nobodys_opinion_of_what_was_read(self, space: Workspace) -> None:
+        before = said(space)
+        settle_trace_1(space)
+        after = said(space, before)
+        assert after == said(space)
+        assert after.disputes == before.disputes
 
     def test_a_kept_error_becomes_gold_when_the_trace_is_closed_and_not_before(self, space: Workspace) -> None:
         kept = decide(space, "keep", "ada-1")

@@ -7,7 +7,14 @@ import pytest
 
 from ingest.store import reading, writing
 from judging.ledger import Workspace
-from judging.ledger.anchoring import added_errors, anchoring, changed_scores, may_see_judges, visible_labels
+from judging.ledger.anchoring import (
+    added_errors,
+    anchoring,
+    changed_scores,
+    may_see_judges,
+    traces_seen,
+    visible_labels,
+)
 from judging.ledger.imports import import_outcomes
 from judging.ledger.practice import calibration, feedback, gold_of, practised
 from judging.ledger.queue import PRACTICE, REPEAT, next_item
@@ -35,6 +42,8 @@ def sees(space: Workspace, who: str = "ada", role: Any = "annotator", **more: An
     with reading(space.engine) as connection:
         allowed = may_see_judges(connection, annotator=who, role=role, trace_id=ONE)
         shown = visible_labels(connection, annotator=who, role=role, trace_id=ONE, **more)
+        among = traces_seen(connection, annotator=who, role=role, trace_ids=[ONE])
+    assert among == ({ONE} if allowed else set())
     assert allowed == shown.may_see_others == ("SECRET" in repr((shown.other_errors, shown.findings)))
     return allowed
 
