@@ -256,7 +256,11 @@ def insights(kept: pd.DataFrame) -> None:
 
 @st.fragment(key="similar")
 def similar(errors: list[ErrorLabel]) -> None:
-    layout.title("Similar errors", "By the words of their descriptions (TF-IDF of character n-grams, cosine).")
+    layout.title(
+        "Similar errors",
+        "By the words of their descriptions (TF-IDF of character n-grams, cosine)"
+        + (f", of the {exploring.COMPARED:,} that share most." if len(errors) > exploring.COMPARED else "."),
+    )
     by_id = {error.label_id: error for error in errors[:OFFERED]}
 
     def name(label_id: str) -> str:

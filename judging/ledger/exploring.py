@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import pandas as pd
+from rapidfuzz import fuzz, process, utils
 from sqlalchemy import Connection, case, func, select
 
 from ingest.store import schema, search
@@ -16,6 +17,7 @@ from judging.records import DIMENSIONS, ErrorLabel
 
 HITS = 500
 ALIKE = 12  # similar errors shown
+COMPARED = 1_000  # errors whose words are weighed for it
 
 
 class Opinions(NamedTuple):
@@ -73,6 +75,18 @@ def complete_errors(connection: Connection) -> list[ErrorLabel]:
 
 
 PLACED = ("trace_id", "side", "position", "id")
+
+
+def _sharing_words(errors: Sequence[ErrorLabel], label_id: str) -> Sequence[ErrorLabel]:
+    """The error and those that may be like it; none where it is not among them."""
+    chosen = next((error for error in errors if error.label_id == label_id), None)
+    if chosen is None or len(errors) <= COMPARED:
+        return errors if chosen is not None else ()
+    texts = {place: error.description for place, error in enumerate(errors) if error is not chosen}
+    nearest = process.extract(
+        chosen.description, texts, scorer=fuzz.token_set_ratio, processor=utils.default_process, limit=COMPARED - 1
+    )
+    return [chosen, *(errors[place] for _, _, place in nearest)]
 
 
 def finding_positions(connection: Connection) -> pd.DataFrame:
@@ -160,14 +174,18 @@ def together(errors: Sequence[ErrorLabel]) -> pd.DataFrame:
 
 
 def alike(errors: Sequence[ErrorLabel], label_id: str) -> pd.DataFrame:
-    """The errors most like one of them by the words of their descriptions: likeness 0..1, trace_id, label_id, ..."""
+    """The errors most like one of them by the words of their descriptions: likeness 0..1, trace_id, label_id, ...
+
+    Of more than `COMPARED` errors, those that share most words are compared: the idf is theirs.
+    """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    chosen = next((place for place, error in enumerate(errors) if error.label_id == label_id), None)
     columns = ["likeness", "trace_id", "label_id", "annotator", "dimensions", "impact", "description"]
+    errors = _sharing_words(errors, label_id)
     texts = [error.description or " " for error in errors]
-    if chosen is None or not any(text.strip() for text in texts):
+    if not any(text.strip() for text in texts):
         return pd.DataFrame(columns=columns)
+    chosen = next(place for place, error in enumerate(errors) if error.label_id == label_id)
     vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True).fit_transform(texts)
     likeness = (vectors @ vectors[chosen].T).toarray().ravel()
     order = [place for place in likeness.argsort()[::-1] if place != chosen][:ALIKE]

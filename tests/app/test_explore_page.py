@@ -72,6 +72,16 @@ def test_the_most_alike_error_comes_first_and_never_itself() -> None:
     assert exploring.alike(errors, "nobody").empty
 
 
+def test_of_very_many_errors_those_that_share_most_words_are_compared() -> None:
+    like = [label(f"like-{n}", "LC", text=f"the search for ferries is made again, time {n}") for n in range(5)]
+    others = [label(f"other-{n}", "LC", text=f"invoice {n} is summed wrongly") for n in range(exploring.COMPARED)]
+    chosen = label("a", "LC", text="the search for ferries is made twice")
+    table = exploring.alike([*others, chosen, *like], "a")
+    assert set(table["label_id"][:5]) == {error.label_id for error in like}
+    assert "a" not in set(table["label_id"])
+    assert len(table) == exploring.ALIKE
+
+
 def test_positions_lie_between_the_first_and_the_last_span(full: Workspace) -> None:
     with reading(full.engine) as connection:
         errors = exploring.complete_errors(connection)
