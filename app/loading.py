@@ -31,6 +31,7 @@ from judging.ledger.frames import (
     Counting,
     Frames,
     Selection,
+    default_human,
     guidelines_read,
     humans,
     load_frames,
@@ -277,15 +278,30 @@ def traces() -> pd.DataFrame:
 
 
 def people() -> pd.DataFrame:
-    """Annotators with submitted reviews: annotator, traces."""
-    with reading(workspace().engine) as connection:
-        return humans(connection)
+    """Annotators with submitted reviews: annotator, traces. Shared between sessions: never change it."""
+    return _known_names(_place(), now_revision()).people
+
+
+def usual_human() -> str | None:
+    """Whom judges are compared with unless somebody else is chosen."""
+    return _known_names(_place(), now_revision()).usual
 
 
 def systems() -> list[str]:
     """Models and imported judges that have an outcome, by name."""
+    return list(_known_names(_place(), now_revision()).systems)
+
+
+class _Names(NamedTuple):
+    people: pd.DataFrame
+    usual: str | None
+    systems: tuple[str, ...]
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _known_names(place: str, now: Revision) -> _Names:
     with reading(workspace().engine) as connection:
-        return ledger_systems(connection)
+        return _Names(humans(connection), default_human(connection), tuple(ledger_systems(connection)))
 
 
 def options() -> Options:

@@ -18,7 +18,6 @@ from app.session import link_params, user, workspace
 from ingest.store import load, reading
 from judging.comparison import Comparison, JudgedCell
 from judging.ledger.comparison import compare_trace, repeats_of, undecided
-from judging.ledger.frames import default_human
 from judging.ledger.systems import versions_of
 from judging.reading import Reading, read
 from judging.records import DIMENSIONS, Failure, Verdict
@@ -101,8 +100,10 @@ def not_judged(found: Comparison, judged: list[str]) -> None:
 def named_too(systems: list[str]) -> list[str]:
     """The judges, with the older version that the address names (`system @hash`)."""
     wanted = st.query_params.get("judge", "")
+    if not wanted or wanted in systems:
+        return systems
     with reading(workspace().engine) as connection:
-        is_version = wanted not in systems and bool(versions_of(connection, wanted))
+        is_version = bool(versions_of(connection, wanted))
     return [*systems, wanted] if is_version else systems
 
 
@@ -113,8 +114,7 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
     """
     ids = [str(trace_id) for trace_id in traces["trace_id"]]
     names = dict(zip(ids, traces["name"].astype(str), strict=True))
-    with reading(workspace().engine) as connection:
-        usual = default_human(connection)
+    usual = loading.usual_human()
     both = _undecided(
         str(workspace().engine.url),
         loading.now_revision(),
