@@ -84,7 +84,7 @@ class _Process:
 class Desk:
     """Takes questions and has them answered in the order they were first asked.
 
-    One process answers most of them one by one; what takes minutes (`LATE`) has another, so that nothing waits for it.
+    One process answers most of them one by one; what takes long (`LATE`) has another, so that nothing waits for it.
     """
 
     shelf: Shelf

@@ -199,8 +199,11 @@ DERIVED: Final = (
 )  # fmt: skip
 """Tables that `Inputs` derives and shares; each is a figure of its own."""
 
-LATE: Final = ("error_ceiling", "error_figures", "table.error_ceiling", "table.error_figures", "person_pairs")
-"""Figures of people against people: every pair of their errors is matched, which takes minutes where there are many."""
+LATE: Final = (
+    "error_ceiling", "error_figures", "table.error_ceiling", "table.error_figures", "person_pairs", "trace_rationales",
+)  # fmt: skip
+"""Figures that weigh texts (every pair of people's errors, every pair of rationales): they take long where there are
+many, and nothing shorter waits for them."""
 
 FRAMES: Final = tuple(name for name in COLUMNS if name in Frames.__dataclass_fields__)
 """The frames that a choice has; each is a figure of its own."""
