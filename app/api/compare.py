@@ -17,7 +17,7 @@ from app.session import workspace
 from ingest.store import reading, writing
 from judging.comparison import Comparison, Pair
 from judging.ledger import Workspace
-from judging.ledger.comparison import compare_trace
+from judging.ledger.comparison import compare_trace, decided_revision
 from judging.ledger.matches import decide, review_finding
 from judging.records import FindingVerdict, MatchStatus
 
@@ -87,12 +87,15 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
     """Store one decision and give the pairs as they stand after it."""
     trace_id = str(body.get("trace_id"))
     grant = checked(space, body.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
-    human, system = str(body.get("human")), str(body.get("judge"))
+    human, system, repeat = str(body.get("human")), str(body.get("judge")), body.get("repeat") or 0
+    if not isinstance(repeat, int):
+        raise NotServedError(422, f"repeat is {repeat!r}, expected the number of a run", RELOAD)
     with writing(space.engine) as connection:
-        before = compare_trace(connection, trace_id=trace_id, human=human, system=system)
+        before = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
         _store(connection, before, body, grant.user)
-        after = compare_trace(connection, trace_id=trace_id, human=human, system=system)
-    return {"pairs": pairs_payload(after, readings.get(trace_id))}
+        after = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
+        now = decided_revision(connection)
+    return {"pairs": pairs_payload(after, readings.get(trace_id)), "revision": now}
 
 
 def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author: str) -> None:

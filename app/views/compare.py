@@ -17,7 +17,7 @@ from app.components.figures import counted, plain
 from app.session import link_params, user, workspace
 from ingest.store import load, reading
 from judging.comparison import Comparison, JudgedCell
-from judging.ledger.comparison import compare_trace, repeats_of, undecided
+from judging.ledger.comparison import compare_trace, decided_revision, repeats_of, undecided
 from judging.ledger.systems import versions_of
 from judging.reading import Reading, read
 from judging.records import DIMENSIONS, Failure, Verdict
@@ -56,6 +56,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
     trace_id, human, system, repeat = sides(traces, people, named_too(systems))
     with reading(workspace().engine) as connection:
         found = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
+        decided = decided_revision(connection)
     open_pairs = _undecided(str(workspace().engine.url), loading.now_revision(), human, system, repeat)
     if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
         not_judged(found, list(open_pairs))
@@ -72,8 +73,10 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
             "base": st.get_option("server.baseUrlPath").rstrip("/"),
             "human": human,
             "judge": system,
-            "judge_key": system,
+            "judge_key": f"{human} {system} {repeat}",
+            "repeat": repeat,
             "pairs": pairs_payload(found, text),
+            "revision": decided,
             "focus": focus,
             "undecided_elsewhere": sum(count for key, count in open_pairs.items() if key != trace_id),
         },

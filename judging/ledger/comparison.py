@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, func, select
 
 from ingest.store import schema
 from judging.comparison import Comparison, JudgedCell, Pair
@@ -47,6 +47,15 @@ def compare_trace(connection: Connection, *, trace_id: str, human: str, system: 
         cells=tuple(cells),
         scores=tuple(scores),
     )
+
+
+def decided_revision(connection: Connection) -> int:
+    """Grows with every word on a match or a finding: tells which of two comparisons is the newer."""
+    newest = (
+        select(func.coalesce(func.max(table.c.row_key), 0)).scalar_subquery()
+        for table in (tables.match, tables.finding_review)
+    )
+    return sum(int(key) for key in connection.execute(select(*newest)).one())
 
 
 def repeats_of(connection: Connection, *, trace_id: str, system: str) -> list[int]:

@@ -67,6 +67,7 @@ def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
     page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=checks")
     settled(page)
     extra = page.locator(".tjc-row", has=page.locator('[data-state="extra"]'))
+    expect(extra.first).to_be_visible()
     count = extra.count()
     for place in range(count):
         extra.nth(place).click()

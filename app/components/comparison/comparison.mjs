@@ -29,6 +29,7 @@ class Comparison {
   constructor(root) {
     this.root = root;
     this.pairs = [];
+    this.revision = -1;
     this.chosen = null;
     this.traceId = null;
     this.isMatching = false;
@@ -54,13 +55,16 @@ class Comparison {
     const isNew = data.trace_id !== this.traceId || data.judge_key !== this.judgeKey;
     this.traceId = data.trace_id;
     this.judgeKey = data.judge_key;
+    this.repeat = data.repeat || 0;
     if (isNew) {
       this.texts.clear();
       this.chosen = null;
       this.isMatching = false;
       this.message = "";
+      this.revision = -1;
     }
-    if (!this.isSaving) this.pairs = data.pairs;
+    // a page drawn before the last decision comes later than its answer: it must not take the decision back
+    if (isNew || (!this.isSaving && data.revision >= this.revision)) this.hold(data);
     const focused = data.focus && data.focus !== this.focus ? this.pairs.find((pair) => this.isFocus(pair, data.focus)) : null;
     this.focus = data.focus;
     const kept = this.pairs.find((pair) => pair.key === this.chosen);
@@ -68,6 +72,11 @@ class Comparison {
     this.chosen = (focused || kept || first || {}).key;
     this.draw();
     if (isNew || focused) this.reveal();
+  }
+
+  hold(held) {
+    this.pairs = held.pairs;
+    this.revision = held.revision;
   }
 
   isFocus(pair, focus) {
@@ -295,13 +304,13 @@ class Comparison {
     const answer = await this.fetchJson("/api/compare/decide", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ token: this.token, trace_id: this.traceId, human: this.human, judge: this.judgeKey, ...decision }),
+      body: JSON.stringify({ token: this.token, trace_id: this.traceId, human: this.human, judge: this.judge, repeat: this.repeat, ...decision }),
     });
     this.isSaving = false;
     if (!answer) return this.draw();
     this.message = "";
     this.isMatching = false;
-    this.pairs = answer.pairs;
+    this.hold(answer);
     const decided = decision.status === "rejected" ? null : this.pairs.find((pair) => pair.finding && pair.finding.key === decision.finding_key);
     const open = this.pairs.slice(place).find((pair) => !pair.decided) || this.pairs.find((pair) => !pair.decided);
     this.chosen = (open || decided || this.pairs[Math.min(place, this.pairs.length - 1)] || {}).key;
