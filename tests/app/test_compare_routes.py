@@ -5,17 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from sqlalchemy import select, update
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.api.compare import compare_routes, compare_token
 from app.grants import Grant, mint
-from ingest.store import reading
+from ingest.store import reading, writing
 from judging.comparison import Comparison, Pair
 from judging.ledger import Workspace
-from judging.ledger.comparison import compare_trace, undecided
+from judging.ledger.comparison import compare_trace, decided_revision, undecided
 from judging.ledger.frames import Selection, load_frames
 from judging.ledger.matches import finding_reviews
+from judging.ledger.tables import cell, finding
 
 SYSTEM = "careful-judge"
 
@@ -48,6 +50,32 @@ def test_a_confirmed_pair_names_who_confirmed_it(full: Workspace, client: TestCl
     answer = client.post("/api/compare/decide", json=sent).json()
     after = next(p for p in answer["pairs"] if p["key"] == pair.key)
     assert (after["status"], after["author"], after["decided"]) == ("confirmed", "ruth", True)
+
+
+def test_each_answer_is_newer_than_the_page_and_the_answer_before_it(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    with reading(full.engine) as connection:
+        page = decided_revision(connection)
+    about = {"label_id": pair.error.label_id, "finding_key": pair.finding_key}
+    answers = [
+        client.post("/api/compare/decide", json=body(full, found.trace_id, **about, status=status)).json()["revision"]
+        for status in ("confirmed", "rejected")
+    ]
+    assert page < answers[0] < answers[1]
+
+
+def test_a_finding_is_decided_in_its_own_run(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    about = {"label_id": pair.error.label_id, "finding_key": pair.finding_key, "status": "confirmed"}
+    refused = client.post("/api/compare/decide", json=body(full, found.trace_id, **about, repeat=1))
+    assert refused.status_code == 422  # run 1 of this judge holds no such finding
+    with writing(full.engine) as connection:
+        held = select(finding.c.cell_key).where(finding.c.finding_key == pair.finding_key).scalar_subquery()
+        connection.execute(update(cell).where(cell.c.cell_key == held).values(repeat=1))
+    stored = client.post("/api/compare/decide", json=body(full, found.trace_id, **about, repeat=1))
+    assert stored.status_code == 200, stored.text
 
 
 def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, client: TestClient) -> None:
