@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import logging
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ NAMES: dict[Signal, tuple[str, str, str]] = {
     "logs": ("resourceLogs", "scopeLogs", "logRecords"),
 }
 NO_PARENT = ("", "0" * 16)
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -75,9 +77,14 @@ def show_stragglers(engine: Engine, *, older_than_s: float) -> list[str]:
         )
     shown = []
     for trace_id in silent:
-        with writing(engine) as connection:
-            if _show(connection, trace_id):
-                shown.append(trace_id)
+        try:
+            with writing(engine) as connection:
+                is_shown = _show(connection, trace_id)
+        except Exception:  # one that cannot be shown must not keep the others waiting
+            _log.warning("trace %s cannot be shown yet", trace_id, exc_info=True)
+            continue
+        if is_shown:
+            shown.append(trace_id)
     return shown
 
 

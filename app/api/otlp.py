@@ -14,6 +14,7 @@ import zlib
 from collections.abc import Callable
 
 from aiolimiter import AsyncLimiter
+from google.protobuf.json_format import MessageToDict
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceResponse
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceResponse
 from starlette.concurrency import run_in_threadpool
@@ -78,20 +79,20 @@ async def _kept(request: Request, opener: Callable[[], Workspace], body: bytes) 
 
 def _answer(signal: Signal, rejected: int, *, is_protobuf: bool) -> Response:
     """Success; items that name no trace are told as OTLP's partial success."""
-    told = "without a trace id: not kept"
-    if not is_protobuf:
-        counted = "rejectedSpans" if signal == "traces" else "rejectedLogRecords"
-        partial = {"partialSuccess": {counted: str(rejected), "errorMessage": told}}
-        return JSONResponse(partial if rejected else {})
-    if signal == "traces":
-        spans = ExportTraceServiceResponse()
-        if rejected:
-            spans.partial_success.rejected_spans, spans.partial_success.error_message = rejected, told
-        return Response(spans.SerializeToString(), media_type="application/x-protobuf")
-    logs = ExportLogsServiceResponse()
+    answer, counted = _ANSWERS[signal]
+    told = answer()
     if rejected:
-        logs.partial_success.rejected_log_records, logs.partial_success.error_message = rejected, told
-    return Response(logs.SerializeToString(), media_type="application/x-protobuf")
+        setattr(told.partial_success, counted, rejected)
+        told.partial_success.error_message = "without a trace id: not kept"
+    if is_protobuf:
+        return Response(told.SerializeToString(), media_type="application/x-protobuf")
+    return JSONResponse(MessageToDict(told))
+
+
+_ANSWERS: dict[Signal, tuple[type[ExportTraceServiceResponse | ExportLogsServiceResponse], str]] = {
+    "traces": (ExportTraceServiceResponse, "rejected_spans"),
+    "logs": (ExportLogsServiceResponse, "rejected_log_records"),
+}
 
 
 async def watch_stragglers(opener: Callable[[], Workspace]) -> None:

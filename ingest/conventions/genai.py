@@ -247,8 +247,9 @@ def place(draft: SpanDraft, column: str, messages: list[Message], context: Conte
 
 def append(draft: SpanDraft, column: str, message: Message, context: Context) -> None:
     """One more message at the end of a column; where attributes filled it, what an event repeats is not said twice."""
-    if not message.content and not message.tool_calls and getattr(draft, column):
-        return  # litellm logs a reply that is a call alone without the call
+    says_nothing = message.role == "assistant" and not message.content and not message.tool_calls
+    if says_nothing and getattr(draft, column):
+        return  # litellm logs a reply that is a call alone without the call; a tool's empty answer is an answer
     position = context.add(message)
     if not context.is_filled(draft, column) or position not in getattr(draft, column):
         setattr(draft, column, [*getattr(draft, column), position])

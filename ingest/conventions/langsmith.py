@@ -46,13 +46,13 @@ def take_side(draft: SpanDraft, key: str, side: str, context: Context) -> None:
     if value is None or getattr(draft, column) is not None:
         return
     held = inner_json(value) if isinstance(value, str) else value
-    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and as_messages(draft, key, held, side, context):
+    if draft.kind == "LLM" and not getattr(draft, f"{side}_messages") and _as_messages(draft, key, held, side, context):
         return
     setattr(draft, column, value if isinstance(value, str) else json_text(value))
     del draft.attributes[key]
 
 
-def as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Context) -> bool:
+def _as_messages(draft: SpanDraft, key: str, held: Json, side: str, context: Context) -> bool:
     """Inputs `{"messages": [...]}` and outputs `{"generations" | "choices" | message}` become messages."""
     listed, others = _listed(held)
     said = read_messages(listed)

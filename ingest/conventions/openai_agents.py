@@ -14,6 +14,7 @@ _TYPES: dict[str, SpanKind] = {
     "agent": "AGENT", "function": "TOOL", "generation": "LLM", "response": "LLM", "handoff": "CHAIN",
     "guardrail": "GUARDRAIL", "custom": "CHAIN", "mcp_tools": "CHAIN", "turn": "CHAIN", "task": "CHAIN",
 }  # fmt: skip
+_REASONING = "span_data.usage.output_tokens_details.reasoning_tokens"
 _EVENT_LISTS = ("events", "all_messages_events")
 
 
@@ -73,9 +74,10 @@ def _usage(draft: SpanDraft) -> None:
     del draft.attributes["span_data.usage"]
     draft.attributes.update({f"span_data.usage.{key}": item for key, item in usage.items() if item is not None})
     details = usage.get("output_tokens_details")
-    if isinstance(details, dict) and draft.reasoning_tokens is None:
-        count = details.get("reasoning_tokens")
-        draft.reasoning_tokens = count if isinstance(count, int) and not isinstance(count, bool) else None
+    count = details.get("reasoning_tokens") if isinstance(details, dict) else None
+    if count is not None:
+        draft.attributes[_REASONING] = count
+        put_count(draft, "reasoning_tokens", _REASONING)
 
 
 def _response(draft: SpanDraft, context: Context) -> None:

@@ -11,7 +11,7 @@ NAME = "pydantic_ai"
 
 def apply(draft: SpanDraft, context: Context) -> None:
     """The agent's answer becomes the output of its span."""
-    if draft.kind != "AGENT" or "final_result" not in context.roots:
+    if draft.kind != "AGENT" or "final_result" not in draft.attributes:
         return
     put(draft, "agent", "agent_name")
     put(draft, "model", "model_name")

@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
-from ingest import times
-from ingest.formats.otel import one_trace, together
-from ingest.formats.spans import brief, kept, kept_dict
-from ingest.head import Head, rejected
-from ingest.parse import json_text, parse_documents
+from ingest.formats.exports import as_text
+from ingest.formats.otel import one_trace, take_documents, together
+from ingest.formats.spans import brief, kept, kept_dict, time_of_field
+from ingest.head import Head
+from ingest.parse import json_text
 from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "openai_agents"
@@ -46,18 +46,9 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
     """The traces of several files together."""
-    found, bad = _Found(), 0
-    for source in sources:
-        for document in parse_documents(source.data):
-            found.warnings.extend(document.warnings)
-            try:
-                if document.error is not None:
-                    raise document.error
-                _take(document.value, found, document.place)
-            except IngestError as error:
-                bad += 1
-                yield rejected(source.file, error)
-    for trace_id in found.traces.keys() - found.spans.keys():
+    found = _Found()
+    bad = yield from take_documents(sources, lambda value, place: _take(value, found, place), found.warnings)
+    for trace_id in [named for named in found.traces if named not in found.spans]:
         found.warnings.append(f"trace_without_spans: {brief(trace_id)} is named and has no span here")
     if not found.spans and not bad:
         raise IngestError("holds no span", remedy="write span.export() at on_span_end of a tracing processor")
@@ -80,7 +71,7 @@ def _take(value: Json, found: _Found, place: str) -> None:
             _take_span(item, cast("dict[str, Json]", item["span_data"]), found)
         elif isinstance(item, dict) and item.get("object") == "trace":
             told = {key: kept(held) for key, held in item.items() if key not in ("object", "id") and held is not None}
-            found.traces.setdefault(_text(item.get("id")) or "unnamed", {}).update(told)
+            found.traces.setdefault(as_text(item.get("id")) or "unnamed", {}).update(told)
         else:
             raise IngestError(
                 f"neither a trace nor a span of the Agents SDK: {json_text(item)[:80]}",
@@ -90,25 +81,24 @@ def _take(value: Json, found: _Found, place: str) -> None:
 
 
 def _take_span(value: dict[str, Json], data: dict[str, Json], found: _Found) -> None:
-    number = sum(len(drafts) for drafts in found.spans.values()) + 1
-    draft = SpanDraft(span_id=_text(value.get("id")) or f"unnamed-{number}")
+    draft = SpanDraft(span_id=as_text(value.get("id")) or f"unnamed-{sum(map(len, found.spans.values())) + 1}")
     if not value.get("id"):
         draft.warnings.append(f"no_span_id: called {draft.span_id}")
-    draft.parent_span_id = _text(value.get("parent_id")) or None
+    draft.parent_span_id = as_text(value.get("parent_id")) or None
     draft.name = _name(data)
-    draft.start_time = _time(draft, value, "started_at")
-    draft.end_time = _time(draft, value, "ended_at")
+    draft.start_time = time_of_field(draft, value, "started_at")
+    draft.end_time = time_of_field(draft, value, "ended_at")
     _status(draft, value.get("error"))
     draft.attributes.update({f"span_data.{key}": item for key, item in kept_dict(data).items() if item is not None})
     draft.attributes.update({key: kept(item) for key, item in value.items() if key not in _TAKEN and item is not None})
-    found.spans.setdefault(_text(value.get("trace_id")) or "unnamed", []).append(draft)
+    found.spans.setdefault(as_text(value.get("trace_id")) or "unnamed", []).append(draft)
 
 
 def _name(data: dict[str, Json]) -> str:
     name = data.get("name")
     if isinstance(name, str) and name:
         return name
-    kind = _text(data.get("type")) or ""
+    kind = as_text(data.get("type")) or ""
     return f"{kind} to {data['to_agent']}" if isinstance(data.get("to_agent"), str) else kind
 
 
@@ -117,22 +107,9 @@ def _status(draft: SpanDraft, error: Json) -> None:
     draft.status = "UNSET" if error is None else "ERROR"
     message = error.get("message") if isinstance(error, dict) else None
     if not isinstance(error, dict) or not isinstance(message, str):
-        draft.status_message = _text(error)
+        draft.status_message = as_text(error)
         return
     data = error.get("data")
     draft.status_message = message if data is None else f"{message}: {json_text(data)}"
     rest = {key: item for key, item in error.items() if key not in ("message", "data") and item is not None}
     draft.attributes.update({f"error.{key}": kept(item) for key, item in rest.items()})
-
-
-def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
-    given = value.get(key)
-    moment = times.from_any(given)
-    if moment is None and given is not None:
-        draft.attributes[key] = kept(given)
-        draft.warnings.append(f"unreadable_time: {key} {brief(given)}")
-    return moment
-
-
-def _text(value: Json) -> str | None:
-    return value if value is None or isinstance(value, str) else json_text(value)

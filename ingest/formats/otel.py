@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from ingest.conventions import translate
 from ingest.conventions.context import SpanLog
+from ingest.head import rejected
 from ingest.messages import MessageTable
-from ingest.trace import IngestError, Json, LogRecord, Source, SpanDraft, Trace
+from ingest.parse import parse_documents
+from ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
 from ingest.tree import assemble, once_each
 
 Writing = Literal["hex", "base64", "decimal", "text"]
@@ -26,6 +28,24 @@ class Found:
     spans: list[tuple[str, SpanDraft]] = field(default_factory=list)
     logs: list[SpanLog] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+
+
+def take_documents(
+    sources: Iterable[Source], take: Callable[[Json, str], None], warnings: list[str]
+) -> Generator[Rejected, None, int]:
+    """Give every JSON document of the files to `take`, with its place; yields and counts those that cannot be read."""
+    bad = 0
+    for source in sources:
+        for document in parse_documents(source.data):
+            warnings.extend(document.warnings)
+            try:
+                if document.error is not None:
+                    raise document.error
+                take(document.value, document.place)
+            except IngestError as error:
+                bad += 1
+                yield rejected(source.file, error)
+    return bad
 
 
 def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace]:

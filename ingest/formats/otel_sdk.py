@@ -10,10 +10,10 @@ from typing import cast
 
 from ingest import times
 from ingest.conventions.context import SpanLog
-from ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
-from ingest.formats.spans import brief, kept, kept_dict, status_of
-from ingest.head import Head, rejected
-from ingest.parse import json_text, parse_documents
+from ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, together, traces
+from ingest.formats.spans import kept, kept_dict, status_of, time_of_field
+from ingest.head import Head
+from ingest.parse import json_text
 from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "otel_sdk"
@@ -51,17 +51,8 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
 
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """The traces of the first file, with the log records of all."""
-    found, bad = Found(), 0
-    for source in sources:
-        for document in parse_documents(source.data):
-            found.warnings.extend(document.warnings)
-            try:
-                if document.error is not None:
-                    raise document.error
-                _take(document.value, found, document.place)
-            except IngestError as error:
-                bad += 1
-                yield rejected(source.file, error)
+    found = Found()
+    bad = yield from take_documents(sources, lambda value, place: _take(value, found, place), found.warnings)
     if found.spans or found.logs or not bad:
         yield from traces(found, format=NAME, source=together(sources))
 
@@ -91,8 +82,8 @@ def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -
     draft.parent_span_id = parent_or_none(_id(value.get("parent_id")))
     name = value.get("name")
     draft.name = name if isinstance(name, str) else ("" if name is None else json_text(name))
-    draft.start_time = _time(draft, value, "start_time")
-    draft.end_time = _time(draft, value, "end_time")
+    draft.start_time = time_of_field(draft, value, "start_time", prefix="otel.")
+    draft.end_time = time_of_field(draft, value, "end_time", prefix="otel.")
     _status(draft, value.get("status"))
     draft.events = [_event(item) for item in _dicts(value.get("events"))]
     draft.links = [_link(item) for item in _dicts(value.get("links"))]
@@ -132,15 +123,6 @@ def _status(draft: SpanDraft, status: Json) -> None:
     draft.status = status_of(draft, status.get("status_code"), "otel.status_code")
     message = status.get("description")
     draft.status_message = message if isinstance(message, str) and message else None
-
-
-def _time(draft: SpanDraft, value: dict[str, Json], key: str) -> int | None:
-    given = value.get(key)
-    moment = times.from_any(given)
-    if moment is None and given is not None:
-        draft.attributes[f"otel.{key}"] = kept(given)
-        draft.warnings.append(f"unreadable_time: {key} {brief(given)}")
-    return moment
 
 
 def _event(value: dict[str, Json]) -> dict[str, Json]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ingest.formats.exports import as_text
 from ingest.formats.otel import Found, traces
 from ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
-from ingest.formats.spans import brief, kept, status_of
+from ingest.formats.spans import kept, status_of, time_of_field
 from ingest.head import Head, rejected
-from ingest.parse import json_text
 from ingest.trace import SPAN_KINDS, IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "phoenix"
@@ -51,22 +51,22 @@ def _span(row: Row) -> tuple[str, SpanDraft]:
     values = row.values
     context = opened(values.get("context"))
     context = context if isinstance(context, dict) else {}
-    span_id = _text(values.get("context.span_id", context.get("span_id")))
-    trace_id = _text(values.get("context.trace_id", context.get("trace_id")))
+    span_id = as_text(values.get("context.span_id", context.get("span_id")))
+    trace_id = as_text(values.get("context.trace_id", context.get("trace_id")))
     if span_id is None:
         raise IngestError("a span without context.span_id", place=row.place, remedy="export the whole dataframe")
     draft = SpanDraft(span_id=span_id, attributes=_attributes(values))
-    draft.parent_span_id = _text(values.get("parent_id"))
-    draft.name = _text(values.get("name")) or ""
+    draft.parent_span_id = as_text(values.get("parent_id"))
+    draft.name = as_text(values.get("name")) or ""
     kind = values.get("span_kind")
     if isinstance(kind, str) and kind.upper() in SPAN_KINDS:
         draft.attributes.setdefault("openinference.span.kind", kind.upper())
     elif kind is not None:
         draft.attributes["span_kind"] = kept(kind)
-    draft.start_time = _time(draft, values, "start_time")
-    draft.end_time = _time(draft, values, "end_time")
+    draft.start_time = time_of_field(draft, values, "start_time")
+    draft.end_time = time_of_field(draft, values, "end_time")
     draft.status = status_of(draft, values.get("status_code"), "status_code")
-    draft.status_message = _text(values.get("status_message")) or None
+    draft.status_message = as_text(values.get("status_message")) or None
     draft.events = _events(opened(values.get("events")))
     if "id" in values and values["id"] != span_id:
         draft.attributes["id"] = kept(values["id"])
@@ -125,15 +125,3 @@ def _events(value: Json) -> list[dict[str, Json]]:
                 event[key] = kept(one)
         events.append(event)
     return events
-
-
-def _time(draft: SpanDraft, values: dict[str, Json], key: str) -> int | None:
-    moment = time_of(values.get(key))
-    if moment is None and values.get(key) is not None:
-        draft.attributes[key] = kept(values[key])
-        draft.warnings.append(f"unreadable_time: {key} {brief(values[key])}")
-    return moment
-
-
-def _text(value: Json) -> str | None:
-    return value if value is None or isinstance(value, str) else json_text(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from ingest import times
 from ingest.parse import is_deep, json_text
 from ingest.trace import Json, SpanDraft, Status
 
@@ -34,6 +35,16 @@ def kept(value: Json) -> Json:
 def kept_dict(value: dict[str, Json]) -> dict[str, Json]:
     """As `kept`, for each value of an object."""
     return {key: item if isinstance(item, str) else kept(item) for key, item in value.items()}
+
+
+def time_of_field(draft: SpanDraft, values: dict[str, Json], key: str, *, prefix: str = "") -> int | None:
+    """A field's time in UTC microseconds; one that cannot be read stays as attribute `prefix + key`, with a warning."""
+    given = values.get(key)
+    moment = times.from_any(given)
+    if moment is None and given is not None:
+        draft.attributes[f"{prefix}{key}"] = kept(given)
+        draft.warnings.append(f"unreadable_time: {key} {brief(given)}")
+    return moment
 
 
 def status_of(draft: SpanDraft, value: Json, key: str) -> Status:

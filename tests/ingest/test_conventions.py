@@ -204,6 +204,27 @@ def test_message_events_of_a_span_become_messages_in_order() -> None:
     assert draft.events[-1]["attributes"] == {"gen_ai.system": "openai", "index": 0, "finish_reason": "stop"}
 
 
+def test_an_empty_answer_of_a_tool_is_an_answer() -> None:
+    event = {"name": "gen_ai.tool.message", "time": 2, "attributes": {"content": "", "id": "call_1"}}
+    question = {"name": "gen_ai.user.message", "time": 1, "attributes": {"content": "hi"}}
+    _, said, _ = mapped({"gen_ai.operation.name": "chat"}, events=[question, event])
+    assert [(message.role, message.content, message.tool_call_id) for message in said] == [
+        ("user", "hi", None), ("tool", "", "call_1"),
+    ]  # fmt: skip
+
+
+def test_a_reasoning_count_beyond_the_columns_range_is_kept_and_told() -> None:
+    usage = {"input_tokens": 5, "output_tokens_details": {"reasoning_tokens": 2**63}}
+    draft, _, _ = mapped({"span_data.type": "generation", "span_data.model": "m", "span_data.usage": usage})
+    assert (draft.reasoning_tokens, draft.prompt_tokens) == (None, 5)
+    assert any(warning.startswith("not_a_count: ") and "reasoning_tokens" in warning for warning in draft.warnings)
+
+
+def test_an_agent_span_with_parts_of_a_final_result_alone_is_read() -> None:
+    draft, _, _ = mapped({"gen_ai.operation.name": "invoke_agent", "final_result.x": "1"})
+    assert (draft.kind, draft.output, draft.attributes["final_result.x"]) == ("AGENT", None, "1")
+
+
 def test_log_records_are_joined_to_their_span_and_said_once() -> None:
     def log(name: str, body: Any, at: int) -> SpanLog:
         return SpanLog(trace_id="t", span_id="a" * 16, event_name=name, time=at, body=body, attributes={}, rest={})

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from sqlalchemy import func, select
+from sqlalchemy import Connection, func, select
 
+from ingest import inbox
 from ingest.inbox import receive, show_stragglers, waiting
 from ingest.readers import read_traces
 from ingest.store import load, reading, schema, search, trace_ids
@@ -116,6 +117,24 @@ def test_a_trace_whose_root_never_comes_is_shown_after_a_while(opened: Workspace
     time.sleep(0.01)
     assert show_stragglers(opened.engine, older_than_s=0.001) == [LIVE]
     assert names(opened) == ["child"]
+
+
+def test_one_trace_that_cannot_be_shown_keeps_no_other_waiting(
+    opened: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = "f" * 32
+    send(opened, request(("2", "1", "child")))
+    send(opened, request(("2", "1", "child"), trace_id=other))
+    show = inbox._show
+
+    def refusing(connection: Connection, trace_id: str) -> bool:
+        if trace_id == min(LIVE, other):
+            raise ValueError("refused by the database")
+        return show(connection, trace_id)
+
+    monkeypatch.setattr(inbox, "_show", refusing)
+    time.sleep(0.01)
+    assert show_stragglers(opened.engine, older_than_s=0.001) == [max(LIVE, other)]
 
 
 def test_spans_without_a_trace_id_are_told_and_junk_is_no_error(opened: Workspace) -> None:
