@@ -14,9 +14,8 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz, process, utils
-from scipy.optimize import linear_sum_assignment
 
-from judging.matching import error_text
+from judging.matching import assign, error_text
 from judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Evidence, Impact, ScoreLabel
 
 FAR = 2  # points between two scores from which people differ
@@ -167,13 +166,7 @@ def pair_errors(
         return []
     alike = _likeness(ours, theirs)
     worth = np.array([[_worth(a, b, alike[i, j], parents) for j, b in enumerate(theirs)] for i, a in enumerate(ours)])
-    worth[worth < THRESHOLD] = 0
-    rows, columns = linear_sum_assignment(worth, maximize=True)
-    return [
-        (float(worth[i, j]), ours[i], theirs[j])
-        for i, j in zip(rows.tolist(), columns.tolist(), strict=True)
-        if worth[i, j] > 0
-    ]
+    return [(float(worth[i, j]), ours[i], theirs[j]) for i, j in assign(worth, least=THRESHOLD)]
 
 
 def scores_of(labels: Iterable[ScoreLabel]) -> dict[str, float | None]:

@@ -219,7 +219,7 @@ class _Talk:
             if isinstance(parsed, Unparsable) and self.judge.repairs and not refusal_of(first):
                 parsed = await self._repaired(first, parsed)
         except ModelError as error:
-            return self._failure(_STATES.get(error.kind, "error"), f"{error.kind}: {error.message}")
+            return self._failure(FAILED_AS.get(error.kind, "error"), f"{error.kind}: {error.message}")
         if isinstance(parsed, ParsedReply):
             return self._verdict(parsed)
         refusal = refusal_of(self.replies[-1])
@@ -266,12 +266,8 @@ class _Talk:
         return self.manners.give_way(error, request)
 
     def _read(self, reply: ModelReply) -> ParsedReply | Unparsable:
-        refusal = refusal_of(reply)
-        if refusal is not None:
-            return Unparsable(refusal)
-        if reply.finish_reason == "length":
-            return Unparsable("the reply was cut off at the token limit")
-        return read_reply(reply.text, self.judge.rubric)
+        bad = unusable(reply)
+        return read_reply(reply.text, self.judge.rubric) if bad is None else bad
 
     async def _repaired(self, first: ModelReply, bad: Unparsable) -> ParsedReply | Unparsable:
         try:
@@ -339,7 +335,15 @@ def call_of(
     )
 
 
-_STATES: Mapping[str, FailureState] = {"too_long": "too_long", "refused": "refused"}
+FAILED_AS: Mapping[str, FailureState] = {"too_long": "too_long", "refused": "refused"}
+
+
+def unusable(reply: ModelReply) -> Unparsable | None:
+    """Why the text of a reply is not read at all: refused, or cut off. None where it is."""
+    refusal = refusal_of(reply)
+    if refusal is not None:
+        return Unparsable(refusal)
+    return Unparsable("the reply was cut off at the token limit") if reply.finish_reason == "length" else None
 
 
 def refusal_of(reply: ModelReply) -> str | None:

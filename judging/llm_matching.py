@@ -15,12 +15,11 @@ from string import Template
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ingest.trace import Json
-from judging.judge import Manners, call_of, refusal_of
+from judging.judge import FAILED_AS, Manners, call_of, refusal_of, unusable
 from judging.limits import Pace, StopRunError
-from judging.matching import BY_MODEL, Candidate, is_localized
+from judging.matching import BY_MODEL, Candidate, assign, is_localized
 from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
 from judging.prompt import Prompt, fence_mark, wording_hash
 from judging.records import Call, ErrorLabel, Failure, FailureState, Match
@@ -96,7 +95,7 @@ async def propose_by_model(
             said = await talk.repaired(first, said, len(errors), len(findings))
     except ModelError as error:
         return talk.failure(
-            judge, errors[0].trace_id, _STATES.get(error.kind, "error"), f"{error.kind}: {error.message}"
+            judge, errors[0].trace_id, FAILED_AS.get(error.kind, "error"), f"{error.kind}: {error.message}"
         )
     if isinstance(said, Unparsable):
         refusal = refusal_of(talk.replies[-1])
@@ -209,16 +208,9 @@ class _Talk:
         return Failure(judge=judge, trace_id=trace_id, state=state, reason=reason, call=self.call())
 
 
-_STATES: Mapping[str, FailureState] = {"too_long": "too_long", "refused": "refused"}
-
-
 def _read(reply: ModelReply, errors: int, findings: int) -> tuple[Said, ...] | Unparsable:
-    refusal = refusal_of(reply)
-    if refusal is not None:
-        return Unparsable(refusal)
-    if reply.finish_reason == "length":
-        return Unparsable("the reply was cut off at the token limit")
-    return read_pairs(reply.text, errors, findings)
+    bad = unusable(reply)
+    return read_pairs(reply.text, errors, findings) if bad is None else bad
 
 
 def _one_to_one(
@@ -228,19 +220,17 @@ def _one_to_one(
     by_place = {(one.error, one.finding): one for one in said if one.confidence >= LEAST}
     for place, one in by_place.items():
         weights[place] = one.confidence
-    rows, columns = linear_sum_assignment(weights, maximize=True)
-    for place in zip(rows.tolist(), columns.tolist(), strict=True):
-        if place in by_place:
-            error, finding = errors[place[0]], findings[place[1]]
-            yield Match(
-                label_id=error.label_id,
-                finding_id=finding.finding_id,
-                status="proposed",
-                author=author,
-                confidence=round(by_place[place].confidence, 2),
-                reasons=(by_place[place].reason,),
-                localized=is_localized(error, finding.finding),
-            )
+    for place in assign(weights, least=LEAST):
+        error, finding, one = errors[place[0]], findings[place[1]], by_place[place]
+        yield Match(
+            label_id=error.label_id,
+            finding_id=finding.finding_id,
+            status="proposed",
+            author=author,
+            confidence=round(one.confidence, 2),
+            reasons=(one.reason,),
+            localized=is_localized(error, finding.finding),
+        )
 
 
 def _said(item: Any, number: int, errors: int, findings: int) -> Said | Unparsable:

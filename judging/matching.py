@@ -145,9 +145,9 @@ def propose(
     ]
 
 
-def assign(confidence: NDArray[np.float64]) -> list[tuple[int, int]]:
-    """The one-to-one pairs (row, column) from THRESHOLD on whose confidences have the greatest sum."""
-    weights = np.where(confidence >= THRESHOLD, confidence, 0.0)
+def assign(confidence: NDArray[np.float64], *, least: float = THRESHOLD) -> list[tuple[int, int]]:
+    """The one-to-one pairs (row, column) from `least` on whose confidences have the greatest sum; none of 0."""
+    weights = np.where(confidence >= least, confidence, 0.0)
     if not weights.any():
         return []
     rows, columns = linear_sum_assignment(weights, maximize=True)

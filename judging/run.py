@@ -102,6 +102,11 @@ class RunSpec:
         return cls(**{**content, **listed, "prices": prices})
 
 
+def model_names(text: str) -> tuple[str, ...]:
+    """The models of a list with commas."""
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
 class Cell(NamedTuple):
     """One judgement to make. `key` is the store's."""
 
@@ -558,6 +563,8 @@ class Runner:
                 return replace(reply, attempts=attempt + 1)
             except Exception as error:
                 await self._no_reply(cell, key, error, most)
+                if isinstance(error, ModelError) and error.kind in FATAL:
+                    raise StopRunError(f"{cell.model}: {error.message}") from error
                 if not isinstance(error, ModelError) or not self._is_tried_again(error, attempt):
                     raise
                 await pace.back_off(attempt, error)
@@ -566,13 +573,11 @@ class Runner:
         raise AssertionError("attempts are at least 1")
 
     async def _no_reply(self, cell: Cell, key: str, error: Exception, most_usd: float | None) -> None:
-        """Record a call without a reply. Raises `StopRunError` where every further call would end the same."""
+        """Record a call without a reply."""
         is_unknown = not isinstance(error, ModelError) or error.is_unknown
         await self._in_store(partial(self.store.note_failed, cell, key, is_unknown=is_unknown))
         if is_unknown:
             self._budget.perhaps_usd += most_usd or 0.0
-        if isinstance(error, ModelError) and error.kind in FATAL:
-            raise StopRunError(f"{cell.model}: {error.message}") from error
 
     def _is_tried_again(self, error: ModelError, attempt: int) -> bool:
         if error.is_unknown and not self.spec.ask_again:

@@ -18,7 +18,7 @@ from judging.ledger.runs import last_run_of, plan_run, renew_limits, want_failed
 from judging.model import Prices, read_prices
 from judging.records import DIMENSIONS, Dimension
 from judging.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
-from judging.run import Progress, Rule, RunSpec, Summary, Unanswered, check_spec
+from judging.run import Progress, Rule, RunSpec, Summary, Unanswered, check_spec, model_names
 
 CHECKS = "checks"
 PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
@@ -85,7 +85,7 @@ def _offline(workspace: Workspace, traces: Sequence[str] | None, wanted: Sequenc
 
 def _spec(workspace: Workspace, model: str, judges: str, options: dict[str, Any]) -> RunSpec:
     chosen = choose_rubrics(judges, rubrics(workspace.home))
-    models = tuple(name.strip() for name in model.split(",") if name.strip())
+    models = model_names(model)
     parameters = {name: options[name] for name in PARAMETERS if options[name] is not None}
     return RunSpec(
         judges=tuple(rubric.key for rubric in chosen),

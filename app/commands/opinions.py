@@ -160,7 +160,7 @@ def match_by_model(
     from judging.judge import Manners
     from judging.ledger.llm_matches import propose_with_model, withdraw_proposals
     from judging.llm_matching import LlmMatcher
-    from judging.model import LitellmModel, first_forms
+    from judging.model import LitellmModel, first_forms, known_prices
 
     engine = opened(home).engine
     if withdraw:
@@ -170,6 +170,8 @@ def match_by_model(
         else:
             click.echo(f"{counted(count, 'proposal')} of {model} withdrawn")
         return 0
+    if options["budget"] is not None and known_prices(model) is None:
+        raise click.UsageError(f"a budget needs prices, and none are known for {model}: give no budget")
     matcher = LlmMatcher(
         model=model,
         call=LitellmModel(name=model, api_base=options["api_base"]),

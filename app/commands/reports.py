@@ -141,6 +141,9 @@ _OF_A_WORKSPACE = {
     "--version": "versions",
     "--repeat": "repeat",
     "--compare": "sides",
+    "--data": "data",
+    "--guideline": "guideline",
+    "--revealed": "revealed",
 }
 
 

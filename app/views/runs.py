@@ -22,7 +22,7 @@ from judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_faile
 from judging.model import Prices, read_prices
 from judging.records import DIMENSIONS
 from judging.rubric import agent_descriptions, rubrics
-from judging.run import Mode, Rule, RunSpec
+from judging.run import Mode, Rule, RunSpec, model_names
 
 RULES: Mapping[str, Rule] = {"majority": "majority", "mean": "mean"}
 CONFIG = {"displaylogo": False, "displayModeBar": False}
@@ -258,7 +258,7 @@ def start() -> None:
         )
         with st.container(horizontal=True):
             repeats = st.number_input("Repeats", 1, 100, 1, key="new_repeats", width=120)
-            mode = st.selectbox("Mode", ["trace", "span", "jury"], key="new_mode", width=140, help=_MODE_HELP)
+            mode = st.selectbox("Mode", list(MODES), key="new_mode", width=140, help=_MODE_HELP)
             budget = st.number_input("Budget, US$ (0: none)", 0.0, None, 0.0, key="new_budget", width=180)
             agent = st.selectbox("Agent description", ["auto", "none", *agents], key="new_agent", width=220)
         base = st.text_input(
@@ -271,7 +271,7 @@ def start() -> None:
     if not (wanted or asked):
         return
     try:
-        models = tuple(name.strip() for name in model.split(",") if name.strip())
+        models = model_names(model)
         spec = RunSpec(
             judges=tuple(judges),
             models=models,

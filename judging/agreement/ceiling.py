@@ -108,6 +108,7 @@ def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> p
     low, high = _bounds(weighted, found, draws, seed, method)
     low, high = errors.with_width(total, found, low, high) if draws > 0 else (low, high)
     seen = (plain.sum(axis=(3, 4)) > 0).sum(axis=0)
+    people = pairs["author"].nunique()
     rows = [
         {
             "judge": judge,
@@ -119,7 +120,7 @@ def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> p
             "high": high[j, i, k, r],
             "n": errors.rate_n(rate, *cells),
             "traces": int(seen[j, i]),
-            "people": pairs["author"].nunique(),
+            "people": people,
             "reason": errors.rate_reason(rate, *cells),
         }
         for j, judge in enumerate(judges)

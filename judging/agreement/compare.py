@@ -89,7 +89,7 @@ def compare_errors(
     joined = np.stack([cells.counts for cells in sides], axis=1).reshape(len(sides[0].traces), -1)
 
     totals = [cells.counts.sum(axis=0) for cells in sides]
-    blank = _means_nothing(judges, totals[0])
+    blank = errors.says_nothing(judges, totals[0]).reshape(-1)
 
     def statistic(sums: Floats) -> Floats:
         found = errors.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
@@ -217,16 +217,6 @@ def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
         row = both.loc[differs, _ERROR].iloc[0].to_dict()
         raise ValueError(f"the two sides map {row!r} differently; compare them under one mapping of errors")
     return both.rename(columns={"relevant_left": "relevant"})
-
-
-def _means_nothing(judges: tuple[str, ...], total: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which rates (flattened from judges, impacts, kinds, rates) say nothing: all but the recall of a judge that looks
-    for every kind of error, as in `errors.is_general`."""
-    outside = total[..., 1] + total[..., 3]
-    general = np.array([judge not in frames.JUDGES for judge in judges])[:, None] & (outside.max(axis=1) == 0)
-    needs = np.isin(errors.RATES, errors.NEED_NEGATIVES)
-    shape = (*total.shape[:-1], len(errors.RATES))
-    return np.broadcast_to(general[:, None, :, None] & needs, shape).reshape(-1)
 
 
 def _unpaired(left: pd.DataFrame, right: pd.DataFrame, both: pd.DataFrame, key: list[str]) -> pd.Series:

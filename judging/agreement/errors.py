@@ -1,6 +1,6 @@
 """Errors that judges caught and localized: confusion counts, precision to accuracy, coverage, findings."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -210,7 +210,7 @@ def error_table(
     Columns: system, judge, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
     tp, fp, fn, tn, traces, failed, not_applicable, then precision, recall, f1, f2, accuracy, each followed by
     its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
-    Of a judge that looks for every kind of error only recall is defined (`is_general`).
+    Of a judge that looks for every kind of error only recall is defined (`says_nothing`).
     A rate of exactly 0 or 1, where resampling has nothing to vary, gets Wilson's bounds instead of no width.
     Source: Agent GPA Tables 3, 6, 9 to 16.
     """
@@ -221,22 +221,20 @@ def error_table(
     rows = [row for part in parts for row in part]
     if not rows:
         return _no_errors()
-    table = pd.DataFrame(rows, columns=list(error_columns())).astype(error_columns())
-    general = is_general(table)
-    for rate in NEED_NEGATIVES:
-        table.loc[general, [rate, f"{rate}_low", f"{rate}_high"]] = np.nan
-    return table
+    return pd.DataFrame(rows, columns=list(error_columns())).astype(error_columns())
 
 
-def is_general(table: pd.DataFrame) -> pd.Series:
-    """Which rows of an `error_table` are of a judge that looks for every kind of error (`trail` and the like).
+def says_nothing(judges: Sequence[str], totals: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which rates (judges, impacts, kinds, rates) say nothing, of counts (judges, impacts, kinds, 4).
 
-    Every human error is its own, so none can be called by mistake: a precision of 1 would say nothing about it,
-    and neither would F1, F2 and accuracy. Its false alarms are counted by `finding_table`.
+    All but the recall of a judge that looks for every kind of error (`trail` and the like): every human error is
+    its own, so none can be called by mistake. A precision of 1 would say nothing about it, and neither would F1,
+    F2 and accuracy. Its false alarms are counted by `finding_table`.
     """
-    keys = ["system", "judge", "split", "kind"]
-    outside = (table["fp"] + table["tn"]).groupby([table[key] for key in keys]).transform("max")
-    return ~table["judge"].isin(frames.JUDGES) & (outside == 0)
+    outside = totals[..., 1] + totals[..., 3]
+    general = np.array([judge not in frames.JUDGES for judge in judges])[:, None] & (outside.max(axis=1) == 0)
+    needs = np.isin(RATES, NEED_NEGATIVES)
+    return np.broadcast_to(general[:, None, :, None] & needs, (*totals.shape[:-1], len(RATES)))
 
 
 def error_figures(table: pd.DataFrame) -> pd.DataFrame:
@@ -247,15 +245,13 @@ def error_figures(table: pd.DataFrame) -> pd.DataFrame:
     """
     carried = [*KEYS, *COUNTS, "failed", "not_applicable"]
     counts = table[list(COUNTS)].to_numpy(dtype=np.int64)
-    general = is_general(table)
     parts = []
     for rate in RATES:
         part = table[carried].assign(metric=rate, value=table[rate])
         part = part.assign(low=table[f"{rate}_low"], high=table[f"{rate}_high"])
         part["n"] = pd.Series([rate_n(rate, *map(int, row)) for row in counts], part.index, dtype="int64")
         part["reason"] = pd.Series([rate_reason(rate, *map(int, row)) for row in counts], part.index, dtype=object)
-        if rate in NEED_NEGATIVES:
-            part.loc[general & part["reason"].isna(), "reason"] = "no negatives"
+        part.loc[part["value"].isna() & part["reason"].isna(), "reason"] = "no negatives"  # see `says_nothing`
         parts.append(part)
     order = [*KEYS, "metric", "value", "low", "high", "n", *COUNTS, "failed", "not_applicable", "reason"]
     return pd.concat(parts, ignore_index=True)[order]
@@ -448,6 +444,8 @@ def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, met
         bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
         low, high = bounds[0].reshape(found.shape), bounds[1].reshape(found.shape)
         low, high = with_width(totals, found, low, high)
+    blank = says_nothing(cells.judges, totals)
+    found, low, high = (np.where(blank, np.nan, each) for each in (found, low, high))
     seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
     rows: list[dict[str, object]] = []
     for k, kind in enumerate(KINDS):

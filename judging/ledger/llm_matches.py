@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 import orjson
@@ -12,7 +12,14 @@ from sqlalchemy import Connection, Engine, select
 from ingest.store import reading, writing
 from judging.ledger import tables
 from judging.ledger.audit import record
-from judging.ledger.matches import candidates_of, complete_errors, judged_cells, parents_of, store_proposals
+from judging.ledger.matches import (
+    by_person,
+    candidates_of,
+    complete_errors,
+    judged_cells,
+    parents_of,
+    store_proposals,
+)
 from judging.limits import StopRunError
 from judging.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
 from judging.matching import BY_MODEL, Candidate
@@ -51,6 +58,10 @@ class _Question:
     errors: tuple[ErrorLabel, ...]
     findings: tuple[Candidate, ...]
     parents: Mapping[str, str | None]
+
+    @property
+    def subject(self) -> str:
+        return f"cell {self.cell_key}, {self.errors[0].annotator}"
 
     @property
     def prompt_hash(self) -> str:
@@ -101,7 +112,7 @@ class _Asking:
         with reading(self.engine) as connection:
             before = _asked(connection, self.matcher.author)
             questions = list(_questions(connection, judge))
-        todo = [question for question in questions if question.prompt_hash not in before]
+        todo = [question for question in questions if before.get(question.subject) != question.prompt_hash]
         self.summary.questions, self.summary.asked_before = len(questions), len(questions) - len(todo)
         await asyncio.gather(*(self._one(question, len(todo)) for question in todo))
         return self.summary
@@ -151,7 +162,7 @@ class _Asking:
                 connection,
                 who=self.matcher.author,
                 what=ASKED,
-                subject=f"cell {question.cell_key}, {question.errors[0].annotator}",
+                subject=question.subject,
                 detail={
                     "prompt_hash": outcome.call.prompt_hash,
                     "pairs": len(outcome.matches),
@@ -169,11 +180,11 @@ class _Asking:
 
 def _questions(connection: Connection, judge: str | None) -> Iterator[_Question]:
     for trace_id, errors in complete_errors(connection).items():
-        cells = judged_cells(connection, trace_id, judge)
+        cells, people = judged_cells(connection, trace_id, judge), by_person(errors)
         found = candidates_of(connection, cells)
         parents = parents_of(connection, trace_id) if found else {}
         for cell in cells:
-            for own in _by_person(errors):
+            for own in people:
                 if found.get(cell.cell_key):
                     yield _Question(
                         cell_key=cell.cell_key, judge=cell.judge, errors=own, findings=tuple(found[cell.cell_key]),
@@ -181,13 +192,11 @@ def _questions(connection: Connection, judge: str | None) -> Iterator[_Question]
                     )  # fmt: skip
 
 
-def _by_person(errors: Sequence[ErrorLabel]) -> Iterator[tuple[ErrorLabel, ...]]:
-    for annotator in dict.fromkeys(error.annotator for error in errors):
-        yield tuple(error for error in errors if error.annotator == annotator)
+def _asked(connection: Connection, author: str) -> dict[str, str]:
+    """By subject, the prompt that was last answered, unless the model's proposals were withdrawn since.
 
-
-def _asked(connection: Connection, author: str) -> frozenset[str]:
-    """The prompt that each person and cell was last answered to, unless the model's proposals were withdrawn since."""
+    Two cells may ask the same in the same words: each has findings of its own, which want pairs of their own.
+    """
     table = tables.audit
     answered = (table.c.who == author) & (table.c.what == ASKED)
     withdrawn = (table.c.what == WITHDRAWN) & (table.c.subject == _model_of(author))
@@ -200,7 +209,7 @@ def _asked(connection: Connection, author: str) -> frozenset[str]:
             last[row.subject] = str(orjson.loads(row.detail)["prompt_hash"])
         else:
             last.clear()
-    return frozenset(last.values())
+    return last
 
 
 def _model_of(author: str) -> str:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 import pandas as pd
-from scipy.optimize import linear_sum_assignment
 from sqlalchemy import Connection, Engine, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
@@ -27,7 +26,7 @@ from judging.ledger.labels import (
 )
 from judging.ledger.systems import system_name
 from judging.ledger.verdicts import findings_of, now
-from judging.matching import AUTO, BY_MODEL, Candidate, TextLikeness, error_text, is_localized, propose
+from judging.matching import AUTO, BY_MODEL, Candidate, TextLikeness, assign, error_text, is_localized, propose
 from judging.records import (
     DIMENSIONS,
     Dimension,
@@ -354,18 +353,15 @@ def _one_to_one(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> lis
 
 
 def _outweighed(group: Sequence[_Said]) -> list[_Said]:
-    ours, theirs = ({key: n for n, key in enumerate(dict.fromkeys(keys))} for keys in _keys(group))
+    ours = {key: n for n, key in enumerate(dict.fromkeys(said.label_id for said in group))}
+    theirs = {key: n for n, key in enumerate(dict.fromkeys(said.finding_key for said in group))}
     if len(ours) == len(theirs) == len(group):
         return []
     weights = np.zeros((len(ours), len(theirs)))
     for d in group:
         weights[ours[d.label_id], theirs[d.finding_key]] = d.confidence + len(d.proposals) - 1
-    chosen = set(zip(*(side.tolist() for side in linear_sum_assignment(weights, maximize=True)), strict=True))
+    chosen = set(assign(weights, least=0.0))
     return [d for d in group if (ours[d.label_id], theirs[d.finding_key]) not in chosen]
-
-
-def _keys(group: Sequence[_Said]) -> tuple[list[str], list[int]]:
-    return [d.label_id for d in group], [d.finding_key for d in group]
 
 
 def _decision(said: _Said, label: LabelPlace, cited: frozenset[str]) -> Decision:
@@ -428,13 +424,18 @@ def _propose_trace(
         return Counter()
     by_cell = candidates_of(connection, chosen)
     parents = parents_of(connection, trace_id)
-    proposals = []
+    proposals, people = [], by_person(errors)
     for cell in chosen:
-        for annotator in dict.fromkeys(error.annotator for error in errors):
-            own = [error for error in errors if error.annotator == annotator]
+        for own in people:
             proposals += propose(own, by_cell.get(cell.cell_key, ()), parents=parents, likeness=likeness)
     finding_keys = [candidate.finding_id for found in by_cell.values() for candidate in found]
     return store_proposals(connection, proposals, author=AUTO, finding_keys=finding_keys) + Counter(traces=1)
+
+
+def by_person(errors: Sequence[ErrorLabel]) -> list[tuple[ErrorLabel, ...]]:
+    """Each person's errors, people in the order in which they come."""
+    people = dict.fromkeys(error.annotator for error in errors)
+    return [tuple(error for error in errors if error.annotator == person) for person in people]
 
 
 def judged_cells(connection: Connection, trace_id: str, judge: str | None = None) -> Sequence[Any]:

@@ -177,6 +177,9 @@ class TestOpinions:
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
             (("--human", "ada"), "--human chooses from a workspace"),
+            (("--data", "trail"), "--data chooses from a workspace"),
+            (("--guideline", "2"), "--guideline chooses from a workspace"),
+            (("--revealed",), "--revealed chooses from a workspace"),
             ((), "score_pairs.csv, line 2: model is 'x'; expected a number"),
         ],
     )
@@ -346,6 +349,10 @@ class TestMatchByModel:
         assert told["author"].startswith("llm:openai/scripted@")
         taken = answer("match", "--home", judged, "--model", "openai/scripted", "--withdraw")
         assert taken["withdrawn"] == told["pairs"]
+
+    def test_a_budget_for_a_model_of_unknown_price_is_refused(self, judged: Path) -> None:
+        done = run("match", "--home", judged, "--model", "openai/nobody-knows", "--budget", "1", code=2)
+        assert "a budget needs prices" in " ".join(done.output.replace("│", " ").split())
 
     def test_withdrawing_needs_the_model(self, judged: Path) -> None:
         run("match", "--home", judged, "--withdraw", code=2)

@@ -7,11 +7,13 @@ import re
 import time
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from judging.ledger.runs import SqlRunStore, want_failed_again
+from judging.model import ModelError, ModelRequest
 from judging.run import Runner, Summary
 from tests.fake_provider import Action, Answer, Hang, Provider, Request, Reset, Status, verdict
 from tests.judging.grid import AGENTS, RUBRICS, Grid, planned
@@ -221,6 +223,19 @@ def test_a_batch_whose_worker_died_before_noting_it_is_counted_and_can_be_left_a
     assert want_failed_again(grid.engine, grid.run_key) == 4
     assert run(grid, provider, batch=True).states == {"scored": 4}
     assert (len(provider.batches), grid.watch()["unanswered"]) == (2, 4)
+
+
+def test_of_a_batch_that_was_refused_nothing_is_perhaps_paid(provider: Provider, tmp_path: Path) -> None:
+    class Refused:
+        async def submit_batch(self, requests: Mapping[str, ModelRequest]) -> str:
+            raise ModelError("auth", "wrong key")
+
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
+    refused = runner(grid, provider, batch=True)
+    refused.models["openai/fake"] = replace(refused.models["openai/fake"], batch=Refused())  # type: ignore[arg-type]
+    assert asyncio.run(refused.run()).status == "paused"
+    assert (grid.states(), grid.watch()["unanswered"]) == ({"pending": 4}, 0)
+    assert run(grid, provider, batch=True).states == {"scored": 4}
 
 
 # kill -9 --------------------------------------------------------------------------------------------------------

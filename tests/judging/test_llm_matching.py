@@ -278,6 +278,17 @@ class TestLedger:
         changed = ask(opened, said())
         assert (changed.answered, changed.withdrawn) == (1, 1)
 
+    def test_findings_of_another_judge_in_the_same_words_are_a_question_of_their_own(self, opened: Workspace) -> None:
+        assert ask(opened, said(pair())).answered == 1
+        outcome = Verdict(
+            judge="TC", trace_id=TRACE, state="scored", score=1, criteria="", rationale="",
+            findings=(finding(SAME, 4), finding(UNLIKE, 2)), call=Call(model="m"),
+        )  # fmt: skip
+        import_outcomes(opened.engine, [outcome], model="another judge", author="test")
+        told = ask(opened, said(pair()))
+        assert (told.asked_before, told.answered) == (1, 1)
+        assert {finding_key for _, finding_key, _, author in standing(opened) if told.author in author} == {1, 3}
+
     def test_a_failure_is_named_leaves_what_stood_and_is_asked_again(self, opened: Workspace) -> None:
         ask(opened, said(pair("E2", "F2")))
         before = standing(opened)
