@@ -58,7 +58,19 @@ def watch(asked: Asked, *, name: str) -> None:
     st.fragment(look, key=f"watch-{name}", run_every=LOOK_AGAIN_S)()
 
 
-def renewing(at: loading.Standing, choice: loading.Choice) -> None:
+def of_one_revision(choice: loading.Choice) -> tuple[loading.Choice, loading.Standing] | None:
+    """The choice held at the revision that the page shows; None, with the reason there, for a split that fails."""
+    try:
+        held = loading.pinned(choice)
+        at = loading.standing(held)
+    except loading.SplitError as error:
+        st.error(str(error))
+        return None
+    _renewing(at, held)
+    return held, at
+
+
+def _renewing(at: loading.Standing, choice: loading.Choice) -> None:
     """Says that what is shown is older than the data, and follows what is being computed."""
     if not at.is_stale:
         return

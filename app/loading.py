@@ -42,7 +42,7 @@ from judging.ledger.frames import (
 from judging.ledger.labels import error_labels, newest, reviews
 from judging.ledger.person_pairs import person_pairs, person_revision
 from judging.ledger.sides import read_side, side_pairs
-from judging.ledger.systems import judge_versions, later_runs, repeats
+from judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
 from judging.ledger.systems import systems as ledger_systems
 
 HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
@@ -76,13 +76,14 @@ class Choice:
 
     def label(self) -> str:
         """The choice in words, for a caption or a file."""
+        heads = [version[:VERSION_SHOWN] for version in self.versions]
         parts = [
             f"judges: {', '.join(self.systems) or 'all'}",
             f"split: {self.split or 'all traces'}",
             "proposed and confirmed matches" if self.matches == "proposed" else "confirmed matches only",
             "failures left out" if self.missing == "drop" else "failures count as disagreement",
             "blind labels only" if self.blind_only else "blind and revealed labels",
-            *([f"judge versions: {', '.join(version[:6] for version in self.versions)}"] if self.versions else []),
+            *([f"judge versions: {', '.join(heads)}"] if heads else []),
             *([f"run {self.repeat}"] if self.repeat else []),
             *([f"data: {', '.join(self.formats)}"] if self.formats else []),
             *([f"guideline version {self.guideline}"] if self.guideline is not None else []),
@@ -167,16 +168,16 @@ def frames(choice: Choice) -> Frames:
     """
     at = standing(choice)
     if at.is_kept:
-        return _kept_frames(_place(), at.shown, chosen(choice))
-    return _frames(_place(), at.shown, choice, _stamp(choice))
+        return _kept_frames(place(), at.shown, chosen(choice))
+    return _frames(place(), at.shown, choice, _stamp(choice))
 
 
 def inputs(choice: Choice) -> Inputs:
     """The inputs of every table; derived tables are computed when first asked for, then shared. Raises as `frames`."""
     at = standing(choice)
     if at.is_kept:
-        return _kept_inputs(_place(), at.shown, chosen(choice))
-    return _inputs(_place(), at.shown, choice, _stamp(choice))
+        return _kept_inputs(place(), at.shown, chosen(choice))
+    return _inputs(place(), at.shown, choice, _stamp(choice))
 
 
 def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
@@ -184,8 +185,8 @@ def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
     at = standing(choice)
     question = Question(figure=name, chosen=chosen(choice), arguments=arguments)
     if at.is_kept:
-        return _kept(_place(), Asked(question=question, now=at.shown))
-    return _made(_place(), at.shown, choice, _stamp(choice), question)
+        return _kept(place(), Asked(question=question, now=at.shown))
+    return _made(place(), at.shown, choice, _stamp(choice), question)
 
 
 class SideOption(NamedTuple):
@@ -274,22 +275,22 @@ def warm() -> None:
 
 def traces() -> pd.DataFrame:
     """The list of traces with their summaries, in order of ingestion."""
-    return _traces(_place(), now_revision())
+    return _traces(place(), now_revision())
 
 
 def people() -> pd.DataFrame:
     """Annotators with submitted reviews: annotator, traces. Shared between sessions: never change it."""
-    return _known_names(_place(), now_revision()).people
+    return _known_names(place(), now_revision()).people
 
 
 def usual_human() -> str | None:
     """Whom judges are compared with unless somebody else is chosen."""
-    return _known_names(_place(), now_revision()).usual
+    return _known_names(place(), now_revision()).usual
 
 
 def systems() -> list[str]:
     """Models and imported judges that have an outcome, by name."""
-    return list(_known_names(_place(), now_revision()).systems)
+    return list(_known_names(place(), now_revision()).systems)
 
 
 class _Names(NamedTuple):
@@ -306,17 +307,17 @@ def _known_names(place: str, now: Revision) -> _Names:
 
 def options() -> Options:
     """What the filters of the researcher's pages offer."""
-    return _options(_place(), now_revision())._replace(splits=tuple(split_names()))
+    return _options(place(), now_revision())._replace(splits=tuple(split_names()))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _options(place: str, now: Revision) -> Options:
     """All but the splits: their files are no part of the revision."""
+    names = _known_names(place, now)
     with reading(workspace().engine) as connection:
-        held = humans(connection)
         return Options(
-            people=tuple(str(name) for name in held["annotator"]),
-            systems=tuple(ledger_systems(connection)),
+            people=tuple(str(name) for name in names.people["annotator"]),
+            systems=names.systems,
             splits=(),
             versions={one.name: one.judge_version for one in judge_versions(connection)},
             repeats=tuple(repeats(connection)),
@@ -420,7 +421,8 @@ def skip_reasons() -> pd.DataFrame:
     )
 
 
-def _place() -> str:
+def place() -> str:
+    """Which database: in the key of every cache beside the revision."""
     return str(workspace().engine.url)
 
 

@@ -6,7 +6,7 @@ To add one: a function from a `Bench` and its arguments to a frame, one line in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from functools import cache
 from hashlib import blake2b
 from pathlib import Path
@@ -19,32 +19,20 @@ from judging.agreement import compare, raters, rationale, reliability
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.tables import COLUMNS, TABLES, Inputs
-from judging.ledger.frames import PEOPLE, Counting, Frames, Selection
-
-Revision = tuple[int, ...]
+from judging.ledger.frames import PEOPLE, Frames, Selection
+from judging.ledger.revisions import Revision as Revision
 
 
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class Chosen(Selection):
     """What is compared and how: everything but the data that a figure depends on."""
 
-    human: str | None = None
-    systems: tuple[str, ...] = ()
-    matches: Counting = "proposed"
-    splits: Mapping[str, str] = field(default_factory=dict)
-    only_split: bool = False
-    blind_only: bool = True
     missing: Missing = "drop"
     draws: int = DRAWS
-    versions: tuple[str, ...] = ()
-    repeat: int = 0
-    formats: tuple[str, ...] = ()
-    guideline: str | None = None
 
     def selection(self) -> Selection:
         """As the ledger takes it."""
-        given = {name: getattr(self, name) for name in _OF_SELECTION}
-        return Selection(**given)
+        return Selection(**{each.name: getattr(self, each.name) for each in fields(Selection)})
 
     def key(self) -> str:
         """The same for the same choice, whoever made it, as long as the code that makes figures is the same."""
@@ -52,10 +40,7 @@ class Chosen:
         return blake2b(content, digest_size=10).hexdigest()
 
 
-_OF_SELECTION = (
-    "human", "systems", "matches", "splits", "only_split", "blind_only", "versions", "repeat", "formats", "guideline",
-)  # fmt: skip
-_SEVERAL = ("systems", "versions", "formats")
+_SEVERAL = ("systems", "judges", "versions", "formats")  # tuples, which JSON knows as lists
 
 
 @dataclass(frozen=True, kw_only=True)

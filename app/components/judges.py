@@ -69,11 +69,6 @@ _NO_CEILING = dict.fromkeys(CEILING, float("nan"))
 PEOPLE = "people (ceiling)"
 
 
-def ceilings(found: Inputs) -> pd.DataFrame:
-    """`raters.human_ceiling` of the people among the ratings, as the report table has it."""
-    return found.human_ceiling
-
-
 def _between_people(found: Inputs) -> pd.DataFrame:
     return found.error_ceiling[found.error_ceiling["impact"] == "all"]
 

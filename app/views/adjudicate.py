@@ -15,7 +15,6 @@ from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
 from app.session import link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
-from ingest.table import trace_frame
 from judging.disputes import Dispute, ErrorGroup
 from judging.ledger import adjudication
 from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling, Said
@@ -41,16 +40,16 @@ def page() -> None:
         reveals()
         return
     with reading(workspace().engine) as connection:
-        said = _disputes(str(workspace().engine.url), adjudication.said_revision(connection), seed())
+        said = _disputes(loading.place(), adjudication.said_revision(connection), seed())
         alike = adjudication.undisputed(connection, seed=seed(), known=said)
         cases = (
             alike
             if view == "Undisputed"
             else adjudication.cases(connection, seed=seed(), everything=view == "All disputed", known=said)
         )
-        names = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
         judge = judge_shown(connection)
         open_to_me = seen_by_me(connection, cases)
+    names = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
     own = len(cases) - len(open_to_me)
     cases = open_to_me
     if own:

@@ -9,7 +9,7 @@ import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
 from app import loading
-from app.awaited import awaited, renewing, watch
+from app.awaited import awaited, of_one_revision, watch
 from app.components import charts, filters, layout
 from app.components.behind import chosen_point, listing, open_in_compare
 from app.components.figures import (
@@ -25,7 +25,6 @@ from app.components.judges import (
     FIGURES,
     SIGNED,
     TABLE_COLUMNS,
-    ceilings,
     every_figure,
     figure_rows,
     has_rows,
@@ -50,14 +49,9 @@ def page() -> None:
     choice = filters.choose(options, loading.keep_split)
     if not why_empty(options):
         return
-    try:
-        choice = loading.pinned(choice)
-        at = loading.standing(choice)
-    except loading.SplitError as error:
-        st.error(str(error))
-        return
-    renewing(at, choice)
-    view_of(choice, at)
+    held = of_one_revision(choice)
+    if held is not None:
+        view_of(*held)
 
 
 @awaited(height=760)
@@ -594,7 +588,7 @@ def raters_card(choice: Choice) -> None:
 @awaited(height=320)
 def ceiling_card(found: Inputs) -> None:
     layout.title("Human ceiling", "The judge's own figures between people, on traces that two people or more scored.")
-    table = ceilings(found)
+    table = found.human_ceiling
     table = table[table["n"] > 0]
     if table.empty:
         st.caption("No trace was scored by two people, so there is no ceiling yet. A queue with overlap makes one.")

@@ -57,7 +57,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
     with reading(workspace().engine) as connection:
         found = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
         decided = decided_revision(connection)
-    open_pairs = _undecided(str(workspace().engine.url), loading.now_revision(), human, system, repeat)
+    open_pairs = _undecided(loading.place(), loading.now_revision(), human, system, repeat)
     if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
         not_judged(found, list(open_pairs))
         if found.cells:
@@ -119,7 +119,7 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
     names = dict(zip(ids, traces["name"].astype(str), strict=True))
     usual = loading.usual_human()
     both = _undecided(
-        str(workspace().engine.url),
+        loading.place(),
         loading.now_revision(),
         people[_asked("person", people, people.index(usual) if usual in people else 0)],
         systems[_asked("judge", systems, 0)],
@@ -331,7 +331,7 @@ def _reading(place: str, trace_id: str) -> Reading:
 
 def reading_of(trace_id: str) -> Reading:
     """The text of a trace; a stored trace never changes."""
-    return _reading(str(workspace().engine.url), trace_id)
+    return _reading(loading.place(), trace_id)
 
 
 page()

@@ -54,7 +54,7 @@ def page() -> None:
 
 def known_now() -> pd.DataFrame:
     """The traces and what people and judges said of them."""
-    return _known(_place(), loading.now_revision())
+    return _known(loading.place(), loading.now_revision())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
@@ -65,7 +65,7 @@ def _known(place: str, now: loading.Revision) -> pd.DataFrame:
 
 
 def errors_now() -> Sequence[ErrorLabel]:
-    return _errors(_place(), _revision(exploring.labels_revision))
+    return _errors(loading.place(), _revision(exploring.labels_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
@@ -77,8 +77,8 @@ def _errors(place: str, now: loading.Revision) -> list[ErrorLabel]:
 def positions_now() -> list[pd.DataFrame]:
     """Of findings, of errors."""
     return [
-        _finding_positions(_place(), _revision(exploring.findings_revision)),
-        _error_positions(_place(), _revision(exploring.labels_revision)),
+        _finding_positions(loading.place(), _revision(exploring.findings_revision)),
+        _error_positions(loading.place(), _revision(exploring.labels_revision)),
     ]
 
 
@@ -96,17 +96,13 @@ def _error_positions(place: str, now: loading.Revision) -> pd.DataFrame:
 
 
 def tools_now() -> pd.DataFrame:
-    return _tools(_place(), _revision(exploring.spans_revision))
+    return _tools(loading.place(), _revision(exploring.spans_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _tools(place: str, now: loading.Revision) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         return exploring.tools(connection)
-
-
-def _place() -> str:
-    return str(workspace().engine.url)
 
 
 def _revision(of: Callable[[Connection], loading.Revision]) -> loading.Revision:

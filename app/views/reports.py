@@ -11,7 +11,7 @@ import streamlit as st
 
 from app import datasets, loading
 from app.api.exports import export_token
-from app.awaited import awaited, renewing
+from app.awaited import awaited, of_one_revision
 from app.components import filters, layout
 from app.components.figures import counted, plain
 from app.components.judges import every_figure
@@ -33,14 +33,9 @@ def page() -> None:
     if loading.traces().empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
         return
-    try:
-        choice = loading.pinned(choice)
-        at = loading.standing(choice)
-    except loading.SplitError as error:
-        st.error(str(error))
-        return
-    renewing(at, choice)
-    report(choice, at)
+    held = of_one_revision(choice)
+    if held is not None:
+        report(*held)
 
 
 @awaited(height=760)

@@ -25,6 +25,7 @@ from judging.ledger.audit import record
 from judging.ledger.columns import gold_names
 from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion
 from judging.ledger.labels import ensure_annotator, error_labels, put_labels, reviews, score_labels
+from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
 
 GOLD = "gold"
@@ -146,13 +147,10 @@ def _newest_rows(connection: Connection, table: Table) -> dict[str, tuple[int, i
     return {trace_id: (key, at) for trace_id, key, at in connection.execute(query.group_by(table.c.trace_id)).all()}
 
 
-def said_revision(connection: Connection) -> tuple[int, ...]:
+def said_revision(connection: Connection) -> Revision:
     """Changes whenever `disputes` may."""
-    appended = ((schema.trace, "trace_key"), (tables.error_label, "row_key"), (tables.score_label, "row_key"),
-                (tables.review, "row_key"))  # fmt: skip
-    parts = [select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in appended]
-    parts.append(select(func.coalesce(func.max(schema.trace.c.ingested_at), 0)).scalar_subquery())
-    return tuple(int(value) for value in connection.execute(select(*parts)).one())
+    said = newest_rows(schema.trace, tables.error_label, tables.score_label, tables.review)
+    return read_revision(connection, [*said, largest(schema.trace.c.ingested_at)])
 
 
 def cases(

@@ -8,11 +8,13 @@ from typing import NamedTuple
 
 import pandas as pd
 from rapidfuzz import fuzz, process, utils
-from sqlalchemy import Connection, case, func, select
+from sqlalchemy import Connection, Table, case, func, select
+from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import schema, search
 from judging.ledger import tables
 from judging.ledger.labels import error_labels, reviews
+from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from judging.records import DIMENSIONS, ErrorLabel
 
 HITS = 500
@@ -116,28 +118,27 @@ def error_positions(connection: Connection, errors: Sequence[ErrorLabel]) -> pd.
     return pd.DataFrame(made, columns=list(PLACED))
 
 
-def spans_revision(connection: Connection) -> tuple[int, ...]:
+def spans_revision(connection: Connection) -> Revision:
     """Changes whenever a trace comes, goes or is read again."""
-    trace = schema.trace
-    parts = (
-        func.count(),
-        func.coalesce(func.max(trace.c.trace_key), 0),
-        func.coalesce(func.max(trace.c.ingested_at), 0),
-    )
-    return tuple(int(value) for value in connection.execute(select(*parts)).one())
+    return read_revision(connection, _traces())
 
 
-def findings_revision(connection: Connection) -> tuple[int, ...]:
+def findings_revision(connection: Connection) -> Revision:
     """Changes whenever a finding does, or the spans that it may cite."""
-    keys = select(func.count(), func.coalesce(func.max(tables.finding.c.finding_key), 0))
-    return (*spans_revision(connection), *(int(value) for value in connection.execute(keys).one()))
+    return read_revision(connection, [*_traces(), _count(tables.finding), *newest_rows(tables.finding)])
 
 
-def labels_revision(connection: Connection) -> tuple[int, ...]:
+def labels_revision(connection: Connection) -> Revision:
     """Changes whenever an error label does, or the spans that it may name. Rows are only appended."""
-    error = tables.error_label
-    keys = select(func.coalesce(func.max(error.c.row_key), 0), func.coalesce(func.max(error.c.created_at), 0))
-    return (*spans_revision(connection), *(int(value) for value in connection.execute(keys).one()))
+    return read_revision(connection, [*_traces(), *newest_rows(tables.error_label)])
+
+
+def _traces() -> list[ColumnElement[int]]:
+    return [_count(schema.trace), *newest_rows(schema.trace), largest(schema.trace.c.ingested_at)]
+
+
+def _count(table: Table) -> ColumnElement[int]:
+    return select(func.count()).select_from(table).scalar_subquery()
 
 
 def tools(connection: Connection) -> pd.DataFrame:

@@ -9,11 +9,11 @@ from typing import Literal
 import orjson
 import pandas as pd
 from sqlalchemy import Connection, func, select
-from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import schema
 from judging.ledger import side_frames, tables
 from judging.ledger.columns import Columns, among, gold_names, load_columns, newest_in_place, submissions
+from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN
 from judging.records import CELL_STATES, DIMENSIONS
 
@@ -135,36 +135,22 @@ def _most_first(done: pd.DataFrame, present: Set[str]) -> pd.DataFrame:
     return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
 
 
-def revision(connection: Connection) -> tuple[int, ...]:
+def revision(connection: Connection) -> Revision:
     """Changes whenever anything that a figure depends on changes: the key for caches.
 
     Counts stand beside the newest keys: cells that wait again change no key, and the clock of a worker may be
-    behind that of another. So does the time of the newest rows: a restored backup that goes another way must not
-    pass for what was there before, since figures are kept by this.
+    behind that of another.
     """
-    appended = (
-        (schema.trace, "trace_key"),
-        (tables.error_label, "row_key"),
-        (tables.score_label, "row_key"),
-        (tables.review, "row_key"),
-        (tables.match, "row_key"),
-        (tables.finding_review, "row_key"),
-        (tables.finding, "finding_key"),
-    )
-    parts: list[ColumnElement[int]] = [
-        select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in appended
-    ]
-    for table, key in appended:
-        if "created_at" in table.c:
-            newest_at = select(table.c.created_at).order_by(table.c[key].desc()).limit(1).scalar_subquery()
-            parts.append(func.coalesce(newest_at, 0))
-    parts.append(select(func.coalesce(func.max(schema.trace.c.ingested_at), 0)).scalar_subquery())
-    parts.append(select(func.count(tables.cell.c.finished_at)).scalar_subquery())
-    parts.append(select(func.coalesce(func.max(tables.cell.c.finished_at), 0)).scalar_subquery())
-    return tuple(int(value) for value in connection.execute(select(*parts)).one())
+    appended = newest_rows(
+        schema.trace, tables.error_label, tables.score_label, tables.review, tables.match, tables.finding_review,
+        tables.finding,
+    )  # fmt: skip
+    finished = tables.cell.c.finished_at
+    cells = (select(func.count(finished)).scalar_subquery(), largest(finished))
+    return read_revision(connection, [*appended, largest(schema.trace.c.ingested_at), *cells])
 
 
-def weight(now: tuple[int, ...]) -> int:
+def weight(now: Revision) -> int:
     """How much a revision holds: error labels and scores (every revision of them) and finished judgements."""
     _, labels, scores, *_, judgements, _ = now
     return labels + scores + judgements

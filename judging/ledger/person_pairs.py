@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection
 
 from ingest.store import schema
 from judging.agreement.ceiling import ANY, PERSON_PAIRS
@@ -20,6 +20,7 @@ from judging.ledger.columns import gold_names
 from judging.ledger.frames import Selection, chosen_traces, split_of, submitted
 from judging.ledger.labels import error_labels
 from judging.ledger.matches import parents_of, workspace_likeness
+from judging.ledger.revisions import Revision, newest_rows, read_revision
 from judging.matching import KnownTexts, assign, error_text, finding_text, signs_of
 from judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
 
@@ -46,12 +47,9 @@ def person_pairs(connection: Connection, selection: Selection) -> pd.DataFrame:
     return found.assign(split=[split_of(trace_id, selection) for trace_id in found["trace_id"]])
 
 
-def person_revision(connection: Connection) -> tuple[int, ...]:
+def person_revision(connection: Connection) -> Revision:
     """Changes whenever `person_pairs` may: a decision on a match does not change it."""
-    appended = ((schema.trace, "trace_key"), (tables.error_label, "row_key"), (tables.review, "row_key"))
-    parts = [select(func.coalesce(func.max(table.c[key]), 0)).scalar_subquery() for table, key in appended]
-    parts.append(select(func.coalesce(func.max(tables.finding.c.finding_key), 0)).scalar_subquery())
-    return tuple(int(value) for value in connection.execute(select(*parts)).one())
+    return read_revision(connection, newest_rows(schema.trace, tables.error_label, tables.review, tables.finding))
 
 
 def as_finding(error: ErrorLabel) -> Finding:

@@ -7,17 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from judging.agreement.ceiling import ANY
-from judging.ledger import tables
 from judging.ledger.frames import PEOPLE, Selection, default_human, humans, load_frames
 from judging.ledger.person_pairs import person_pairs
-from judging.ledger.systems import systems
-from judging.records import CELL_STATES
+from judging.ledger.systems import VERSION_SHOWN, judge_versions, systems
 
 _PART = re.compile(r"(?:^|,)(system|version|repeat|person)=")
-_SHORTEST = 6  # hex digits of a version that a name shows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +38,7 @@ class Side:
         """How the side is called in tables."""
         if self.person is not None:
             return f"person {self.person}"
-        named = [*([] if self.system is None else [self.system]), *(f"@{v[:_SHORTEST]}" for v in self.versions)]
+        named = [*([] if self.system is None else [self.system]), *(f"@{v[:VERSION_SHOWN]}" for v in self.versions)]
         return " ".join([*named, *([f"repeat {self.repeat}"] if self.repeat else [])])
 
 
@@ -108,21 +105,12 @@ def side_pairs(connection: Connection, selection: Selection, side: Side) -> Side
 
 def whole_versions(connection: Connection, given: Sequence[str]) -> tuple[str, ...]:
     """Versions by their hash or its beginning (a leading @ is left aside). Raises `ValueError` naming what there is."""
-    table = tables.judge_version
-    rows = connection.execute(
-        select(table.c.judge_version, table.c.judge, table.c.model)
-        .where(
-            table.c.judge_version.in_(
-                select(tables.cell.c.judge_version).where(tables.cell.c.state.in_(CELL_STATES)).distinct()
-            )
-        )
-        .order_by(table.c.created_at)
-    ).all()
-    known = "; ".join(f"{row.judge_version[:12]} ({row.judge} by {row.model})" for row in rows)
+    held = judge_versions(connection)
+    known = "; ".join(f"{one.judge_version[:12]} ({one.judge} by {one.system})" for one in held)
     found = []
     for text in given:
         start = text.removeprefix("@").strip()
-        fits = [row.judge_version for row in rows if start and row.judge_version.startswith(start)]
+        fits = [one.judge_version for one in held if start and one.judge_version.startswith(start)]
         if len(fits) != 1:
             what = "no judge version begins with" if not fits else "several judge versions begin with"
             raise ValueError(f"{what} {start!r}; there are {known or 'none'}")
