@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
+from sqlalchemy import Connection
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -17,6 +18,7 @@ from app.session import workspace
 from ingest.store import reading, writing
 from judging.comparison import Comparison, Pair
 from judging.ledger import Workspace
+from judging.ledger.anchoring import may_see_judges
 from judging.ledger.comparison import compare_trace, decided_revision
 from judging.ledger.matches import decide, review_finding
 from judging.records import FindingVerdict, MatchStatus
@@ -58,8 +60,9 @@ def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[s
     from judging.ledger.labels import error_labels
     from judging.ledger.tables import error_label
 
-    checked(space, asked.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
+    grant = checked(space, asked.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
     with reading(space.engine) as connection:
+        _must_not_be_blind(connection, grant)
         known = error_labels(connection, error_label.c.trace_id == trace_id)
         error = next((e for e in known if e.label_id == asked.get("label")), None)
         finding = _finding(connection, trace_id, asked.get("finding") or "")
@@ -91,11 +94,17 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
     if not isinstance(repeat, int):
         raise NotServedError(422, f"repeat is {repeat!r}, expected the number of a run", RELOAD)
     with writing(space.engine) as connection:
+        _must_not_be_blind(connection, grant)
         before = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
         _store(connection, before, body, grant.user)
         after = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
         now = decided_revision(connection)
     return {"pairs": pairs_payload(after, readings.get(trace_id)), "revision": now}
+
+
+def _must_not_be_blind(connection: Connection, grant: Grant) -> None:
+    if not may_see_judges(connection, annotator=grant.user, role="adjudicator", trace_id=grant.subject):
+        raise NotServedError(403, "you are at work on this trace yourself, blind", "submit it first")
 
 
 def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author: str) -> None:

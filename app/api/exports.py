@@ -63,6 +63,8 @@ def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) ->
 
 def _versions(names: Sequence[str]) -> list[str]:
     """Judge versions by hash, or by the words of the page."""
+    if not names:
+        return []
     held = loading.options().versions
     unknown = [name for name in names if name not in held and name not in held.values()]
     if unknown:
@@ -72,7 +74,7 @@ def _versions(names: Sequence[str]) -> list[str]:
 
 def _run(word: str | None) -> int:
     number = (word or "0").removeprefix("run ")
-    if not number.isdigit():
+    if not number.isdecimal():
         raise NotServedError(422, f"run is {word!r}", "use a number, from 0")
     return int(number)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import streamlit as st
 
+from app.components.figures import plain
+
 if TYPE_CHECKING:
     from streamlit.components.v2.types import ComponentRenderer
 
@@ -39,6 +41,12 @@ def _look() -> ComponentRenderer:
     """A style sheet as a component: st.html and markdown stay closed to all of the app's code."""
     component: ComponentRenderer = st.components.v2.component("tracejury.look", css=_STYLE, isolate_styles=False)
     return component
+
+
+def done(text: str | None) -> None:
+    """What the last act of the page did; nothing where there is nothing to tell."""
+    if text:
+        st.success(plain(text))
 
 
 def title(text: str, about: str = "") -> None:

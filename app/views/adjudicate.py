@@ -29,6 +29,8 @@ MOST_SPANS = 1000  # of a choice list
 GRADES = ("0", "1", "2", "3", "n/a")
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 
+SpanTitles = Mapping[str, str]  # by span id: what the desk calls it
+
 
 def page() -> None:
     loading.must("adjudicator")
@@ -40,12 +42,12 @@ def page() -> None:
         reveals()
         return
     with reading(workspace().engine) as connection:
-        said = _disputes(loading.place(), adjudication.said_revision(connection), seed())
-        alike = adjudication.undisputed(connection, seed=seed(), known=said)
+        known = _disputes(loading.place(), adjudication.said_revision(connection), seed())
+        alike = adjudication.undisputed(connection, seed=seed(), known=known)
         cases = (
             alike
             if view == "Undisputed"
-            else adjudication.cases(connection, seed=seed(), everything=view == "All disputed", known=said)
+            else adjudication.cases(connection, seed=seed(), everything=view == "All disputed", known=known)
         )
         judge = judge_shown(connection)
         open_to_me = seen_by_me(connection, cases)
@@ -54,7 +56,7 @@ def page() -> None:
     cases = open_to_me
     if own:
         st.info(f"{counted(own, 'trace')} left out: you are at work on them yourself, blind. Submit them first.")
-    show_said()
+    layout.done(said())
     judge_choice(judge)
     undisputed_line(alike)
     if not cases and view == "Undisputed":
@@ -227,33 +229,34 @@ def errors(one: Case) -> None:
     layout.title("Errors", "One card an error; the labels in it were taken for the same one.")
     if not one.dispute.groups:
         st.caption("Nobody labelled an error.")
+    titles = span_titles(one.dispute.trace_id)
     for group in one.dispute.groups:
         with st.container(border=True):
-            error_group(one, group)
+            error_group(one, group, titles)
     for made in one.ruling.errors.values():
         if made.is_added:
             with st.container(border=True):
-                added_error(made, one.ruling)
+                added_error(made, one.ruling, titles)
     with st.popover("Add an error nobody saw", icon=":material/add:"):
-        add_form(one.dispute.trace_id)
+        add_form(one.dispute.trace_id, titles)
 
 
-def added_error(made: GoldError, ruling: Ruling) -> None:
+def added_error(made: GoldError, ruling: Ruling, titles: SpanTitles) -> None:
     st.caption("Added here: no rater saw it.")
     label_card("adjudicator", made.label, ruling)
     st.caption(plain(f"Because: {made.reason}"))
     with st.container(horizontal=True):
         with st.popover("Edit"):
-            edit_form([made.label_id], made.label)
+            edit_form([made.label_id], made.label, titles)
         with st.popover("Reject"):
             reject_form([made.label_id], "Why it is no error after all")
 
 
-def add_form(trace_id: str) -> None:
+def add_form(trace_id: str, titles: SpanTitles) -> None:
     with st.form(f"add-{trace_id}", border=False, clear_on_submit=False):
         dimensions = st.pills("Dimensions", DIMENSIONS, selection_mode="multi", key=f"add-dims-{trace_id}")
         impact = st.segmented_control("Impact", IMPACTS, key=f"add-impact-{trace_id}")
-        spans = span_choice(trace_id, (), f"add-spans-{trace_id}")
+        spans = span_choice(titles, (), f"add-spans-{trace_id}")
         category = category_choice(None, f"add-category-{trace_id}")
         quote = st.text_area("Quote that shows it", key=f"add-quote-{trace_id}", height=68)
         description = st.text_area("Description", key=f"add-words-{trace_id}", height=68)
@@ -276,9 +279,8 @@ def category_choice(now: str | None, key: str) -> str | None:
     )
 
 
-def span_choice(trace_id: str, now: tuple[str, ...], key: str) -> list[str]:
+def span_choice(titles: SpanTitles, now: tuple[str, ...], key: str) -> list[str]:
     """Spans by what they are; of a very long trace by their ids."""
-    titles = span_titles(trace_id)
     if len(titles) > MOST_SPANS:
         text = st.text_input("Ids of spans, by comma", ", ".join(now), key=key)
         return [one.strip() for one in text.split(",") if one.strip()]
@@ -286,7 +288,7 @@ def span_choice(trace_id: str, now: tuple[str, ...], key: str) -> list[str]:
     return st.multiselect("Spans", options, list(now), key=key, format_func=lambda one: titles.get(one) or str(one))
 
 
-def span_titles(trace_id: str) -> dict[str, str]:
+def span_titles(trace_id: str) -> SpanTitles:
     """Each span as the desk calls it: ordinal, kind, name."""
     span, trace = schema.span, schema.trace
     with reading(workspace().engine) as connection:
@@ -305,7 +307,7 @@ def widget(label_id: str) -> str:
     return blake2b(label_id.encode(), digest_size=8).hexdigest() if label_id.startswith(PREFIX) else label_id
 
 
-def error_group(one: Case, group: ErrorGroup) -> None:
+def error_group(one: Case, group: ErrorGroup, titles: SpanTitles) -> None:
     if group.missing:
         mark = "Disputed: " if group.is_disputed else ""
         st.caption(f"{mark}not seen by {', '.join(group.missing)}")
@@ -319,7 +321,7 @@ def error_group(one: Case, group: ErrorGroup) -> None:
         if len(ids) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
             say("Merged.")
         with st.popover("Edit"):
-            edit_form(ids, current(one.ruling, group))
+            edit_form(ids, current(one.ruling, group), titles)
         with st.popover("Reject"):
             reject_form(ids, "Why it is no error")
 
@@ -350,14 +352,14 @@ def current(ruling: Ruling, group: ErrorGroup) -> ErrorLabel:
     return group.labels[0][1]
 
 
-def edit_form(ids: list[str], label: ErrorLabel) -> None:
+def edit_form(ids: list[str], label: ErrorLabel, titles: SpanTitles) -> None:
     key = widget(ids[0])
     with st.form(f"edit-{key}", border=False):
         dimensions = st.pills(
             "Dimensions", DIMENSIONS, selection_mode="multi", default=list(label.dimensions), key=f"dims-{key}"
         )
         impact = st.segmented_control("Impact", IMPACTS, default=label.impact, key=f"impact-{key}")
-        spans = span_choice(label.trace_id, label.span_ids, f"spans-{key}")
+        spans = span_choice(titles, label.span_ids, f"spans-{key}")
         category = category_choice(label.category, f"category-{key}")
         description = st.text_area("Description", label.description, key=f"words-{key}")
         reason = st.text_input("Reason", key=f"edit-reason-{key}")
@@ -427,12 +429,6 @@ def act(action: str, *given: object, **more: object) -> object:
     except AdjudicationError as problem:
         st.error(plain(f"Not done: {problem}."))
         return False
-
-
-def show_said() -> None:
-    text = said()
-    if text:
-        st.success(text)
 
 
 def grade(value: float | None) -> str:

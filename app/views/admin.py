@@ -14,9 +14,9 @@ from app import loading
 from app.components import layout
 from app.components.figures import plain
 from app.config import config
-from app.session import say, user, workspace
+from app.session import said, say, user, workspace
 from app.views.admin_forms import assignments, queues
-from app.views.admin_forms.acting import attempt, show_said
+from app.views.admin_forms.acting import attempt
 from ingest.store import reading, writing
 from judging.ledger import guidelines, health, people
 from judging.ledger.audit import audit_log, record
@@ -31,7 +31,7 @@ def page() -> None:
     view = st.segmented_control(
         "View", list(VIEWS), default="People", required=True, key="admin_view", label_visibility="collapsed"
     )
-    show_said()
+    layout.done(said())
     VIEWS[str(view)]()
 
 

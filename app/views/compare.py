@@ -17,6 +17,7 @@ from app.components.figures import counted, plain
 from app.session import link_params, user, workspace
 from ingest.store import load, reading
 from judging.comparison import Comparison, JudgedCell
+from judging.ledger.anchoring import may_see_judges
 from judging.ledger.comparison import compare_trace, decided_revision, repeats_of, undecided
 from judging.ledger.systems import versions_of
 from judging.reading import Reading, read
@@ -55,6 +56,9 @@ def why_empty(traces: pd.DataFrame, people: list[str], systems: list[str]) -> bo
 def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) -> None:
     trace_id, human, system, repeat = sides(traces, people, named_too(systems))
     with reading(workspace().engine) as connection:
+        if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
+            st.info("You are at work on this trace yourself, blind. Submit it first; then it can be compared.")
+            return
         found = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
         decided = decided_revision(connection)
     open_pairs = _undecided(loading.place(), loading.now_revision(), human, system, repeat)

@@ -56,7 +56,7 @@ def page() -> None:
     with reading(workspace().engine) as connection:
         ids = trace_ids(connection)
         queues = queue.queues_for(connection, user().name, also=int(asked) if asked.isdecimal() else None)
-        has_queues = bool(queue.queues(connection))
+        has_queues = bool(queues) or bool(queue.queues(connection))
     if not ids:
         st.info("No trace is here yet. The Ingest page, or `tracejury ingest`, brings some in.")
         return

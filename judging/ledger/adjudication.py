@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections import defaultdict
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from judging.disputes import Dispute, ErrorGroup, Opinion, dispute, scores_of, w
 from judging.ledger import tables
 from judging.ledger.audit import record
 from judging.ledger.columns import gold_names
-from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion
+from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion, judge_shown
 from judging.ledger.labels import ensure_annotator, error_labels, put_labels, reviews, score_labels
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
@@ -64,7 +64,7 @@ class Ruling:
     """What has been decided on a trace. `version` is that of the gold written last, 0 before the first.
 
     `scores` maps a dimension to its final score, None for not applicable. `is_open`: something was decided
-    since the gold was written.
+    since the gold was written. `judges` were shown beside the people when something was decided.
     """
 
     trace_id: str
@@ -73,6 +73,7 @@ class Ruling:
     errors: Mapping[str, GoldError] = field(default_factory=dict)
     rejected: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, float | None] = field(default_factory=dict)
+    judges: frozenset[str] = frozenset()
     is_open: bool = False
 
     def fate(self, label_id: str) -> Literal["gold", "rejected", "undecided"]:
@@ -162,12 +163,7 @@ def cases(
     `known` are the `disputes`, where they are at hand.
     """
     found = disputes(connection, seed=seed) if known is None else known
-    all_rulings = rulings(connection)
-    said_at = _said_at(connection)
-    made = []
-    for one in worst_first(found.values()):
-        ruling = all_rulings.get(one.trace_id, Ruling(trace_id=one.trace_id))
-        made.append(_case(one, ruling, said_at.get(one.trace_id, 0)))
+    made = _cases(connection, worst_first(found.values()))
     return made if everything else [one for one in made if one.status != "closed"]
 
 
@@ -191,13 +187,16 @@ def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
 def undisputed(connection: Connection, *, seed: str, known: Mapping[str, Dispute] | None = None) -> list[Case]:
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
     every = disputes(connection, seed=seed) if known is None else known
-    ruled, said_at = rulings(connection), _said_at(connection)
-    found = [
-        _case(one, ruled.get(trace_id, Ruling(trace_id=trace_id)), said_at.get(trace_id, 0))
-        for trace_id, one in every.items()
-        if not one.is_disputed
-    ]
+    found = _cases(connection, (one for one in every.values() if not one.is_disputed))
     return [one for one in found if one.status != "closed"]
+
+
+def _cases(connection: Connection, found: Iterable[Dispute]) -> list[Case]:
+    ruled, said_at = rulings(connection), _said_at(connection)
+    return [
+        _case(one, ruled.get(one.trace_id, Ruling(trace_id=one.trace_id)), said_at.get(one.trace_id, 0))
+        for one in found
+    ]
 
 
 def rulings(connection: Connection, trace_id: str | None = None) -> dict[str, Ruling]:
@@ -223,8 +222,8 @@ def keep(connection: Connection, label_id: str, *, by: str, reason: str = "") ->
 def merge(
     connection: Connection, label_ids: Sequence[str], *, by: str, main: str | None = None, reason: str = ""
 ) -> str:
-    """Several errors are one. Words and impact are those of `main` (default: the first), spans, dimensions and
-    evidence those of all.
+    """Several errors are one. Words and impact are those of `main` (default: the first), else of the first that has
+    them (a judge's finding may have none); spans, dimensions and evidence are those of all.
     """
     sources = _sources(connection, label_ids)
     if len(sources) < 2:
@@ -236,6 +235,7 @@ def merge(
         span_ids=_once(span for one in (first, *rest) for span in one.span_ids),
         dimensions=tuple(sorted({d for one in sources for d in one.dimensions}, key=DIMENSIONS.index)),
         evidence=_once(piece for one in (first, *rest) for piece in one.evidence),
+        impact=first.impact or next((one.impact for one in rest if one.impact), None),
         category=first.category or next((one.category for one in rest if one.category), None),
         description=first.description or next((one.description for one in rest if one.description), ""),
     )
@@ -353,7 +353,8 @@ def close(
 ) -> int:
     """Write the gold of a trace and return its version. Raises `AdjudicationError` while something is undecided.
 
-    `judge` is the system that was shown beside the people, if any; every gold label says so.
+    `judge` is the system that is shown beside the people, if any; every gold label names it, and those that were
+    shown when something was decided.
     """
     found = case(connection, trace_id, seed=seed, judge=judge)
     if found is None:
@@ -361,8 +362,9 @@ def close(
     if found.open_points:
         raise AdjudicationError(f"still to be decided: {'; '.join(found.open_points)}")
     version = found.ruling.version + 1
-    _append(connection, trace_id, "done", "close", {"version": version, "judge_shown": judge}, by, note)
-    _write_gold(connection, found.ruling, version, by, judge)
+    shown = ", ".join(sorted(found.ruling.judges | ({judge} if judge else set()))) or None
+    _append(connection, trace_id, "done", "close", {"version": version, "judge_shown": shown}, by, note)
+    _write_gold(connection, found.ruling, version, by, shown)
     record(connection, who=by, what="gold written", subject=trace_id, detail={"version": version})
     return version
 
@@ -417,6 +419,8 @@ def _subject(payload: Mapping[str, Any]) -> str:
 
 def _after(ruling: Ruling, row: Row[Any]) -> Ruling:
     payload = orjson.loads(row.payload)
+    if row.subject != "done" and payload.get("judge_shown") is not None:
+        ruling = replace(ruling, judges=ruling.judges | {payload["judge_shown"]})
     match row.subject:
         case "done":
             return replace(ruling, version=row.version, closed_at=row.created_at, is_open=False)
@@ -584,6 +588,9 @@ def _append(
     by: str,
     reason: str,
 ) -> None:
+    shown = judge_shown(connection)
+    if shown is not None and subject != "done" and reason != AGREED:
+        payload = {**payload, "judge_shown": shown}
     done = select(func.coalesce(func.max(_table.c.version), 0)).where(
         _table.c.trace_id == trace_id, _table.c.subject == "done"
     )

@@ -240,12 +240,11 @@ def queues(connection: Connection) -> list[Row[Any]]:
 
     Retired items count in none of them.
     """
-    is_live = _item.c.retired_at.is_(None)
     items = (
         select(
             _item.c.queue_key,
-            func.sum(case((is_live, 1), else_=0)).label("items"),
-            func.sum(case((is_live, _item.c.wanted), else_=0)).label("places"),
+            func.sum(case((_is_live, 1), else_=0)).label("items"),
+            func.sum(case((_is_live, _item.c.wanted), else_=0)).label("places"),
             func.max(case((_item.c.is_practice, 1), else_=0)).label("is_practice"),
         )
         .group_by(_item.c.queue_key)
@@ -254,7 +253,7 @@ def queues(connection: Connection) -> list[Row[Any]]:
     done = (
         select(_item.c.queue_key, func.count().label("done"))
         .join(_lease, _lease.c.item_key == _item.c.item_key)
-        .where(_lease.c.outcome == "counted", _lease.c.occasion != REPEAT, is_live)
+        .where(_lease.c.outcome == "counted", _lease.c.occasion != REPEAT, _is_live)
         .group_by(_item.c.queue_key)
         .subquery()
     )

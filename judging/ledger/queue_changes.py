@@ -98,13 +98,7 @@ def add_traces(connection: Connection, queue_key: int, trace_ids: Sequence[str],
 def retire_traces(connection: Connection, queue_key: int, trace_ids: Collection[str], *, by: str, now: int) -> int:
     """Take traces out: nobody is handed them any more, their labels stay. Gives how many of them had work."""
     row = _must(connection, queue_key)
-    live = {item.trace_id: item.item_key for item in _items(connection, queue_key) if item.retired_at is None}
-    unknown = [one for one in trace_ids if one not in live]
-    if not trace_ids:
-        raise QueueError("no trace was chosen")
-    if unknown:
-        raise QueueError(f"trace {unknown[0]} is not in the queue {row.name!r}")
-    keys = [live[one] for one in trace_ids]
+    keys = [item.item_key for item in _chosen(connection, row, trace_ids)]
     connection.execute(update(_item).where(_item.c.item_key.in_(keys)).values(retired_at=now))
     worked = len(set(connection.scalars(select(_lease.c.item_key).where(_lease.c.item_key.in_(keys)))))
     detail = {"traces": sorted(trace_ids)[:100], "count": len(keys), "with_work": worked}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+
 import orjson
 from streamlit.testing.v1 import AppTest
 
-from ingest.store import reading, trace_ids
+from ingest.store import reading, trace_ids, writing
 from judging.ledger import Workspace
 from judging.ledger.comparison import compare_trace, undecided
+from judging.ledger.queue import QueueSpec, make_queue, next_item
 from judging.records import Verdict
 from tests.app.conftest import OpenPage
 
@@ -89,3 +92,15 @@ def test_a_trace_the_judge_failed_on_is_no_list_of_missed_errors(full: Workspace
     assert any("failed on this trace" in info.value for info in at.info)
     at.button(key="to_judged").click().run()
     assert at.selectbox(key="compare_trace").value == judged[0]
+
+
+def test_who_is_at_work_on_the_trace_blind_is_shown_nothing_of_it(full: Workspace, open_page: OpenPage) -> None:
+    with reading(full.engine) as connection:
+        wanted = next(iter(undecided(connection, human="ada", system="careful-judge")))
+    with writing(full.engine) as connection:
+        key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [wanted], now=1)
+    assert next_item(full.engine, key, "me", now=time.time_ns() // 1000) is not None
+    at = open_page("compare", trace=wanted, person="ada", judge="careful-judge")
+    assert "blind" in at.info[0].value
+    assert not at.get("bidi_component")[1:]  # the look of the page alone
+    assert not at.expander

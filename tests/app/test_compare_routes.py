@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from judging.ledger import Workspace
 from judging.ledger.comparison import compare_trace, decided_revision, undecided
 from judging.ledger.frames import Selection, load_frames
 from judging.ledger.matches import finding_reviews
+from judging.ledger.queue import QueueSpec, make_queue, next_item
 from judging.ledger.tables import cell, finding
 
 SYSTEM = "careful-judge"
@@ -174,6 +176,23 @@ def test_without_a_genuine_token_nothing_is_answered(full: Workspace, client: Te
     assert client.post("/api/compare/decide", json=sent).status_code == 401
     answer = client.get(f"/api/compare/texts/{found.trace_id}", params={"token": token or ""})
     assert answer.status_code == 401
+
+
+def test_who_is_at_work_on_the_trace_blind_reads_and_decides_nothing_of_it(full: Workspace, client: TestClient) -> None:
+    found, pair = comparison_with(full, "localized")
+    assert pair.error is not None
+    with writing(full.engine) as connection:
+        key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [found.trace_id], now=1)
+    assert next_item(full.engine, key, "ruth", now=time.time_ns() // 1000) is not None
+    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    texts = client.get(
+        f"/api/compare/texts/{found.trace_id}",
+        params={"token": sent["token"], "label": pair.error.label_id, "finding": str(pair.finding_key)},
+    )
+    for answer in (client.post("/api/compare/decide", json=sent), texts):
+        assert answer.status_code == 403
+        assert "blind" in answer.text
+        assert pair.error.description not in answer.text
 
 
 def test_an_annotators_token_opens_no_comparison(full: Workspace, client: TestClient) -> None:

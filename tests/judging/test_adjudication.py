@@ -503,3 +503,30 @@ class TestAJudgeAmongTheRaters:
             (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
         assert gold.attributes["judge_shown"] == self.SYSTEM
         assert gold.attributes["sources"] == sorted(both)
+
+    def test_a_finding_without_an_impact_takes_none_from_what_it_is_merged_with(self, judged: Workspace) -> None:
+        own, both = (group.label_ids for group in self.case(judged, self.SYSTEM).dispute.groups)
+        people = next(label_id for label_id in both if not label_id.startswith(judge_column.PREFIX))
+        with writing(judged.engine) as connection:
+            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            desk.merge(connection, [*own, people], by="judy")
+        (made,) = self.case(judged, self.SYSTEM).ruling.errors.values()
+        assert made.label.impact == "high"
+        assert made.label.is_complete
+
+    def test_gold_decided_beside_a_judge_says_so_when_it_is_hidden_before_the_gold_is_written(
+        self, judged: Workspace
+    ) -> None:
+        with writing(judged.engine) as connection:
+            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+        own, both = (list(group.label_ids) for group in self.case(judged, self.SYSTEM).dispute.groups)
+        with writing(judged.engine) as connection:
+            desk.reject(connection, own, by="judy", reason="slowness is no error here")
+            desk.merge(connection, both, by="judy")
+            desk.set_score(connection, trace_id(1), "LC", 2, by="judy")
+            judge_column.show_judge(connection, None, by="ruth")
+            desk.close(connection, trace_id(1), by="judy", seed=SEED)
+        table = tables.error_label
+        with reading(judged.engine) as connection:
+            (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
+        assert gold.attributes["judge_shown"] == self.SYSTEM

@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Connection
 
 from app.components.figures import plain
-from app.session import said, user, workspace
+from app.session import user, workspace
 from ingest.store import writing
 from judging.ledger.people import PeopleError
 from judging.ledger.queue import QueueError
@@ -36,9 +36,3 @@ def attempt(work: Callable[[Connection], Made]) -> Done[Made] | None:
     except (PeopleError, QueueError) as problem:
         st.error(plain(f"Not done: {problem}."))
         return None
-
-
-def show_said() -> None:
-    text = said()
-    if text:
-        st.success(plain(text))

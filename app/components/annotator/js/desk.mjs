@@ -63,6 +63,7 @@ class Desk {
     const outbox = known || new Outbox({ storage: window.localStorage, prefix: `tj:op:${this.user}:${this.traceId}:`, send });
     outbox.send = send;
     outbox.changed = () => this.outboxChanged();
+    outbox.isWaitingForToken = false; // the pass of this desk is new
     tjOutboxes.set(name, outbox);
     return outbox;
   }
@@ -73,10 +74,7 @@ class Desk {
       storage: window.localStorage,
       user: this.user,
       get: () => this.fetchFrom("settings", { trace_id: this.traceId }, (answer) => answer.json(), { isQuiet: true }),
-      put: async (body) => {
-        const answer = await this.post("settings", { ...pass(), ...body }, "PUT");
-        return answer.status === 401 && (await this.freshPass()) ? this.post("settings", { ...pass(), ...body }, "PUT") : answer;
-      },
+      put: (body) => this.withPass(() => this.post("settings", { ...pass(), ...body }, "PUT")),
       changed: () => this.settingsChanged(),
       problem: (message) => say(this, message, true),
     });
@@ -144,7 +142,8 @@ class Desk {
 
   /** Work on other traces that a dead tab left unsent: it is sent when they are opened, so their names are told. */
   tellOfOtherTraces() {
-    const waiting = unsentTraces(window.localStorage, this.user).filter((name) => name !== this.traceId && !tjOutboxes.get(this.user + " " + name)?.pending);
+    const isSending = (box) => box?.pending && !box.isWaitingForToken; // without a pass nothing goes until it is opened
+    const waiting = unsentTraces(window.localStorage, this.user).filter((name) => name !== this.traceId && !isSending(tjOutboxes.get(this.user + " " + name)));
     if (waiting.length) say(this, `Unsent changes wait for ${waiting.length === 1 ? "trace" : "traces"} ${waiting.join(", ")}: open to send them`, true);
   }
 
@@ -225,15 +224,20 @@ class Desk {
     });
   }
 
+  /** Asks; once more with a fresh pass where this one has run out. */
+  async withPass(ask) {
+    const answer = await ask();
+    return answer.status === 401 && (await this.freshPass()) ? ask() : answer;
+  }
+
   passArrived(isFresh) {
     for (const done of this.passWaiters.splice(0)) done(isFresh);
   }
 
   /** The answer to a GET as `read` takes it; null, and said why, where there is none. */
-  async fetchFrom(path, query, read, { isQuiet = false, isAgain = false } = {}) {
+  async fetchFrom(path, query, read, { isQuiet = false } = {}) {
     try {
-      const answer = await fetch(this.url(path, query), { signal: this.signal });
-      if (answer.status === 401 && !isAgain && (await this.freshPass())) return await this.fetchFrom(path, query, read, { isQuiet, isAgain: true });
+      const answer = await this.withPass(() => fetch(this.url(path, query), { signal: this.signal }));
       if (answer.ok) return await read(answer);
       if (isQuiet) return null;
       const problem = await answer.json().catch(() => ({}));
