@@ -388,6 +388,7 @@ class Desk {
   }
 
   reviewWith(changes) {
+    this.countTime();
     return { ...this.state.review, active_ms: Math.round(this.activeMs), ...changes };
   }
 
@@ -920,19 +921,27 @@ class Desk {
   // ---- time --------------------------------------------------------------------------------------------------
 
   startTimer() {
-    const known = recall(`tj:time:${this.user}:${this.traceId}`, 0);
-    this.activeMs = Math.max(known, this.state.review.active_ms || 0);
-    this.lastSign = Date.now();
-    let before = Date.now();
+    this.activeMs = Math.max(recall(this.timeKey(), 0), this.state.review.active_ms || 0);
+    this.lastSign = this.countedTo = Date.now();
     const timer = setInterval(() => {
-      const now = Date.now();
-      if (!document.hidden && now - this.lastSign < TJ_IDLE && !this.isLocked && this.phase === "blind") this.activeMs += Math.min(now - before, 2000);
-      before = now;
-      remember(`tj:time:${this.user}:${this.traceId}`, Math.round(this.activeMs));
+      this.countTime();
+      remember(this.timeKey(), Math.round(this.activeMs));
       const seconds = Math.floor(this.activeMs / 1000);
       this.part("timer").textContent = String(Math.floor(seconds / 60)).padStart(2, "0") + ":" + String(seconds % 60).padStart(2, "0");
     }, 1000);
     this.signal.addEventListener("abort", () => clearInterval(timer));
+  }
+
+  timeKey() {
+    return `tj:time:${this.user}:${this.traceId}`;
+  }
+
+  /** Add what passed since the last count: at each tick, and at an act, whose last part of a second counts too. */
+  countTime() {
+    const now = Date.now();
+    const isActive = !document.hidden && now - this.lastSign < TJ_IDLE && !this.isLocked && this.phase === "blind";
+    if (isActive) this.activeMs += Math.min(now - this.countedTo, 2000);
+    this.countedTo = now;
   }
 
   /** The script ran again: a fresh pass or queue; the person's work is not touched. */
