@@ -277,6 +277,12 @@ def match(home: Path | None, judge_name: str | None, model: str | None, as_json:
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
 @click.option("--human", default=None, help="Whose labels are compared (default: gold, else who reviewed most).")
+@click.option(
+    "--gold",
+    type=click.Choice(["single", "majority", "adjudicated"]),
+    default=None,
+    help="Whose word is the truth, instead of --human: who reviewed most, most of a trace's people, the adjudicated.",
+)
 @click.option("--judge-model", "systems", multiple=True, metavar="NAME", help="Only this judge (may be given again).")
 @click.option("--version", "versions", multiple=True, metavar="HASH", help="These judge versions, not the newest.")
 @click.option("--repeat", type=click.IntRange(0), default=0, show_default=True, help="Run of the judges, from 0.")

@@ -21,6 +21,7 @@ from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
+from judging.agreement.majority import Gold
 from judging.agreement.tables import COLUMNS, InputName, Inputs
 from judging.bench import Shelf
 from judging.export import inputs_of, selected_words
@@ -61,6 +62,7 @@ class Choice:
     """
 
     human: str | None = None
+    gold: Gold | None = None
     systems: tuple[str, ...] = ()
     matches: Counting = "proposed"
     split: str | None = None
@@ -449,7 +451,7 @@ def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
         _frames(place, now, choice, stamp),
         missing=choice.missing,
         draws=choice.draws,
-        match_words=words,
+        **words,
         person_pairs=pairs,
     )
 
@@ -492,6 +494,7 @@ def _kept_inputs(place: str, now: Revision, chosen: Chosen) -> Inputs:
         **{name: getattr(frames, name) for name in FRAMES},
         person_pairs=pd.DataFrame(columns=list(COLUMNS["person_pairs"])),  # there to be asked for, see `frame`
         match_words=pd.DataFrame(columns=list(COLUMNS["match_words"])),
+        finding_words=pd.DataFrame(columns=list(COLUMNS["finding_words"])),
         missing=chosen.missing,
         draws=chosen.draws,
         find=lambda name: _kept(place, Asked(question=Question(figure=name, chosen=chosen), now=now)),
@@ -502,6 +505,7 @@ def _kept_inputs(place: str, now: Revision, chosen: Chosen) -> Inputs:
 def _chosen(choice: Choice, stamp: int, folder: str) -> Chosen:
     return Chosen(
         human=choice.human,
+        gold=choice.gold,
         systems=choice.systems,
         matches=choice.matches,
         splits=splits_of(choice.split) if choice.split else {},
@@ -556,6 +560,10 @@ class KeptInputs(Inputs):
     @property
     def matcher_agreement(self) -> pd.DataFrame:
         return self.find("matcher_agreement")
+
+    @property
+    def reviewer_agreement(self) -> pd.DataFrame:
+        return self.find("reviewer_agreement")
 
     @property
     def error_figures(self) -> pd.DataFrame:

@@ -173,10 +173,8 @@ class Maker:
                 return
             frames = frames_of(connection, self.columns, chosen.selection())
             words = selected_words(connection, chosen.selection())
-        given = {name: getattr(frames, name) for name in FRAMES}
-        inputs = LateInputs(
-            **given, match_words=words, missing=chosen.missing, draws=chosen.draws, pairs=lambda: self._pairs(chosen)
-        )
+        given: dict[str, Any] = {**{name: getattr(frames, name) for name in FRAMES}, **words}
+        inputs = LateInputs(**given, missing=chosen.missing, draws=chosen.draws, pairs=lambda: self._pairs(chosen))
         bench = Bench(frames=frames, inputs=inputs, side=lambda text: self._side(chosen, text))
         self.held = {**dict(list(self.held.items())[1 - HELD :]), key: bench}
 

@@ -19,9 +19,9 @@ from ingest.store import schema
 from ingest.trace import Json
 from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
 from judging.ledger import tables
-from judging.ledger.frames import Frames, Selection
+from judging.ledger.frames import Frames, Selection, chosen_traces
 from judging.ledger.frames import revision as ledger_revision
-from judging.ledger.matches import match_words
+from judging.ledger.matches import finding_words, match_words
 from judging.ledger.person_pairs import person_pairs
 from judging.outcomes import OUTCOME_TABLES
 
@@ -52,15 +52,21 @@ def inputs_of(frames: Frames, **settings: Any) -> Inputs:
 
 
 def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
-    """The inputs that no judge enters: people against people, and what people said of matches."""
-    return {"person_pairs": person_pairs(connection, selection), "match_words": selected_words(connection, selection)}
+    """The inputs that no judge enters: people against people, what people said of matches and of unmatched findings."""
+    return {"person_pairs": person_pairs(connection, selection), **selected_words(connection, selection)}
 
 
-def selected_words(connection: Connection, selection: Selection) -> pd.DataFrame:
-    """What people said of matches, on the traces and of the systems of the selection."""
-    words = match_words(connection)
-    kept = words["trace_id"].isin(selection.splits) | (not selection.only_split)
-    kept &= words["system"].isin(selection.systems) | (not selection.systems)
+def selected_words(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
+    """What people said of matches and of unmatched findings, on the traces and of the systems of the selection."""
+    traces = chosen_traces(connection, selection)
+    if selection.only_split:
+        traces &= set(selection.splits)
+    found = {"match_words": match_words(connection), "finding_words": finding_words(connection)}
+    return {name: _said_of(words, traces, selection) for name, words in found.items()}
+
+
+def _said_of(words: pd.DataFrame, traces: set[str], selection: Selection) -> pd.DataFrame:
+    kept = words["trace_id"].isin(traces) & (words["system"].isin(selection.systems) | (not selection.systems))
     return words[kept].reset_index(drop=True)
 
 

@@ -180,7 +180,7 @@ def _table(name: str) -> Build:
 
 DERIVED: Final = (
     "error_rates", "coverage", "suite", "score_figures", "consistency", "human_ceiling", "figures_of_scores",
-    "matcher_agreement",
+    "matcher_agreement", "reviewer_agreement",
 )  # fmt: skip
 """Tables that `Inputs` derives and shares; each is a figure of its own."""
 
@@ -193,7 +193,7 @@ many, and nothing shorter waits for them."""
 FRAMES: Final = tuple(name for name in COLUMNS if name in Frames.__dataclass_fields__)
 """The frames that a choice has; each is a figure of its own."""
 
-OPINIONS: Final = ("match_words", "person_pairs")
+OPINIONS: Final = ("match_words", "finding_words", "person_pairs")
 """Inputs that no judge enters."""
 
 FIGURES: Final[Mapping[str, Build]] = {

@@ -24,6 +24,7 @@ _NUMBERS: Final[dict[InputName, tuple[str, ...]]] = {
     "findings": ("citations", "invalid_citations"),
     "repeats": ("first", "second"),
     "person_pairs": ("reviewers",),
+    "votes": ("people", "votes"),
     "other_score_pairs": ("human", "model"),
     "trail_scores": ("human", "model"),
 }

@@ -12,12 +12,13 @@ from starlette.routing import Route
 from app import datasets, loading
 from app.api.answers import NotServedError, answered
 from app.api.rights import checked
-from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING
+from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, truth_of
 from app.computing import NotComputedError
 from app.grants import Grant, mint
 from app.loading import Choice, SplitError
 from app.session import workspace
 from judging.agreement.frames import Missing
+from judging.agreement.majority import Gold
 from judging.ledger import Workspace
 from judging.ledger.frames import Counting
 
@@ -47,8 +48,10 @@ def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) ->
 
     `several` holds the filters that may be given more than once, or with commas: judges, versions, data.
     """
+    human, gold = truth_of(asked.get("human"))
     return Choice(
-        human=asked.get("human") or None,
+        human=human,
+        gold=gold or _gold(asked, human),
         systems=tuple(several.get("judges", ())),
         matches=cast("Counting", _one(asked, "matches", {**MATCHES}, "proposed")),
         split=asked.get("split") or None,
@@ -59,6 +62,16 @@ def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) ->
         formats=tuple(several.get("data", ())),
         guideline=asked.get("guideline") if asked.get("guideline") not in {"", ANY_GUIDELINE} else None,
     )
+
+
+def _gold(asked: Mapping[str, str], human: str | None) -> Gold | None:
+    """The kind of gold, as the command line names it."""
+    gold = asked.get("gold") or None
+    if gold is not None and gold not in get_args(Gold):
+        raise NotServedError(422, f"gold is {gold[:60]!r}", f"use one of: {', '.join(get_args(Gold))}")
+    if gold is not None and human is not None:
+        raise NotServedError(422, "human and gold are both given", "choose a person or a kind of gold")
+    return cast("Gold | None", gold)
 
 
 def _versions(names: Sequence[str]) -> list[str]:

@@ -66,6 +66,7 @@ def _selection(connection: Connection, options: dict[str, Any]) -> Selection:
         raise ValueError(f"no judge is called {unknown[0]!r}; there are {', '.join(systems(connection)) or 'none'}")
     return Selection(
         human=options["human"],
+        gold=options["gold"],
         systems=options["systems"],
         versions=whole_versions(connection, options["versions"]),
         matches=options["matches"],
@@ -137,6 +138,7 @@ def _from_csv(
 _OF_A_WORKSPACE = {
     "--split": "split_file",
     "--human": "human",
+    "--gold": "gold",
     "--judge-model": "systems",
     "--version": "versions",
     "--repeat": "repeat",

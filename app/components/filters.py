@@ -11,6 +11,7 @@ import streamlit as st
 from app.loading import Choice, Options
 from app.session import FILTERS
 from judging.agreement.frames import Missing
+from judging.agreement.majority import MAJORITY, Gold
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
 ALL = "all traces"
@@ -28,14 +29,14 @@ BLIND = {"blind": True, "revealed too": False}
 def choose(options: Options, keep_split: Callable[[bytes, str], str]) -> Choice:
     """Draw the filters in one row and give what they say. `keep_split` stores an uploaded split file."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="filters"):
-        human = _human(options.people)
+        human, gold = _human(options.people)
         chosen = _systems(options.systems)
         matches = _select("Matches", "matches", list(MATCHES), _MATCHES_HELP, 140)
         split = _split(options.splits, keep_split)
         narrowed = sum(bool(st.query_params.get(name)) for name in MORE)
         with st.popover(f"More filters ({narrowed})" if narrowed else "More filters", icon=":material/tune:"):
             more = _more(options)
-    return replace(more, human=human, systems=chosen, matches=MATCHES[matches], split=split)
+    return replace(more, human=human, gold=gold, systems=chosen, matches=MATCHES[matches], split=split)
 
 
 def _more(options: Options) -> Choice:
@@ -61,6 +62,11 @@ def shared() -> dict[str, str]:
     return {key: st.query_params[key] for key in FILTERS if key in st.query_params}
 
 
+_HUMAN_HELP = (
+    "Whose labels are the truth. Gold or most reviews: the adjudicated gold where there is one, else the person with "
+    "most reviews. Majority of people: on traces that two or more submitted, the scores that more than half gave and "
+    "the errors that more than half saw; a tie is no majority and stays out, counted."
+)
 _MATCHES_HELP = (
     "Proposed: the machine's matches count beside confirmed ones until a person decides on the Compare page. "
     "Confirmed: nothing counts that no person has confirmed."
@@ -79,10 +85,16 @@ _DATA_HELP = "The format that a trace came in."
 _GUIDELINE_HELP = "Only traces whose newest review was made under this version of the guideline."
 
 
-def _human(names: Sequence[str]) -> str | None:
-    about = "Whose labels are the truth: the adjudicated gold where there is one, else the person with most reviews."
-    chosen = _select("Human", "human", [BEST, *names], about, 180)
-    return None if chosen == BEST else chosen
+def _human(names: Sequence[str]) -> tuple[str | None, Gold | None]:
+    chosen = _select("Human", "human", [BEST, *([MAJORITY] if len(names) > 1 else []), *names], _HUMAN_HELP, 180)
+    return truth_of(chosen)
+
+
+def truth_of(human: str | None) -> tuple[str | None, Gold | None]:
+    """The person and the kind of gold that the words of this filter mean."""
+    if human == MAJORITY:
+        return None, "majority"
+    return (None if human in {None, "", BEST} else human), None
 
 
 def _systems(names: Sequence[str]) -> tuple[str, ...]:

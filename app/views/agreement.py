@@ -34,7 +34,7 @@ from app.components.sheet import sheet
 from app.computing import shown_revision
 from app.loading import Choice
 from app.session import link_params
-from judging.agreement import errors, reliability
+from judging.agreement import errors, majority, reliability
 from judging.agreement.tables import Inputs
 from judging.figures import SUITES, as_raters
 from judging.records import DIMENSIONS
@@ -95,12 +95,23 @@ def summary(choice: Choice) -> str:
     cells = pairs.drop_duplicates(["trace_id", "system", "judge"])
     failed_cells = int((cells["state"] == "failed").sum())
     return (
-        f"Human: {plain(str(found.human))} · {counted(len(errors_seen), 'error')} on "
+        f"Human: {plain(str(found.human))}{votes_words(found.votes)} · {counted(len(errors_seen), 'error')} on "
         f"{counted(errors_seen['trace_id'].nunique(), 'trace')} with errors · "
         f"{counted(len(found.score_pairs), 'score pair')} · {plain(choice.label())} · "
         f"{counted(failed_cells, 'failed judgement')} ({counted(failed, 'error pair')}) "
         + ("left out" if choice.missing == "drop" else "counted as misses")
     )
+
+
+def votes_words(votes: pd.DataFrame) -> str:
+    """What a majority could not decide, in words; nothing where no majority is asked for."""
+    if votes.empty:
+        return ""
+    table = majority.vote_table(votes).set_index("about")
+    scored = table.drop(index=majority.ERRORS, errors="ignore")
+    undecided = int((scored["n"] - scored["majority"]).sum())
+    tied = int(table["tied"].get(majority.ERRORS, 0))
+    return f" ({counted(undecided, 'score')} without a majority, {counted(tied, 'error')} tied)"
 
 
 # overview -------------------------------------------------------------------------------------------------------
@@ -275,8 +286,10 @@ def strip_card(choice: Choice) -> None:
         return
     trace_id, error_id, label = str(point[0]), str(point[1]), str(point[2])
     system = str(pairs.loc[pairs["label"] == label, "system"].iloc[0])
+    person = str(pairs.loc[pairs["error_id"] == error_id, "annotator"].iloc[0])
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
-    open_in_compare(compare_link(choice, trace=trace_id, judge=system, pair=error_id), key="strip-open")
+    link = compare_link(choice, trace=trace_id, judge=system, person=person, pair=error_id)
+    open_in_compare(link, key="strip-open")
 
 
 @st.fragment(key="card-grid")
@@ -535,15 +548,20 @@ def raters_view(choice: Choice, found: Inputs) -> None:
     ratings = as_raters(found.frame("ratings"))
     if ratings.empty or ratings["rater"].nunique() < 2:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
-        return
-    with st.container(border=True):
-        raters_card(choice)
-    with st.container(border=True):
-        ceiling_card(found)
+    else:
+        with st.container(border=True):
+            raters_card(choice)
+        with st.container(border=True):
+            ceiling_card(found)
     with st.container(border=True):
         error_ceiling_card(found)
+    if choice.gold == "majority":
+        with st.container(border=True):
+            majority_card(choice)
     with st.container(border=True):
         matchers_card(found)
+    with st.container(border=True):
+        reviewers_card(found)
 
 
 @st.fragment(key="card-raters")
@@ -627,6 +645,35 @@ def matchers_card(found: Inputs) -> None:
         st.caption("No two people have decided matches yet.")
         return
     sheet(table, digits=3)
+
+
+@awaited(height=200)
+def reviewers_card(found: Inputs) -> None:
+    layout.title(
+        "Verdicts on findings beyond the human errors",
+        "People who judged the same finding: valid new error, false alarm or duplicate; agreement beyond chance.",
+    )
+    table = found.reviewer_agreement
+    if table.empty:
+        st.caption("No two people have judged findings yet.")
+        return
+    sheet(table, digits=3)
+    st.caption("all: everybody who judged, where there are three or more; its alpha is over all of them.")
+
+
+@awaited(height=260)
+def majority_card(choice: Choice) -> None:
+    layout.title(
+        "Votes of the majority",
+        "On traces that two people or more submitted. A score counts when more than half of those who answered gave "
+        "it, an error when more than half of the trace's people saw it.",
+    )
+    sheet(loading.figure(choice, "table.majority_votes"), digits=3)
+    st.caption(
+        "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
+        "score is left out and counted as missing, such an error is no error of the majority. As each person has a "
+        "vote in the majority, nobody's agreement with it is a ceiling; the human ceiling compares people in pairs."
+    )
 
 
 # two judges -----------------------------------------------------------------------------------------------------
@@ -750,7 +797,10 @@ def behind_pairs(
         pairs = pairs[pairs["judge"] == judge]
     else:
         pairs = pairs[pairs["relevant"].astype(bool)]
-    columns = ["trace_id", "error_id", "impact", "dimensions", "label", "system", "caught", "localized", "match_status"]
+    columns = [
+        "trace_id", "error_id", "impact", "dimensions", "label", "system", "caught", "localized", "match_status",
+        "annotator",
+    ]  # fmt: skip
     listed(choice, pairs[columns], key=key)
 
 
@@ -758,12 +808,13 @@ def listed(choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None =
     row = listing(rows, key=key)
     if row is None:
         return
-    pair = row.get("error_id")
+    pair, person = row.get("error_id"), row.get("annotator")
     open_in_compare(
         compare_link(
             choice,
             trace=str(row["trace_id"]),
             judge=str(row["system"]),
+            person=None if person is None else str(person),
             pair=None if pair is None else str(pair),
             repeat=repeat,
         ),
@@ -778,11 +829,21 @@ def run_of(rater: object) -> int | None:
 
 
 def compare_link(
-    choice: Choice, *, trace: str, judge: str | None = None, pair: str | None = None, repeat: int | None = None
+    choice: Choice,
+    *,
+    trace: str,
+    judge: str | None = None,
+    person: str | None = None,
+    pair: str | None = None,
+    repeat: int | None = None,
 ) -> dict[str, str]:
-    """The address of a trace on the Compare page, under the judge, run and person that the figure was made of."""
+    """The address of a trace on the Compare page, under the judge, run and person that the figure was made of.
+
+    An error of a majority opens under `person`, whose label it goes by.
+    """
     run = choice.repeat if repeat is None else repeat
-    return link_params(trace=trace, judge=judge, person=choice.human, pair=pair, repeat=str(run) if run else None)
+    shown = choice.human or (person if choice.gold == "majority" else None)
+    return link_params(trace=trace, judge=judge, person=shown, pair=pair, repeat=str(run) if run else None)
 
 
 DRAW: dict[str, Callable[[Choice, Inputs], None]] = {

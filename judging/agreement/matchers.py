@@ -1,5 +1,6 @@
-"""How far people who decide matches agree: the same pair of a human error and a finding, confirmed or rejected."""
+"""How far people agree who decide matches (confirmed or rejected) or say what an unmatched finding is."""
 
+from collections.abc import Iterator
 from itertools import combinations
 from typing import Final
 
@@ -8,12 +9,26 @@ import pandas as pd
 
 from judging.agreement import frames
 from judging.agreement.figure import Reason
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, distinct_rows, wilson_bounds
+from judging.agreement.findings import VERDICTS
+from judging.agreement.intervals import (
+    DRAWS,
+    SEED,
+    Floats,
+    Method,
+    cluster_bootstrap,
+    distinct_rows,
+    divide,
+    wilson_bounds,
+)
+from judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
 from judging.agreement.scores import exact_share, gwet, kappa
 
 MATCH_WORDS: Final = ("trace_id", "label_id", "finding_id", "matcher", "status")
 WORDS: Final = ("rejected", "confirmed")
-_FIGURES: Final = ("agreement", "kappa", "ac1")
+FINDING_WORDS: Final = ("trace_id", "finding_id", "reviewer", "verdict")
+ALL: Final = "all"
+"""Stands for both names where three people or more are taken together."""
+_FIGURES: Final = ("agreement", "kappa", "ac1", "alpha")
 
 
 def matcher_agreement(
@@ -23,60 +38,132 @@ def matcher_agreement(
 
     `match_words`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One row
     per matcher_a and matcher_b (by name): n (pairs that both decided), traces, both_confirmed, both_rejected,
-    only_a and only_b (confirmed by one alone), agreement (raw), Cohen's kappa and Gwet's AC1 on the two words, each
-    with bounds (bootstrap by trace; Wilson's for an agreement of 0 or 1), reason (of an undefined kappa).
-    Source: Cohen 1960; Gwet 2008; METRICS.md, matching. Edge: two people without a common pair stand there with n 0;
-    one person alone gives no row. Raises ValueError for absent columns, doubled rows and another status.
+    only_a and only_b (confirmed by one alone), agreement (raw), Cohen's kappa, Gwet's AC1 and Krippendorff's nominal
+    alpha on the two words, each with bounds (bootstrap by trace; Wilson's for an agreement of 0 or 1), reason (of an
+    undefined kappa). Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, matching. Edge: two people without a
+    common pair stand there with n 0; one person alone gives no row. Raises ValueError for absent columns, doubled rows
+    and another status.
     """
     words = _checked(match_words)
-    confirmed = words.pivot(index="pair", columns="matcher", values="confirmed")
-    trace = words.drop_duplicates("pair").set_index("pair")["trace_id"]
-    rows = []
-    for a, b in combinations(sorted(map(str, confirmed.columns)), 2):
-        both = confirmed[[a, b]].dropna().astype(int)
-        clusters = pd.factorize(trace.reindex(both.index))[0]
-        tables = _tables(both[a].to_numpy(), both[b].to_numpy(), clusters)
-        rows.append({"matcher_a": a, "matcher_b": b, **_row(tables, draws, seed, method)})
     columns = matcher_columns()
+    rows = []
+    for a, b, tables in _pairs(words, "matcher", len(WORDS)):
+        total = tables.sum(axis=0)
+        counts = dict(zip(("both_rejected", "only_b", "only_a", "both_confirmed"), map(int, total), strict=True))
+        rows.append({"matcher_a": a, "matcher_b": b, **counts, **_row(tables, draws, seed, method)})
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
 def matcher_columns() -> dict[str, str]:
     """Columns and types of `matcher_agreement`."""
-    counts = ("n", "traces", "both_confirmed", "only_a", "only_b", "both_rejected")
+    return _columns("matcher", ("both_confirmed", "only_a", "only_b", "both_rejected"))
+
+
+def reviewer_agreement(
+    finding_words: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> pd.DataFrame:
+    """Every two people who gave a verdict on the same unmatched findings: how often the same one, and beyond chance.
+
+    `finding_words`, one row per (finding_id, reviewer): trace_id, verdict (`valid new error`, `false alarm` or
+    `duplicate`). One row per reviewer_a and reviewer_b (by name): n (findings that both judged), traces,
+    both_valid_new_error, both_false_alarm, both_duplicate, agreement (raw), Cohen's kappa, Gwet's AC1 and
+    Krippendorff's nominal alpha over the three verdicts, each with bounds (bootstrap by trace; Wilson's for an
+    agreement of 0 or 1), reason (of an undefined alpha). Where three people or more gave verdicts, a first row `all`:
+    alpha and the share of equal pairs over all of them, n the findings that two or more judged; kappa and AC1 are of
+    two people. Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, findings beyond the paper. Edge: as for
+    `matcher_agreement`; alpha needs two findings. Raises ValueError for absent columns, doubled rows, another verdict.
+    """
+    words = _checked_verdicts(finding_words)
+    columns = reviewer_columns()
+    together = [_everyone(words, draws, seed, method)] if words["reviewer"].nunique() > 2 else []
+    rows: list[dict[str, float | int | str | None]] = [*together]
+    for a, b, tables in _pairs(words, "reviewer", len(VERDICTS)):
+        alike = np.diagonal(tables.sum(axis=0).reshape(len(VERDICTS), len(VERDICTS)))
+        row = _row(tables, draws, seed, method)
+        alpha, n = float(row["alpha"] or 0), int(row["n"] or 0)
+        few: Reason | None = "fewer than two pairable units" if n == 1 else _reason(alpha, n)
+        rows.append({"reviewer_a": a, "reviewer_b": b, **_alike(alike), **row, "reason": few})
+    return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
+
+
+def reviewer_columns() -> dict[str, str]:
+    """Columns and types of `reviewer_agreement`."""
+    return _columns("reviewer", tuple(_alike(np.zeros(len(VERDICTS)))))
+
+
+def _columns(who: str, counts: tuple[str, ...]) -> dict[str, str]:
     figures = [f"{name}{end}" for name in _FIGURES for end in ("", "_low", "_high")]
     return {
-        **dict.fromkeys(("matcher_a", "matcher_b"), "object"),
-        **dict.fromkeys(counts, "int64"),
+        **dict.fromkeys((f"{who}_a", f"{who}_b"), "object"),
+        **dict.fromkeys(("n", "traces", *counts), "int64"),
         **dict.fromkeys(figures, "float64"),
         "reason": "object",
     }
 
 
 def _checked(match_words: pd.DataFrame) -> pd.DataFrame:
+    """trace_id, unit (the pair), matcher, word (0 rejected, 1 confirmed)."""
     frames.require(match_words, "match_words", MATCH_WORDS)
     words = match_words[list(MATCH_WORDS)].astype(str)
     frames.require_unique(words, "match_words", ["label_id", "finding_id", "matcher"])
-    unknown = sorted(set(words["status"]) - set(WORDS))
+    unit = pd.MultiIndex.from_frame(words[["label_id", "finding_id"]]).factorize()[0]
+    return words.assign(unit=unit, word=_coded(words["status"], "match_words.status", WORDS))
+
+
+def _checked_verdicts(finding_words: pd.DataFrame) -> pd.DataFrame:
+    """trace_id, unit (the finding), reviewer, word (the place of the verdict in `VERDICTS`)."""
+    frames.require(finding_words, "finding_words", FINDING_WORDS)
+    words = finding_words[list(FINDING_WORDS)].astype(str)
+    frames.require_unique(words, "finding_words", ["finding_id", "reviewer"])
+    unit = pd.factorize(words["finding_id"])[0]
+    return words.assign(unit=unit, word=_coded(words["verdict"], "finding_words.verdict", VERDICTS))
+
+
+def _coded(values: pd.Series, name: str, known: tuple[str, ...]) -> np.ndarray:
+    unknown = sorted(set(values) - set(known))
     if unknown:
-        raise ValueError(f"match_words.status holds {unknown!r}; expected one of {list(WORDS)!r}")
-    pair = pd.MultiIndex.from_frame(words[["label_id", "finding_id"]]).factorize()[0]
-    return words.assign(pair=pair, confirmed=words["status"] == "confirmed")
+        raise ValueError(f"{name} holds {unknown!r}; expected one of {list(known)!r}")
+    return frames.codes(values, known)
 
 
-def _tables(a: np.ndarray, b: np.ndarray, clusters: np.ndarray) -> np.ndarray:
-    """Words of a by words of b, counted by trace (traces, 4)."""
+def _pairs(words: pd.DataFrame, who: str, size: int) -> Iterator[tuple[str, str, np.ndarray]]:
+    """Every two people by name, with a's words by b's counted by trace (traces, size * size)."""
+    said = words.pivot(index="unit", columns=who, values="word")
+    trace = words.drop_duplicates("unit").set_index("unit")["trace_id"]
+    for a, b in combinations(sorted(map(str, said.columns)), 2):
+        both = said[[a, b]].dropna().astype(int)
+        clusters = pd.factorize(trace.reindex(both.index))[0]
+        yield a, b, _tables(both[a].to_numpy(), both[b].to_numpy(), clusters, size)
+
+
+def _tables(a: np.ndarray, b: np.ndarray, clusters: np.ndarray, size: int) -> np.ndarray:
     traces = int(clusters.max()) + 1 if len(clusters) else 0
-    return np.bincount(clusters * 4 + a * 2 + b, minlength=traces * 4).reshape(traces, 4)
+    cells = size * size
+    return np.bincount(clusters * cells + a * size + b, minlength=traces * cells).reshape(traces, cells)
 
 
 def _statistic(sums: Floats) -> Floats:
-    table = sums.reshape(*sums.shape[:-1], 2, 2)
-    return np.stack([exact_share(table), kappa(table, "identity"), gwet(table, "identity")], axis=-1)
+    size = int(sums.shape[-1] ** 0.5)
+    table = sums.reshape(*sums.shape[:-1], size, size)
+    figures = [exact_share(table), kappa(table, "identity"), gwet(table, "identity"), nominal_alpha(table)]
+    return np.stack(figures, axis=-1)
+
+
+def nominal_alpha(table: Floats) -> Floats:
+    """Krippendorff's nominal alpha of two raters from their table (..., K, K); NaN as `reliability.alpha`.
+
+    Source: Krippendorff 2011. Shapes: table (..., K, K); returns (...).
+    """
+    pairs = table.sum(axis=(-2, -1))
+    values = table.sum(axis=-1) + table.sum(axis=-2)
+    differing = 2 * (pairs - np.trace(table, axis1=-2, axis2=-1))
+    chance = (2 * pairs) ** 2 - (values**2).sum(axis=-1)
+    return np.where(pairs >= 2, 1 - (2 * pairs - 1) * divide(differing, chance), np.nan)
 
 
 def _row(tables: np.ndarray, draws: int, seed: int, method: Method) -> dict[str, float | int | str | None]:
     total = tables.sum(axis=0)
+    n = int(total.sum())
     value = _statistic(total.astype(np.float64))
     low = high = np.full(len(value), np.nan)
     if draws > 0 and len(tables):
@@ -84,20 +171,39 @@ def _row(tables: np.ndarray, draws: int, seed: int, method: Method) -> dict[str,
         boot = cluster_bootstrap(patterns, _statistic, multiplicity=multiplicity, draws=draws, seed=seed)
         low, high = boot.interval(method)
         if value[0] in (0, 1):
-            agreed, n = np.array([total[0] + total[3]]), np.array([total.sum()])
-            low[0], high[0] = (bound[0] for bound in wilson_bounds(agreed, n))
-    row: dict[str, float | int | str | None] = {
-        "n": int(total.sum()),
-        "traces": len(tables),
-        "both_rejected": int(total[0]),
-        "only_b": int(total[1]),
-        "only_a": int(total[2]),
-        "both_confirmed": int(total[3]),
-        "reason": _reason(value[1], int(total.sum())),
-    }
+            low[0], high[0] = (bound[0] for bound in wilson_bounds(np.array([value[0] * n]), np.array([n])))
+    row: dict[str, float | int | str | None] = {"n": n, "traces": len(tables), "reason": _reason(float(value[1]), n)}
     for f, name in enumerate(_FIGURES):
         row |= {name: value[f], f"{name}_low": low[f], f"{name}_high": high[f]}
     return row
+
+
+def _everyone(words: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, float | int | str | None]:
+    """All reviewers at once: alpha, and the share of equal pairs of verdicts of a finding."""
+    said = words.pivot(index="reviewer", columns="unit", values="word").astype("float64")
+    trace = words.drop_duplicates("unit").set_index("unit")["trace_id"].reindex(said.columns)
+    matrix, clusters = said.to_numpy(), pd.factorize(trace)[0]
+    alpha = alpha_with_interval(matrix, "nominal", clusters=clusters, draws=draws, seed=seed, method=method)
+    several = (~np.isnan(matrix)).sum(axis=0) >= 2
+    units = pairable_units(matrix)
+    unanimous = [int(((units == word) | np.isnan(units)).all(axis=0).sum()) for word in range(len(VERDICTS))]
+    return {
+        "reviewer_a": ALL,
+        "reviewer_b": ALL,
+        "n": alpha.n,
+        "traces": len(set(clusters[several].tolist())),
+        **_alike(np.array(unanimous)),
+        "agreement": pair_agreement(matrix),
+        "alpha": alpha.value,
+        "alpha_low": alpha.low,
+        "alpha_high": alpha.high,
+        "reason": alpha.reason,
+    }
+
+
+def _alike(counts: np.ndarray) -> dict[str, int]:
+    names = (f"both_{verdict.replace(' ', '_')}" for verdict in VERDICTS)
+    return {name: int(count) for name, count in zip(names, counts, strict=True)}
 
 
 def _reason(value: float, n: int) -> Reason | None:

@@ -16,6 +16,7 @@ from judging.agreement import (
     errors,
     findings,
     frames,
+    majority,
     matchers,
     prevalence,
     raters,
@@ -38,6 +39,8 @@ InputName = Literal[
     "repeats",
     "person_pairs",
     "match_words",
+    "finding_words",
+    "votes",
     "unit_labels",
     "other_error_pairs",
     "other_score_pairs",
@@ -57,6 +60,8 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "repeats": ("rater", "unit", "first", "second"),
     "person_pairs": ceiling.PERSON_PAIRS,
     "match_words": matchers.MATCH_WORDS,
+    "finding_words": matchers.FINDING_WORDS,
+    "votes": majority.VOTES,
     "unit_labels": ("judge", "unit", "model", "human"),
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
@@ -88,6 +93,8 @@ class Inputs:
     repeats: pd.DataFrame | None = None
     person_pairs: pd.DataFrame | None = None
     match_words: pd.DataFrame | None = None
+    finding_words: pd.DataFrame | None = None
+    votes: pd.DataFrame | None = None
     unit_labels: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
@@ -161,6 +168,13 @@ class Inputs:
         """`matchers.matcher_agreement` of what people said of matches."""
         return matchers.matcher_agreement(
             self.frame("match_words"), draws=self.draws, seed=self.seed, method=self.method
+        )
+
+    @cached_property
+    def reviewer_agreement(self) -> pd.DataFrame:
+        """`matchers.reviewer_agreement` of what people said of unmatched findings."""
+        return matchers.reviewer_agreement(
+            self.frame("finding_words"), draws=self.draws, seed=self.seed, method=self.method
         )
 
     @cached_property
@@ -484,6 +498,18 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: inputs.matcher_agreement,
     ),
     Table(
+        name="reviewer_agreement",
+        title="People who judged the same unmatched findings",
+        needs=("finding_words",),
+        build=lambda inputs: inputs.reviewer_agreement,
+    ),
+    Table(
+        name="majority_votes",
+        title="How often people had a majority, and what had none",
+        needs=("votes",),
+        build=lambda inputs: majority.vote_table(inputs.frame("votes")),
+    ),
+    Table(
         name="rater_pairs",
         title="Every pair of raters",
         needs=_RATINGS,
@@ -692,6 +718,20 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=matchers.matcher_agreement,
         table="matcher_agreement",
         column="kappa",
+    ),
+    Metric(
+        name="reviewer_alpha",
+        title="Krippendorff's alpha of verdicts on unmatched findings, nominal",
+        function=matchers.reviewer_agreement,
+        table="reviewer_agreement",
+        column="alpha",
+    ),
+    Metric(
+        name="majority_share",
+        title="Share of votes with a majority",
+        function=majority.vote_table,
+        table="majority_votes",
+        column="decided",
     ),
     Metric(
         name="corpus_rate",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import orjson
@@ -11,8 +11,10 @@ import pandas as pd
 from sqlalchemy import Connection, func, select
 
 from ingest.store import schema
+from judging.agreement.majority import MAJORITY, VOTES, Gold
 from judging.ledger import side_frames, tables
 from judging.ledger.columns import Columns, among, gold_names, load_columns, newest_in_place, submissions
+from judging.ledger.majority import majority_gold, majority_matches
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN
 from judging.records import CELL_STATES, DIMENSIONS
@@ -26,6 +28,8 @@ PEOPLE = "people"
 class Selection:
     """What is compared. None and empty mean all (for `human`: the one with the most submitted reviews).
 
+    `gold` says whose word is the truth where no person is named: the adjudicated gold, the majority of people, or the
+    one person with the most reviews; None takes the adjudicated gold where there is any, else that person.
     `matches` says whether proposals count until a person decides, or only confirmed pairs. `splits` maps
     trace ids to a split's name; traces outside it are left out when `only_split` is set. `versions` are judge
     versions to set beside each other (prompt against prompt), by their hash; their systems are named by it.
@@ -34,6 +38,7 @@ class Selection:
     """
 
     human: str | None = None
+    gold: Gold | None = None
     systems: tuple[str, ...] = ()
     judges: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
@@ -45,10 +50,17 @@ class Selection:
     formats: tuple[str, ...] = ()
     guideline: str | None = None
 
+    def __post_init__(self) -> None:
+        if self.human is not None and self.gold is not None:
+            raise ValueError(f"both a person ({self.human!r}) and a kind of gold ({self.gold}) are chosen; choose one")
+
 
 @dataclass(frozen=True, kw_only=True)
 class Frames:
-    """The inputs of `judging.agreement`, and who was compared. Columns as its `frames` module says."""
+    """The inputs of `judging.agreement`, and who was compared. Columns as its `frames` module says.
+
+    `votes` are those that a majority was found by; empty where one person's labels or the adjudicated gold count.
+    """
 
     human: str | None
     error_pairs: pd.DataFrame
@@ -57,13 +69,14 @@ class Frames:
     findings: pd.DataFrame
     rationales: pd.DataFrame
     judged: pd.DataFrame
+    """trace_id, judge, system, split of every cell that was answered, findings or not."""
     repeats: pd.DataFrame
     unit_labels: pd.DataFrame
     trail_gold: pd.DataFrame
     trail_predictions: pd.DataFrame
     trail_traces: pd.DataFrame
     trail_scores: pd.DataFrame
-    """trace_id, judge, system, split of every cell that was answered, findings or not."""
+    votes: pd.DataFrame
 
 
 def load_frames(connection: Connection, selection: Selection) -> Frames:
@@ -73,31 +86,92 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
 
 def frames_of(connection: Connection, columns: Columns, selection: Selection) -> Frames:
     """All frames of a selection, from columns that were read at the revision this connection sees."""
-    human = selection.human or usual_human(columns)
     cells = _cells(columns, selection)
     current = cells[cells["repeat"] == selection.repeat]
     done = _done(columns, selection)
-    reviewed = set(done.loc[done["annotator"] == human, "trace_id"])
-    seen = current[among(current["trace_id"], reviewed)]
-    labelled = _labelled(columns, selection, human, reviewed)
-    errors = labelled[_is_complete(labelled)]
     scores = _scores(columns, selection, done)
-    decided = _counted(columns.decisions, selection)
-    decided = decided[among(decided["label_id"], errors["label_id"])]
+    truth = _truth(connection, columns, selection, done, scores)
+    seen = current[among(current["trace_id"], truth.reviewed)]
     return Frames(
-        human=human,
-        error_pairs=_error_pairs(current, errors, decided, selection),
-        score_pairs=_score_pairs(current, scores[scores["annotator"] == human], selection),
+        human=truth.human,
+        error_pairs=_error_pairs(current, truth.errors, truth.decided, selection),
+        score_pairs=_score_pairs(current, truth.scores, selection),
         ratings=_ratings(cells, scores, selection, columns.golds),
-        findings=_findings(columns.findings, seen, decided, selection),
+        findings=_findings(columns.findings, seen, truth.decided, selection),
         rationales=_rationales(cells, columns.rationales),
         judged=_judged(seen, selection),
         repeats=columns.repeats,
-        unit_labels=side_frames.unit_labels(current, columns.findings, errors, reviewed),
-        trail_gold=side_frames.trail_gold(labelled),
+        unit_labels=side_frames.unit_labels(current, columns.findings, truth.errors, truth.reviewed),
+        trail_gold=side_frames.trail_gold(truth.labelled),
         trail_predictions=side_frames.trail_predictions(columns.predictions, seen),
         trail_traces=side_frames.trail_traces(seen),
-        trail_scores=side_frames.trail_scores(connection, seen, human or ""),
+        trail_scores=side_frames.trail_scores(connection, seen, truth.people),
+        votes=truth.votes,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Truth:
+    """What judges are compared with. `people` (annotator, trace_id) is whose word it is, of which traces."""
+
+    human: str | None
+    reviewed: Set[str]
+    labelled: pd.DataFrame
+    scores: pd.DataFrame
+    decided: pd.DataFrame
+    people: pd.DataFrame
+    votes: pd.DataFrame
+
+    @property
+    def errors(self) -> pd.DataFrame:
+        """Those that can be caught or missed."""
+        return self.labelled[_is_complete(self.labelled)]
+
+
+def _truth(
+    connection: Connection, columns: Columns, selection: Selection, done: pd.DataFrame, scores: pd.DataFrame
+) -> _Truth:
+    if selection.gold == "majority":
+        return _majority(connection, columns, selection, done, scores)
+    people = _most_first(columns.submitted, set(columns.present))
+    human = selection.human or chosen_human(people, columns.golds, selection.gold)
+    own = done[done["annotator"] == human]
+    reviewed = set(own["trace_id"])
+    labelled = _labelled(columns, selection, human, reviewed)
+    decided = _counted(columns.decisions, selection)
+    return _Truth(
+        human=human,
+        reviewed=reviewed,
+        labelled=labelled,
+        scores=scores[scores["annotator"] == human],
+        decided=decided[among(decided["label_id"], labelled.loc[_is_complete(labelled), "label_id"])],
+        people=own,
+        votes=pd.DataFrame(columns=list(VOTES)),
+    )
+
+
+def _majority(
+    connection: Connection, columns: Columns, selection: Selection, done: pd.DataFrame, scores: pd.DataFrame
+) -> _Truth:
+    """Most people's word on the traces that two or more submitted."""
+    people = done[~done["annotator"].isin(list(columns.golds))]
+    people = people[_may_count(people["trace_id"], columns, selection)]
+    people = people[people.groupby("trace_id")["annotator"].transform("nunique") > 1]
+    rows = _everyones(columns, selection)
+    rows = rows.merge(people, on=["annotator", "trace_id"])
+    found = majority_gold(connection, done=people, rows=rows, scores=scores, blind_only=selection.blind_only)
+    decided = columns.decisions
+    is_confirmed_only = selection.matches == "confirmed"
+    matches = majority_matches(connection, decided, found.seen, confirmed_only=is_confirmed_only)
+    complete = found.errors.loc[_is_complete(found.errors), "label_id"]
+    return _Truth(
+        human=MAJORITY,
+        reviewed=set(people["trace_id"]),
+        labelled=found.errors,
+        scores=found.scores,
+        decided=matches[among(matches["label_id"], complete)],
+        people=people,
+        votes=found.votes,
     )
 
 
@@ -117,9 +191,29 @@ def default_human(connection: Connection) -> str | None:
     return _usual(humans(connection), gold_names(connection))
 
 
-def usual_human(columns: Columns) -> str | None:
-    """`default_human` of columns that are read already."""
-    return _usual(_most_first(columns.submitted, set(columns.present)), columns.golds)
+def with_person(connection: Connection, selection: Selection) -> Selection:
+    """The selection with the person or gold named that it means; that of a majority stays as it is.
+
+    Raises `ValueError` where nothing was adjudicated, or nobody submitted anything.
+    """
+    if selection.human is not None or selection.gold == "majority":
+        return selection
+    human = chosen_human(humans(connection), gold_names(connection), selection.gold)
+    if human is None:
+        raise ValueError("no submitted review is in this workspace: there is nobody to compare a side with")
+    return replace(selection, human=human, gold=None)
+
+
+def chosen_human(people: pd.DataFrame, golds: Collection[str], gold: Gold | None) -> str | None:
+    """Of `humans`, whose labels count where no person is named. Raises `ValueError` where nothing was adjudicated."""
+    is_gold = people["annotator"].isin(list(golds))
+    if gold == "single":
+        people = people[~is_gold]
+    elif gold == "adjudicated":
+        people = people[is_gold]
+        if people.empty:
+            raise ValueError("nothing is adjudicated in this workspace: close a trace on the Adjudicate page first")
+    return _usual(people, golds)
 
 
 def _usual(people: pd.DataFrame, golds: Collection[str]) -> str | None:
@@ -219,6 +313,15 @@ def _labelled(columns: Columns, selection: Selection, human: str | None, reviewe
     """The person's errors on traces they submitted: the newest revision, at the place of the first."""
     rows = columns.errors
     rows = rows[(rows["annotator"] == human) & among(rows["trace_id"], reviewed)]
+    return _current(rows, columns, selection)
+
+
+def _everyones(columns: Columns, selection: Selection) -> pd.DataFrame:
+    """Everybody's errors likewise."""
+    return _current(columns.errors, columns, selection)
+
+
+def _current(rows: pd.DataFrame, columns: Columns, selection: Selection) -> pd.DataFrame:
     if selection.blind_only:
         rows = rows[rows["phase"] == "blind"]
     found = newest_in_place(rows, ["label_id"])
@@ -279,7 +382,7 @@ def _states(cells: pd.DataFrame) -> pd.Series:
 
 _ERROR_PAIR = [
     "trace_id", "error_id", "impact", "split", "system", "judge", "relevant", "state", "caught", "localized",
-    "match_status", "dimensions",
+    "match_status", "dimensions", "annotator",
 ]  # fmt: skip
 
 
@@ -287,7 +390,7 @@ def _error_pairs(
     cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, selection: Selection
 ) -> pd.DataFrame:
     """Every error under every cell of its trace."""
-    own = errors[["trace_id", "label_id", "impact", "dimensions"]]
+    own = errors[["trace_id", "label_id", "impact", "dimensions", "annotator"]]
     pairs = cells.merge(own, on="trace_id", how="inner")
     pairs = pairs.merge(
         decided[["cell_key", "label_id", "status", "localized"]], on=["cell_key", "label_id"], how="left"

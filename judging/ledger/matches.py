@@ -217,7 +217,7 @@ def decisions(
         of_label.append(tables.error_label.c.annotator == annotator)
     labels = label_places(connection, *of_label)
     standing = _standing(connection, labels, *of_cell)
-    cited = _cited(connection, [said.finding_key for said in standing])
+    cited = cited_spans(connection, [said.finding_key for said in standing])
     return [_decision(said, labels[said.label_id], cited.get(said.finding_key, frozenset())) for said in standing]
 
 
@@ -269,7 +269,7 @@ def _standing(connection: Connection, labels: Mapping[str, LabelPlace], *of_cell
     return _one_to_one(_without_contradicted([_said(rows) for rows in by_pair.values()], labels), labels)
 
 
-def _cited(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
+def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
     """The spans that each finding cites."""
     citation = tables.citation
     spans: dict[int, set[str]] = defaultdict(set)
@@ -324,6 +324,34 @@ def match_words(connection: Connection) -> pd.DataFrame:
     ]  # fmt: skip
     columns = ["trace_id", "judge", "system", "label_id", "finding_id", "matcher", "status"]
     return pd.DataFrame(found, columns=columns)
+
+
+def finding_words(connection: Connection) -> pd.DataFrame:
+    """Every person's verdict that stands on every finding: trace_id, judge, system, finding_id, reviewer, verdict.
+
+    The input of `judging.agreement.matchers`: a verdict that its author took back counts no more.
+    """
+    version, review = tables.judge_version, tables.finding_review
+    rows = connection.execute(
+        select(
+            _cell.c.trace_id, _cell.c.judge, version.c.model, version.c.mode, version.c.prompt_order,
+            review.c.finding_key, review.c.author, review.c.verdict,
+        )
+        .join(_finding, _finding.c.finding_key == review.c.finding_key)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .join(version, version.c.judge_version == _cell.c.judge_version)
+        .order_by(review.c.row_key)
+    ).all()  # fmt: skip
+    newest_word = {(row.finding_key, row.author): row for row in rows}
+    found = [
+        (
+            row.trace_id, row.judge, system_name(row.model, row.mode, row.prompt_order), row.finding_key, row.author,
+            row.verdict,
+        )
+        for row in newest_word.values()
+        if row.verdict is not None
+    ]  # fmt: skip
+    return pd.DataFrame(found, columns=["trace_id", "judge", "system", "finding_id", "reviewer", "verdict"])
 
 
 def _without_contradicted(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Set
 from typing import Any
 
@@ -10,6 +11,7 @@ from sqlalchemy import Connection, select
 
 from ingest.labels import JudgeReply, read_reply
 from ingest.store.texts import decompress
+from judging.agreement.majority import majority_scores
 from judging.ledger import tables
 from judging.ledger.columns import among
 from judging.ledger.labels import newest
@@ -63,21 +65,16 @@ def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"trace_id": by_trace["trace_id"], "system": by_trace["system"], "state": state})
 
 
-def trail_scores(connection: Connection, cells: pd.DataFrame, human: str) -> pd.DataFrame:
-    """TRAIL's scales (1 to 5) as the human and imported judges gave them: trace_id, system, scale, human, model."""
+def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
+    """TRAIL's scales (1 to 5) as people and imported judges gave them: trace_id, system, scale, human, model.
+
+    `people` (annotator, trace_id): whose word counts on which trace; of several on one trace that of their majority.
+    """
     columns = ["trace_id", "system", "scale", "human", "model"]
     asked = cells[cells["judge"] == TRAIL_JUDGE]
     if asked.empty:
         return pd.DataFrame(columns=columns)
-    table = tables.score_label
-    rows = connection.execute(
-        select(table.c.trace_id, table.c.dimension, table.c.value).where(
-            newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
-            table.c.annotator == human,
-            table.c.dimension.startswith("trail."),
-        )
-    ).all()
-    gold = {(row.trace_id, row.dimension.removeprefix("trail.")): row.value for row in rows}
+    gold = _trail_scales(connection, people)
     replies = dict(
         connection.execute(
             select(tables.cell.c.cell_key, tables.cell.c.raw_reply).where(
@@ -89,10 +86,29 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, human: str) -> pd.
         {"trace_id": cell.trace_id, "system": cell.system, "scale": name, "human": value, "model": scores.get(name)}
         for cell in rows_of(asked)
         for scores in [_scores(replies.get(cell.cell_key), cell.trace_id)]
-        for (trace_id, name), value in gold.items()
-        if trace_id == cell.trace_id
+        for name, value in gold.get(cell.trace_id, ())
     ]
     return pd.DataFrame(found, columns=columns)
+
+
+def _trail_scales(connection: Connection, people: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
+    """By trace, the name and value of each scale."""
+    table = tables.score_label
+    names = ["annotator", "trace_id", "dimension", "value"]
+    query = select(*(table.c[name] for name in names)).where(
+        newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
+        table.c.annotator.in_(list(people["annotator"].unique())),
+        table.c.dimension.startswith("trail."),
+    )
+    rows = pd.DataFrame(connection.execute(query).all(), columns=names)
+    rows = rows.merge(people[["annotator", "trace_id"]].drop_duplicates(), on=["annotator", "trace_id"])
+    rows = rows.drop_duplicates(names[:3], keep="last").assign(not_applicable=False)
+    several = rows.groupby("trace_id")["annotator"].transform("nunique") > 1
+    voted = pd.concat([rows[~several], majority_scores(rows[several])]) if several.any() else rows
+    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for row in rows_of(voted):
+        found[row.trace_id].append((row.dimension.removeprefix("trail."), row.value))
+    return found
 
 
 def _scores(body: bytes | None, trace_id: str) -> dict[str, float | None]:

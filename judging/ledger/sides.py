@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Connection
 
 from judging.agreement.ceiling import ANY
-from judging.ledger.frames import PEOPLE, Selection, default_human, humans, load_frames
+from judging.ledger.frames import PEOPLE, Selection, humans, load_frames, with_person
 from judging.ledger.person_pairs import person_pairs
 from judging.ledger.systems import VERSION_SHOWN, judge_versions, systems
 
@@ -83,10 +83,7 @@ def side_pairs(connection: Connection, selection: Selection, side: Side) -> Side
 
     Raises `ValueError` naming what is not there and what is.
     """
-    human = selection.human or default_human(connection)
-    if human is None:
-        raise ValueError("no submitted review is in this workspace: there is nobody to compare a side with")
-    chosen = replace(selection, human=human)
+    chosen = with_person(connection, selection)
     if side.person is not None:
         return _person_pairs(connection, chosen, side)
     versions = whole_versions(connection, side.versions)
@@ -97,7 +94,7 @@ def side_pairs(connection: Connection, selection: Selection, side: Side) -> Side
         wanted = replace(wanted, systems=(side.system,))
     found = load_frames(connection, wanted)
     if found.judged.empty and found.error_pairs.empty and found.score_pairs.empty:
-        raise ValueError(f"{side.name} has no answer on a trace that {human} reviewed (repeat {side.repeat})")
+        raise ValueError(f"{side.name} has no answer on a trace that {found.human} reviewed (repeat {side.repeat})")
     return SidePairs(
         error_pairs=found.error_pairs.assign(system=side.name), score_pairs=found.score_pairs.assign(system=side.name)
     )
@@ -122,6 +119,8 @@ def _person_pairs(connection: Connection, selection: Selection, side: Side) -> S
     known = [str(name) for name in humans(connection)["annotator"]]
     if side.person not in known:
         raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(known) or 'none'}")
+    if selection.human is None:
+        raise ValueError(f"{side.person!r} is one of the majority that is compared with; choose a person with --human")
     if side.person == selection.human:
         raise ValueError(f"{side.person!r} is the person compared with; choose another with --human")
     pairs = person_pairs(connection, selection)

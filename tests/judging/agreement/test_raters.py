@@ -9,7 +9,7 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.multitest import multipletests
 
 from judging.agreement import raters, scores
-from judging.agreement.raters import alternative_annotator_test, human_ceiling, pairwise_table
+from judging.agreement.raters import Alignment, alternative_annotator_test, human_ceiling, pairwise_table
 
 Floats = NDArray[np.float64]
 NAN = np.nan
@@ -209,3 +209,47 @@ def test_self_consistency_compares_a_person_with_herself() -> None:
     assert (table.loc["ann", "n"], table.loc["ann", "exact"]) == (3, 2 / 3)
     assert table.loc["ann", "off_by_one"] == 1.0
     assert (table.loc["bob", "n"], table.loc["bob", "reason"]) == (1, "no variation")
+
+
+def drawn(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Three to five people around a truth on 0..3 and a judge, each with their own noise; 15 % of ratings missing."""
+    rng = np.random.default_rng(seed)
+    people, units = int(rng.integers(3, 6)), int(rng.integers(60, 121))
+    truth = rng.integers(0, 4, units)
+    noise = rng.uniform(0.1, 0.6, people + 1)
+    wrong = rng.random((people + 1, units)) < noise[:, None]
+    said = np.where(wrong, rng.integers(0, 4, (people + 1, units)), truth).astype(float)
+    said[rng.random(said.shape) < 0.15] = np.nan
+    return said[:-1], said[-1]
+
+
+AUTHORS: dict[tuple[int, Alignment], tuple[float, float, list[float]]] = {
+    (0, "accuracy"): (1.0, 0.93467, [6.18062e-05, 0.00131968, 6.43606e-08, 0.0120275, 0.00238809]),
+    (1, "accuracy"): (0.25, 0.787885, [0.0315594, 0.853521, 0.00448035, 0.169667]),
+    (2, "accuracy"): (0.8, 0.856626, [0.0870594, 0.00410678, 0.00472768, 0.00385195, 0.00303893]),
+    (4, "accuracy"): (0.0, 0.734036, [0.878185, 0.211878, 0.0407617, 0.684541, 0.619025]),
+    (6, "accuracy"): (0.25, 0.800082, [0.849785, 0.000943302, 0.081676, 0.600075]),
+    (7, "accuracy"): (0.6, 0.883646, [0.00606083, 7.86431e-05, 0.536875, 0.00472768, 0.035106]),
+    (1, "rmse"): (0.25, 0.744615, [0.0197218, 0.662135, 0.000121569, 0.0147531]),
+    (6, "rmse"): (0.5, 0.777191, [0.369817, 0.000280077, 0.00735181, 0.060443]),
+    (8, "rmse"): (0.6, 0.801144, [0.00374879, 0.000113308, 0.0554826, 0.00247749, 0.0416852]),
+    (9, "rmse"): (0.75, 0.782882, [0.111286, 0.014328, 0.00239046, 0.000321265]),
+}
+"""By seed and alignment: winning rate, average advantage and p of each person, as the authors' own function gave them.
+
+Calderon, Reichart and Dror 2025 (ACL 2025, 16051-16081; arXiv 2501.10970): `alt_test` of `alt_test_example.ipynb` in
+nitaytech/AltTest at 13eada270fed73be2dfba64392a14b905df65e27, run on `drawn(seed)`; epsilon .1 (accuracy), .2 (rmse).
+"""
+
+
+@pytest.mark.parametrize(("seed", "alignment"), list(AUTHORS))
+def test_the_alternative_annotator_test_gives_what_its_authors_program_gives(seed: int, alignment: Alignment) -> None:
+    humans, judge = drawn(seed)
+    rate, advantage, p = AUTHORS[seed, alignment]
+    names = tuple("abcde"[: len(humans)])
+    epsilon = 0.1 if alignment == "accuracy" else 0.2
+    test = alternative_annotator_test(humans, judge, names, epsilon=epsilon, alignment=alignment)
+    assert test.winning_rate == pytest.approx(rate)
+    assert test.average_advantage == pytest.approx(advantage, abs=1e-6)
+    assert test.people["p"].to_numpy() == pytest.approx(np.array(p), rel=1e-5)
+    assert test.people["enough"].all()

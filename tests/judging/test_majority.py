@@ -1,0 +1,175 @@
+"""The majority of people in the place of one person: scores, errors, matches, all by hand."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ingest.store import reading, writing
+from judging.agreement.errors import error_table
+from judging.agreement.majority import ERRORS, MAJORITY, Gold, vote_table
+from judging.agreement.scores import score_table
+from judging.ledger import Workspace
+from judging.ledger import adjudication as desk
+from judging.ledger.frames import Frames, Selection, load_frames
+from judging.ledger.imports import import_outcomes
+from judging.ledger.matches import decide, propose_matches
+from judging.ledger.sides import Side, side_pairs
+from judging.majority import most_say
+from judging.records import Call, Finding, Verdict
+from tests.build import finding, small_trace, span_id, workspace
+from tests.judging.team import submit, trace_id
+
+WRONG_TOOL = "The timetable tool is called with a day that it does not know."
+NO_CHECK = "The final answer is given without checking the winter timetable."
+
+
+def error(label_id: str, description: str, *spans: int, dimensions: tuple[str, ...] = ("TC",), impact: str = "high"):
+    return {
+        "label_id": label_id, "description": description, "span_ids": [span_id(n) for n in spans],
+        "dimensions": list(dimensions), "impact": impact,
+    }  # fmt: skip
+
+
+def judged(opened: Workspace, *found: Finding, score: int, trace: int) -> None:
+    verdict = Verdict(
+        judge="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
+        call=Call(model="m"),
+    )  # fmt: skip
+    import_outcomes(opened.engine, [verdict], model="m", author="test")
+
+
+@pytest.fixture
+def space(tmp_path: Path) -> Workspace:
+    """Three people on trace 0, two on trace 1, one on trace 2; a judge of TC on all."""
+    opened = workspace(tmp_path / "home", *(small_trace(trace_id(number)) for number in range(3)))
+    submit(opened, "ada", trace_id(0), scores={"TC": 1, "PA": 0, "TS": None},
+           errors=[error("a1", WRONG_TOOL, 4), error("a2", NO_CHECK, 5, dimensions=("PA",))])  # fmt: skip
+    submit(opened, "ben", trace_id(0), scores={"TC": 1, "PA": 1, "TS": None},
+           errors=[error("b1", f"{WRONG_TOOL} It fails.", 4, dimensions=("TC", "TS"), impact="low")])  # fmt: skip
+    submit(opened, "cat", trace_id(0), scores={"TC": 2, "PA": 2, "TS": 3})
+    submit(opened, "ada", trace_id(1), scores={"TC": 3, "PA": 2}, errors=[error("a3", WRONG_TOOL, 4)])
+    submit(opened, "ben", trace_id(1), scores={"TC": 2, "PA": 2})
+    submit(opened, "ada", trace_id(2), scores={"TC": 0}, errors=[error("a4", WRONG_TOOL, 4)])
+    said = finding(WRONG_TOOL, 4)
+    judged(opened, said, score=1, trace=0)
+    judged(opened, said, score=3, trace=1)
+    judged(opened, said, score=0, trace=2)
+    propose_matches(opened.engine)
+    return opened
+
+
+def frames(opened: Workspace, **more: Any) -> Frames:
+    with reading(opened.engine) as connection:
+        return load_frames(connection, Selection(**({"gold": "majority"} | more)))
+
+
+def finding_on(opened: Workspace, trace: int) -> int:
+    return int(frames(opened).findings.set_index("trace_id").loc[trace_id(trace), "finding_id"])
+
+
+def say(opened: Workspace, label_id: str, status: str, author: str, trace: int = 0) -> None:
+    with writing(opened.engine) as connection:
+        key = finding_on(opened, trace)
+        decide(connection, label_id=label_id, finding_key=key, status=status, author=author)  # type: ignore[arg-type]
+
+
+def test_scores_that_more_than_half_gave_stand_and_the_others_are_missing_and_counted(space: Workspace) -> None:
+    found = frames(space)
+    assert found.human == MAJORITY
+    pairs = found.score_pairs.set_index("trace_id")
+    assert pairs.loc[trace_id(0), ["human", "model"]].tolist() == [1, 1]
+    assert np.isnan(pairs.loc[trace_id(1), "human"])  # 3 and 2: a tie, neither
+    assert trace_id(2) not in pairs.index  # one person is no majority
+    row = score_table(found.score_pairs, draws=0).iloc[0]
+    assert row[["n", "missing", "failed", "exact"]].tolist() == [1, 1, 0, 1.0]
+
+
+def test_an_error_that_more_than_half_saw_stands_with_what_most_of_them_say(space: Workspace) -> None:
+    (row,) = frames(space).error_pairs.to_dict("records")
+    assert (row["error_id"], row["annotator"], row["trace_id"]) == ("a1", "ada", trace_id(0))
+    assert (row["dimensions"], row["impact"]) == ("TC", "high")  # TC by both, TS by one; of low and high the graver
+    assert (row["caught"], row["localized"], row["match_status"]) == (True, True, "proposed")
+    rates = error_table(frames(space).error_pairs, draws=0).set_index(["impact", "kind"])
+    assert rates.loc[("all", "caught"), ["tp", "fp", "fn", "tn"]].tolist() == [1, 0, 0, 0]
+
+
+def test_ties_and_lone_voices_are_said(space: Workspace) -> None:
+    by = vote_table(frames(space).votes).set_index("about")
+    assert by.loc[ERRORS, ["n", "majority", "tied", "minority", "one_person"]].tolist() == [3, 1, 1, 1, 0]
+    assert by.loc["TC", ["n", "unanimous", "majority", "tied"]].tolist() == [2, 0, 1, 1]
+    assert by.loc["PA", ["n", "unanimous", "majority", "minority"]].tolist() == [2, 1, 1, 1]
+    assert by.loc["TS", ["n", "majority"]].tolist() == [1, 1]  # not applicable is an answer too
+    assert frames(space, gold=None).votes.empty
+
+
+def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
+    found = frames(space)
+    assert set(found.judged["trace_id"]) == {trace_id(0), trace_id(1)}
+    assert found.findings.set_index("trace_id")["matched"].to_dict() == {trace_id(0): True, trace_id(1): False}
+    units = found.unit_labels.set_index("unit")["human"]
+    assert units[[trace_id(0), trace_id(1)]].tolist() == [True, False]
+    assert units[trace_id(2)] is None  # nobody's majority: not "no error"
+    assert found.trail_gold["trace_id"].tolist() == [trace_id(0)]
+
+
+def test_the_words_of_people_on_any_label_of_the_error_decide_its_match(space: Workspace) -> None:
+    say(space, "b1", "rejected", "dora")
+    assert not frames(space).error_pairs["caught"].any()  # a person's word outweighs the proposal for Ada's label
+    say(space, "a1", "confirmed", "dora")
+    assert not frames(space).error_pairs["caught"].any()  # one word each: a tie is no majority
+    say(space, "b1", "confirmed", "dora")
+    assert frames(space, matches="confirmed").error_pairs["match_status"].tolist() == ["confirmed"]
+
+
+def test_only_confirmed_matches_where_those_are_asked_for(space: Workspace) -> None:
+    assert not frames(space, matches="confirmed").error_pairs["caught"].any()
+
+
+def test_one_finding_catches_one_error_of_the_majority(tmp_path: Path) -> None:
+    """Ada's first label and Ben's second are both matched with the one finding: two errors, one of them caught."""
+    opened = workspace(tmp_path / "home", small_trace(trace_id(0)))
+    for who in ("ada", "ben"):
+        submit(opened, who, trace_id(0), errors=[error(f"{who}1", WRONG_TOOL, 4), error(f"{who}2", NO_CHECK, 5)])
+    judged(opened, finding(WRONG_TOOL, 4), score=1, trace=0)
+    say(opened, "ada1", "confirmed", "dora")
+    say(opened, "ben2", "confirmed", "dora")
+    pairs = frames(opened).error_pairs.set_index("error_id")
+    assert sorted(pairs.index) == ["ada1", "ada2"]
+    assert pairs["caught"].sum() == 1
+
+
+def test_what_most_name_stands_and_of_a_tie_all() -> None:
+    assert most_say([("a",), ("a", "b"), ("c",)]) == ("a",)
+    assert most_say([("a",), ("b",)]) == ("a", "b")
+    assert most_say([("a", "b"), ("b", "a")]) == ("a", "b")
+    assert most_say([(), ("b",), ()]) == ("b",)
+    assert most_say([(), ()]) == ()
+
+
+def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
+    with writing(space.engine) as connection:
+        for dimension, value in {"TC": 3, "PA": 2}.items():
+            desk.set_score(connection, trace_id(1), dimension, value, by="root", reason="read again")
+        desk.reject(connection, ["a3"], by="root", reason="no error")
+        desk.close(connection, trace_id(1), by="root", seed="s")
+    assert frames(space).votes["people"].max() == 3
+    assert np.isnan(frames(space).score_pairs.set_index("trace_id").loc[trace_id(1), "human"])
+    kinds: dict[Gold | None, str] = {None: "gold", "adjudicated": "gold", "single": "ada", "majority": MAJORITY}
+    assert {kind: frames(space, gold=kind).human for kind in kinds} == kinds
+
+
+def test_without_adjudication_there_is_no_adjudicated_gold(space: Workspace) -> None:
+    with pytest.raises(ValueError, match="nothing is adjudicated"):
+        frames(space, gold="adjudicated")
+    with pytest.raises(ValueError, match="choose one"):
+        Selection(human="ada", gold="majority")
+
+
+def test_sides_stand_against_the_majority_and_no_voter_beside_it(space: Workspace) -> None:
+    with reading(space.engine) as connection:
+        side = side_pairs(connection, Selection(gold="majority"), Side(system="m"))
+        assert side.error_pairs["error_id"].tolist() == ["a1"]
+        with pytest.raises(ValueError, match="one of the majority"):
+            side_pairs(connection, Selection(gold="majority"), Side(person="ben"))
