@@ -257,6 +257,12 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 @click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Calls at a time.")
 @click.option("--budget", type=float, default=None, help="US dollars after which no call is begun.")
+@click.option(
+    "--price",
+    default=None,
+    metavar="IN,OUT[,CACHED]",
+    help="US dollars per million tokens of --model, where no public price is known or another holds.",
+)
 @click.option("--withdraw", is_flag=True, help="Take back every proposal of --model that nobody has decided.")
 @JSON
 def match(home: Path | None, judge_name: str | None, model: str | None, as_json: bool, **options: Any) -> None:
@@ -266,6 +272,8 @@ def match(home: Path | None, judge_name: str | None, model: str | None, as_json:
     if model is None:
         if options["withdraw"]:
             raise click.UsageError("--withdraw needs the --model whose proposals are taken back")
+        if options["price"] is not None:
+            raise click.UsageError("--price needs the --model whose price it is; the rule costs nothing")
         sys.exit(opinions.match(home, judge=judge_name, as_json=as_json))
     sys.exit(opinions.match_by_model(home, model=model, judge=judge_name, as_json=as_json, **options))
 
@@ -297,6 +305,7 @@ def match(home: Path | None, judge_name: str | None, model: str | None, as_json:
 @click.option("--data", multiple=True, metavar="FORMAT", help="Only traces of this format: trail, gaia2 ...")
 @click.option("--guideline", default=None, help="Only traces whose review was made under this guideline version.")
 @click.option("--revealed", is_flag=True, help="Count labels made after the judge's answer was shown, too.")
+@click.option("--inputs", is_flag=True, help="Write what the tables are made from, too, as --from-csv reads it.")
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")
 @click.option("--missing", type=click.Choice(["drop", "disagree"]), default="drop", show_default=True)
 @click.option("--draws", type=click.IntRange(0), default=2000, show_default=True, help="Bootstrap resamples.")

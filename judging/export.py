@@ -93,6 +93,31 @@ def write_report(
     return written
 
 
+def write_inputs(out: Path, inputs: Inputs) -> list[Written]:
+    """Write every input that is given as `<input>.csv`, as `judging.plain_csv` reads it: the report can be made again.
+
+    Figures are whole; text that a spreadsheet would run as a formula is quoted, alike in every file.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in COLUMNS:
+        frame = getattr(inputs, name)
+        if frame is not None:
+            file = out / f"{name}.csv"
+            file.write_bytes(input_csv(frame))
+            written.append(Written(file=f"{out.name}/{file.name}", table=name, rows=len(frame)))
+    return written
+
+
+def input_csv(frame: pd.DataFrame) -> bytes:
+    """An input as CSV in UTF-8: true and false in words, empty where missing."""
+    safe = frame.copy()
+    for name in safe.columns:
+        if not pd.api.types.is_numeric_dtype(safe[name].dtype):
+            safe[name] = safe[name].astype("object").map(safe_cell, na_action="ignore")
+    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
+
+
 def manifest_of(connection: Connection, frames: Frames, selection: Selection, inputs: Inputs) -> dict[str, Json]:
     """What a report was made from: versions, hashes of data and judges, filters, seed, draws, rules for missing."""
     systems = sorted(set(frames.error_pairs["system"]) | set(frames.ratings["system"]))

@@ -160,7 +160,7 @@ def match_by_model(
     from judging.judge import Manners
     from judging.ledger.llm_matches import propose_with_model, withdraw_proposals
     from judging.llm_matching import LlmMatcher
-    from judging.model import LitellmModel, first_forms, known_prices
+    from judging.model import LitellmModel, first_forms, known_prices, read_prices
 
     engine = opened(home).engine
     if withdraw:
@@ -170,11 +170,17 @@ def match_by_model(
         else:
             click.echo(f"{counted(count, 'proposal')} of {model} withdrawn")
         return 0
-    if options["budget"] is not None and known_prices(model) is None:
-        raise click.UsageError(f"a budget needs prices, and none are known for {model}: give no budget")
+    try:
+        prices = None if options["price"] is None else read_prices(options["price"])
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if options["budget"] is not None and prices is None and known_prices(model) is None:
+        raise click.UsageError(
+            f"a budget needs prices, and none are known for {model}: give --price IN,OUT or no budget"
+        )
     matcher = LlmMatcher(
         model=model,
-        call=LitellmModel(name=model, api_base=options["api_base"]),
+        call=LitellmModel(name=model, api_base=options["api_base"], prices=prices),
         manners=Manners(forms=list(first_forms(model))),
     )
     show, close = progress_bar("asking", " questions")

@@ -14,7 +14,7 @@ from app.commands.output import counted, opened, print_json, say
 from ingest.store import reading
 from ingest.trace import Json
 from judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
-from judging.export import inputs_of, manifest_of, opinions_of, report_tables, settings_of, write_report
+from judging.export import inputs_of, manifest_of, opinions_of, report_tables, settings_of, write_inputs, write_report
 from judging.ledger.frames import Selection, load_frames, read_splits
 from judging.ledger.sides import read_side, side_pairs, whole_versions
 from judging.ledger.systems import systems
@@ -47,6 +47,7 @@ def report(
             manifest |= {"compared": [*options["sides"]]}
         made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
         written = write_report(out, made, formats=_listed(formats), manifest=manifest)
+        written += write_inputs(out / "inputs", inputs) if options["inputs"] else []
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if as_json:
@@ -139,6 +140,7 @@ _OF_A_WORKSPACE = {
     "--split": "split_file",
     "--human": "human",
     "--gold": "gold",
+    "--inputs": "inputs",
     "--judge-model": "systems",
     "--version": "versions",
     "--repeat": "repeat",

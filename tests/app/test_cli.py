@@ -354,6 +354,26 @@ class TestMatchByModel:
         done = run("match", "--home", judged, "--model", "openai/nobody-knows", "--budget", "1", code=2)
         assert "a budget needs prices" in " ".join(done.output.replace("│", " ").split())
 
+    def test_a_price_of_ones_own_makes_the_cost_known_and_a_budget_possible(self, judged: Path) -> None:
+        def asked(*more: str) -> tuple[dict[str, Any], int]:
+            with Provider(lambda _request: Answer(text='{"pairs": []}')) as provider:
+                words = ("match", "--home", judged, "--model", "openai/scripted", "--api-base", provider.base_url)
+                told = answer(*words, "--concurrency", "1", *more, code=1)
+                return told, len(provider.log.requests)
+
+        free, _ = asked("--price", "3,15", "--budget", "0")
+        assert (free["answered"], free["stopped"]) == (0, "the budget of $0 is spent")
+        told, calls = asked("--price", "3,15", "--budget", "0.000001")
+        assert (calls, told["answered"], told["unknown_cost"]) == (1, 1, 0)
+        assert told["stopped"] == "the budget of $1e-06 is spent"
+        assert told["cost_usd"] == pytest.approx(told["prompt_tokens"] * 3e-6 + told["completion_tokens"] * 15e-6)
+        assert told["prompt_tokens"] > 0
+
+    @pytest.mark.parametrize("words", [("--model", "openai/x", "--price", "3"), ("--price", "3,15")])
+    def test_what_is_no_price_of_a_model_ends_with_two(self, judged: Path, words: tuple[str, ...]) -> None:
+        told = " ".join(run("match", "--home", judged, *words, code=2).output.replace("│", " ").split())
+        assert "a price is INPUT,OUTPUT" in told or "--price needs the --model" in told
+
     def test_withdrawing_needs_the_model(self, judged: Path) -> None:
         run("match", "--home", judged, "--withdraw", code=2)
 

@@ -312,6 +312,13 @@ class TestLedger:
         told = propose_with_model(opened.engine, matcher)
         assert (told.cost_usd, told.unknown_cost) == (0.0, 1)
 
+    def test_a_budget_ends_with_an_answer_of_unknown_cost(self, opened: Workspace) -> None:
+        with writing(opened.engine) as connection:
+            put_labels(connection, errors=[error_label(3, annotator="ben")], scores=(), reviews=(), author="ben")
+        told = propose_with_model(opened.engine, Scripted(said(), cost=None).matcher(), budget_usd=5.0, concurrency=1)
+        assert (told.questions, told.answered, told.unknown_cost) == (2, 1, 1)
+        assert "the budget of $5 is not kept" in str(told.stopped)
+
     def test_every_answer_is_on_record_and_can_be_taken_back(self, opened: Workspace) -> None:
         told = ask(opened, said(pair(), pair("E2", "F2")))
         with reading(opened.engine) as connection:

@@ -1,0 +1,86 @@
+"""A report from a workspace and one from its inputs as plain CSV are the same, figure by figure, on random data."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sqlalchemy import select
+
+from ingest.store import reading, writing
+from judging.agreement.findings import VERDICTS
+from judging.agreement.majority import Gold
+from judging.agreement.tables import TABLES, Inputs, tables_from_frames
+from judging.export import csv_text, inputs_of, opinions_of, write_inputs
+from judging.ledger import Workspace, tables
+from judging.ledger.frames import Selection, load_frames
+from judging.ledger.matches import decide, review_finding
+from judging.plain_csv import read_folder
+from tests.benchmarks.large import Size, build
+
+SMALL = Size(traces=8, spans=5, repeats=2, errors=2.5, readers=(("ada", 1.0), ("ben", 0.8), ("cleo", 0.6)), second=0.7)
+BY_NAME = {table.name: table for table in TABLES}
+
+
+@pytest.fixture(scope="module", params=[3])
+def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Several people, judges that fail or do not apply, three runs, matches and findings judged by two people."""
+    opened = build(tmp_path_factory.mktemp("random"), SMALL, seed=request.param)
+    rng = np.random.default_rng(request.param)
+    with writing(opened.engine) as connection:
+        proposed = connection.execute(select(tables.match.c.label_id, tables.match.c.finding_key)).all()
+        found = list(connection.scalars(select(tables.finding.c.finding_key)))
+        for who in ("dora", "emil"):
+            for label_id, key in {tuple(row) for row in proposed[:30]}:
+                word: Any = rng.choice(["confirmed", "rejected"])
+                decide(connection, label_id=label_id, finding_key=key, status=word, author=who)
+            for key in found[-40:]:
+                verdict: Any = rng.choice(VERDICTS[1:] if key % 2 else VERDICTS)
+                review_finding(connection, finding_key=key, verdict=str(verdict), author=who)
+    return opened
+
+
+def inputs(opened: Workspace, gold: Gold | None, **more: Any) -> Inputs:
+    with reading(opened.engine) as connection:
+        traces = list(connection.scalars(select(tables.review.c.trace_id).distinct()))
+        splits = {trace: "dev" if n % 3 else "test" for n, trace in enumerate(sorted(traces))}
+        selection = Selection(gold=gold, splits=splits, only_split=True)
+        return inputs_of(load_frames(connection, selection), **more, **opinions_of(connection, selection))
+
+
+@pytest.mark.parametrize(("gold", "missing"), [(None, "drop"), ("majority", "disagree")])
+def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
+    space: Workspace, tmp_path: Path, gold: Gold | None, missing: Any
+) -> None:
+    ours = inputs(space, gold, missing=missing, draws=10)
+    write_inputs(tmp_path, ours)
+    read: dict[str, Any] = {str(name): frame for name, frame in read_folder(tmp_path).frames.items()}
+    theirs = Inputs(**read, missing=missing, draws=10)
+    made, again = tables_from_frames(ours), tables_from_frames(theirs)
+    assert list(made) == list(again)
+    assert sum(len(frame) > 0 for frame in made.values()) >= len(made) - 3, "the random workspace fills the tables"
+    states = ours.frame("score_pairs")["state"]
+    assert {"scored", "failed", "not_applicable"} <= set(states)
+    for name, frame in made.items():
+        assert csv_text(frame, BY_NAME[name]) == csv_text(again[name], BY_NAME[name]), name
+
+
+def test_every_table_read_back_by_pandas_holds_the_figures(space: Workspace) -> None:
+    for name, frame in tables_from_frames(replace(inputs(space, None), draws=10)).items():
+        table = BY_NAME[name]
+        back = pd.read_csv(
+            io.StringIO(csv_text(frame, table)), keep_default_na=False, na_values=[""], dtype_backend="pyarrow"
+        )
+        assert len(back) == len(frame), name
+        for column in map(str, frame.columns):
+            if not pd.api.types.is_float_dtype(frame[column].dtype):
+                continue
+            percent = column in table.percents
+            read = pd.to_numeric(back[f"{column}_pct" if percent else column]).astype("float64").to_numpy()
+            exact = frame[column].to_numpy(dtype=np.float64, na_value=np.nan) * (100 if percent else 1)
+            digits = 2 if percent else table.digits
+            assert (np.isnan(read) == np.isnan(exact)).all(), f"{name}.{column}: empty where undefined, and only there"
+            assert np.nanmax(np.abs(read - exact), initial=0) <= 0.5 * 10**-digits + 1e-9, f"{name}.{column}"
