@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from judging.agreement import frames
-from judging.agreement.figure import Reason
+from judging.agreement.figure import Reason, present
 from judging.agreement.findings import VERDICTS
 from judging.agreement.intervals import (
     DRAWS,
@@ -18,8 +18,10 @@ from judging.agreement.intervals import (
     cluster_bootstrap,
     distinct_rows,
     divide,
+    wilson,
     wilson_bounds,
 )
+from judging.agreement.raters import by_cluster
 from judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
 from judging.agreement.scores import exact_share, gwet, kappa
 
@@ -187,6 +189,7 @@ def _everyone(words: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
     several = (~np.isnan(matrix)).sum(axis=0) >= 2
     units = pairable_units(matrix)
     unanimous = [int(((units == word) | np.isnan(units)).all(axis=0).sum()) for word in range(len(VERDICTS))]
+    low, high = _equal_bounds(units, clusters[several], draws, seed, method)
     return {
         "reviewer_a": ALL,
         "reviewer_b": ALL,
@@ -194,11 +197,30 @@ def _everyone(words: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
         "traces": len(set(clusters[several].tolist())),
         **_alike(np.array(unanimous)),
         "agreement": pair_agreement(matrix),
+        "agreement_low": low,
+        "agreement_high": high,
         "alpha": alpha.value,
         "alpha_low": alpha.low,
         "alpha_high": alpha.high,
         "reason": alpha.reason,
     }
+
+
+def _equal_bounds(
+    units: Floats, clusters: np.ndarray, draws: int, seed: int, method: Method
+) -> tuple[float | None, float | None]:
+    """Bounds of the mean share of equal pairs, by trace; Wilson's over units for a share of 0 or 1."""
+    if draws == 0 or not units.shape[1]:
+        return None, None
+    counts = np.stack([(units == word).sum(axis=0) for word in range(len(VERDICTS))], axis=1)
+    rated = counts.sum(axis=1)
+    equal = divide((counts * (counts - 1)).sum(axis=1), rated * (rated - 1))
+    if equal.mean() in (0, 1):
+        return wilson(float(equal.sum()), len(equal)) or (None, None)
+    sums = by_cluster(np.stack([equal, np.ones(len(equal))], axis=1), clusters)
+    boot = cluster_bootstrap(sums, lambda cells: divide(cells[..., :1], cells[..., 1:]), draws=draws, seed=seed)
+    low, high = boot.interval(method)
+    return present(float(low[0])), present(float(high[0]))
 
 
 def _alike(counts: np.ndarray) -> dict[str, int]:

@@ -151,5 +151,6 @@ def test_everybody_together_stands_first_where_three_judged() -> None:
     first = table.iloc[0]
     assert (first["reviewer_a"], first["n"], first["traces"], first["both_valid_new_error"]) == ("all", 3, 2, 1)
     assert first["agreement"] == pytest.approx((1 + 0 + 1) / 3)  # by finding, whoever judged it
+    assert 0 <= first["agreement_low"] <= first["agreement"] <= first["agreement_high"] <= 1
     assert np.isnan(first["kappa"])  # of two people only
     assert table["reviewer_b"].tolist() == ["all", "bob", "cat", "cat"]

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from judging.agreement.findings import VERDICTS
 from judging.agreement.tables import (
     COLUMNS,
     METRICS,
@@ -125,6 +126,20 @@ def small_inputs() -> Inputs:
                 }
                 for i, trace in enumerate(traces)
                 for n, matcher in enumerate(("ann", "bob"))
+            ]
+        ),
+        finding_words=pd.DataFrame(
+            [
+                {"trace_id": trace, "finding_id": i, "reviewer": who, "verdict": VERDICTS[(i + (i > 8) * n) % 3]}
+                for i, trace in enumerate(traces)
+                for n, who in enumerate(("ann", "bob", "cat"))
+            ]
+        ),
+        votes=pd.DataFrame(
+            [
+                {"trace_id": trace, "about": about, "people": 3, "votes": 2, "outcome": "majority"}
+                for trace in traces
+                for about in ("LC", "errors")
             ]
         ),
         other_error_pairs=flipped,
