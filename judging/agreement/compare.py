@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 
 from judging.agreement import errors, frames, scores
 from judging.agreement.frames import IMPACTS, KINDS, Kind
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+from judging.agreement.intervals import DRAWS, SEED, Bootstrap, Floats, Method, cluster_bootstrap
 from judging.agreement.scores import POINTS, SCORE_METRICS
 
+ENOUGH_TRACES: Final = 6
+"""From so many on, traces that all say the same are no accident: 2 / 2**6 = .03 by the sign test."""
 _ERROR: Final = ["judge", "trace_id", "error_id"]
 
 
@@ -72,7 +74,8 @@ def compare_errors(
     Both sides are `error_pairs`; only errors scored on both count. One row per judge, impact, kind and rate:
     left, right, difference (left minus right), low, high, n (errors on both sides), unpaired (errors of the judge
     that one side lacks or failed on), traces, undefined_draws, significant (the interval excludes 0). Paired
-    cluster bootstrap: both sides are resampled with the same traces. Of a judge that looks for every kind of error only
+    cluster bootstrap: both sides are resampled with the same traces. Where all resamples are equal there are no bounds:
+    one trace proves nothing, six that differ alike do (sign test). Of a judge that looks for every kind of error only
     recall means something; its other rates are NaN.
     """
     both = _paired_errors(left, right)
@@ -97,7 +100,7 @@ def compare_errors(
         return np.where(blank, np.nan, difference)
 
     boot = cluster_bootstrap(joined, statistic, draws=draws, seed=seed)
-    low, high = boot.interval(method)
+    low, high = _bounds(boot, method)
     found = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
@@ -107,7 +110,7 @@ def compare_errors(
     table["low"], table["high"], table["n"] = low, high, counted
     table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
     table["undefined_draws"] = boot.undefined
-    table["significant"] = (low > 0) | (high < 0)
+    table["significant"] = _significant(boot, low, high, table["traces"].to_numpy())
     table = table.reset_index()
     table["unpaired"] = table["judge"].map(_unpaired(left, right, both, _ERROR))
     return table[list(columns)].astype(columns)
@@ -203,6 +206,19 @@ def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
 
 
+def _bounds(boot: Bootstrap, method: Method) -> tuple[Floats, Floats]:
+    """Bounds of the differences: [0, 0] where the two sides are the same, NaN where traces differ all alike."""
+    low, high = boot.interval(method)
+    same = boot.flat & (boot.estimate == 0)
+    return np.where(same, 0.0, low), np.where(same, 0.0, high)
+
+
+def _significant(boot: Bootstrap, low: Floats, high: Floats, traces: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the interval excludes 0; of bounds without width whether enough traces say the same."""
+    alike = boot.flat & (np.nan_to_num(boot.estimate) != 0) & (traces >= ENOUGH_TRACES)
+    return np.asarray((low > 0) | (high < 0) | alike, dtype=bool)
+
+
 def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     """Errors scored on both sides, one row each; raises ValueError when the sides differ in what is relevant."""
     sides = [_one_system(errors.checked_pairs(side), name) for side, name in ((left, "left"), (right, "right"))]
@@ -263,7 +279,7 @@ def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method
 
     found = both_sides(cells.sum(axis=0))
     boot = cluster_bootstrap(cells, statistic, draws=draws, seed=seed)
-    low, high = boot.interval(method)
+    low, high = _bounds(boot, method)
     return pd.DataFrame(
         {
             "metric": [metric.name for metric in SCORE_METRICS],
@@ -274,6 +290,6 @@ def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method
             "high": high,
             "n": len(mine),
             "undefined_draws": boot.undefined,
-            "significant": (low > 0) | (high < 0),
+            "significant": _significant(boot, low, high, np.full(len(low), mine["trace_id"].nunique())),
         }
     )

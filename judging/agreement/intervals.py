@@ -43,6 +43,15 @@ class Bootstrap:
         """How many resamples of each figure are undefined (K,)."""
         return np.asarray(np.isnan(self.samples).sum(axis=-1), dtype=np.int64)
 
+    @property
+    def flat(self) -> NDArray[np.bool_]:
+        """Of which figures all defined resamples are equal (K,), but for rounding."""
+        if self.samples.shape[-1] == 0:
+            return np.zeros(len(self.estimate), dtype=bool)
+        last = np.maximum(self.samples.shape[-1] - self.undefined - 1, 0)
+        greatest = np.take_along_axis(self.sorted_samples, last[:, None], axis=-1)[:, 0]
+        return np.asarray(greatest - self.sorted_samples[:, 0] <= 1e-12, dtype=bool)
+
     @cached_property
     def sorted_samples(self) -> Floats:
         """The samples of each figure in ascending order, NaN last (K, draws)."""
@@ -51,6 +60,8 @@ class Bootstrap:
     def interval(self, method: Method = "percentile", level: float = LEVEL) -> tuple[Floats, Floats]:
         """Bounds (K,) and (K,): NaN where the estimate or every resample is undefined, or none was drawn.
 
+        NaN too where all resamples are equal (one cluster, or perfect agreement): resampling then says nothing of how
+        far the figure may be off, and bounds without width would say that it is certain.
         Percentile: Efron 1979. BCa: Efron 1987, acceleration from the jackknife over clusters; falls back to
         the percentile bounds where the acceleration does not exist (no variation, or an undefined leave-out).
         """
@@ -59,7 +70,7 @@ class Bootstrap:
         if method == "bca":
             shares = _bca_shares(self, tails)
         bounds = _quantiles(self.sorted_samples, shares, self.undefined)
-        bounds[np.isnan(self.estimate)] = np.nan
+        bounds[np.isnan(self.estimate) | self.flat] = np.nan
         return bounds[:, 0], bounds[:, 1]
 
     def share_below(self, threshold: float) -> Floats:

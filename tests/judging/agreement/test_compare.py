@@ -167,3 +167,21 @@ def test_score_flips_name_traces_and_change() -> None:
         ("t1", 1, 3, 2),
         ("t2", 2, 0, -2),
     ]
+
+
+@pytest.mark.parametrize(("traces", "significant"), [(1, False), (5, False), (6, True)])
+def test_traces_that_all_differ_alike_have_no_bounds_and_few_of_them_prove_nothing(
+    traces: int, significant: bool
+) -> None:
+    rows = pd.DataFrame(
+        [
+            {"trace_id": f"t{n}", "error_id": f"e{n}", "impact": "low", "judge": "LC", "relevant": True,
+             "caught": True, "localized": False}
+            for n in range(traces)
+        ]
+    )  # fmt: skip
+    table = compare.compare_errors(rows, rows.assign(caught=False), draws=100)
+    row = table.set_index(["impact", "kind", "metric"]).loc[("all", "caught", "recall")]
+    assert (row["difference"], row["traces"]) == (1, traces)
+    assert np.isnan(row["low"])
+    assert row["significant"] == significant

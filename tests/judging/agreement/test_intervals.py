@@ -86,7 +86,16 @@ def test_bca_equals_scipy() -> None:
 
 def test_bca_without_variation_falls_back_to_the_percentile() -> None:
     boot = of_mean(np.full(20, 3.0), draws=100)
-    assert boot.interval("bca")[0][0] == boot.interval()[0][0] == 3.0
+    assert np.isnan([boot.interval("bca")[0][0], boot.interval()[0][0]]).all()  # no width is no certainty
+
+
+def test_one_cluster_has_no_interval_and_two_that_differ_have_one() -> None:
+    assert np.isnan(of_mean(np.array([3.0]), draws=100).interval()).all()
+    low, high = (bound[0] for bound in of_mean(np.array([3.0, 4.0]), draws=100).interval())
+    assert (low, high) == (3.0, 4.0)
+    nothing = of_mean(np.array([3.0, 4.0]), draws=0)
+    assert not nothing.flat.any()
+    assert np.isnan(nothing.interval()).all()
 
 
 def test_the_same_seed_gives_the_same_interval_and_another_seed_another() -> None:
