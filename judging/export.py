@@ -17,6 +17,7 @@ from sqlalchemy import Connection, select
 from ingest.spreadsheet import safe_cell
 from ingest.store import schema
 from ingest.trace import Json
+from judging.agreement.majority import vote_table
 from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
 from judging.ledger import tables
 from judging.ledger.frames import Frames, Selection, chosen_traces
@@ -131,6 +132,7 @@ def manifest_of(connection: Connection, frames: Frames, selection: Selection, in
         "splits": _counted(selection.splits.values()),
         "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
         "traces": len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
+        "votes": _rows(vote_table(frames.votes)),
         "human_errors": int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
         "data_hash": _hash(
             connection.execute(
@@ -164,6 +166,12 @@ def _judge_versions(connection: Connection) -> list[Json]:
         )
     )
     return [{str(name): value for name, value in row.items()} for row in rows.mappings().all()]
+
+
+def _rows(table: pd.DataFrame) -> list[Json]:
+    """What a majority was found by, and what had none; empty where one person or the adjudicated gold counts."""
+    counts = table.select_dtypes(exclude="float")
+    return [{str(name): value for name, value in row.items()} for row in counts.to_dict("records")]
 
 
 def _counted(values: Any) -> Json:

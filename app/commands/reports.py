@@ -110,6 +110,8 @@ def _from_ledger(
         inputs = inputs_of(frames, **settings, **opinions_of(connection, selection))
         if frames.human is None:
             say("no submitted review is in this workspace: the tables of agreement are empty")
+        elif selection.gold == "majority" and frames.votes.empty:
+            say("no trace was submitted by two people: there is no majority, and the tables of agreement are empty")
         return inputs, manifest_of(connection, frames, selection, inputs)
 
 

@@ -68,7 +68,7 @@ def majority_matches(
     """
     goes_by = {label.label_id: key for key, one in seen.items() for label in one.labels}
     mine = decided[among(decided["label_id"], goes_by)]
-    mine = mine.assign(label_id=mine["label_id"].map(goes_by))
+    mine = mine.assign(label_id=mine["label_id"].map(goes_by).astype("str"))
     words = pd.DataFrame({name: mine["status"] == name for name in ("confirmed", "rejected", "proposed")})
     keys = ["cell_key", "label_id", "finding_id"]
     votes = pd.concat([mine[keys], words.astype("int64")], axis=1).groupby(keys, sort=False).sum().reset_index()

@@ -50,6 +50,19 @@ def test_a_person_chosen_in_the_address_is_the_human(full: Workspace, open_page:
     assert any("Human: ben" in text for text in texts(at.caption))
 
 
+def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_decide(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("agreement", human="majority of people", view="Raters")
+    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
+    assert "Human: majority of people (" in summary
+    assert "without a majority" in summary
+    assert "tied" in summary
+    assert "Votes of the majority" in texts(at.subheader)
+    assert "Votes of the majority" not in texts(open_page("agreement", human="ben", view="Raters").subheader)
+    assert "Verdicts on findings beyond the human errors" in texts(at.subheader)
+
+
 def test_confirmed_only_counts_no_proposal(full: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", matches="confirmed").dataframe[0].value
     careful = table[table["system"] == "careful-judge"].iloc[0]

@@ -148,6 +148,24 @@ class TestOpinions:
         assert manifest["human"] in {"ada", "ben"}
         assert len(manifest["files"]) == len(told["files"])
 
+    def test_a_report_against_the_majority_can_be_made_again_from_its_inputs(self, home: Path, tmp_path: Path) -> None:
+        run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
+        run("judge", "--home", home)
+        run("match", "--home", home)
+        words = ("report", "--draws", "20", "--out")
+        told = answer(*words, tmp_path / "r", "--home", home, "--gold", "majority", "--inputs")
+        assert (told["human"], told["selection"]["gold"]) == ("majority of people", "majority")
+        errors = next(row for row in told["votes"] if row["about"] == "errors")
+        assert errors["n"] == errors["majority"] + errors["tied"] + errors["minority"] > 0
+        run(*words, tmp_path / "again", "--from-csv", tmp_path / "r" / "inputs")
+        made = {path.name: path.read_bytes() for path in (tmp_path / "again").glob("*.csv")}
+        assert len(made) > 30
+        assert made == {name: (tmp_path / "r" / name).read_bytes() for name in made}
+        run(*words, tmp_path / "x", "--home", home, "--gold", "majority", "--human", "ada", code=2)
+        run("labels", "import", DATA / "labels" / "ada.json", "--home", tmp_path / "alone")
+        alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--gold", "majority")
+        assert "no trace was submitted by two people" in alone.stderr
+
     def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
         run("judge", "--home", home)
@@ -177,6 +195,7 @@ class TestOpinions:
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
             (("--human", "ada"), "--human chooses from a workspace"),
+            (("--gold", "majority"), "--gold chooses from a workspace"),
             (("--data", "trail"), "--data chooses from a workspace"),
             (("--guideline", "2"), "--guideline chooses from a workspace"),
             (("--revealed",), "--revealed chooses from a workspace"),

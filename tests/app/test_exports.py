@@ -58,6 +58,19 @@ def test_the_export_holds_the_rows_of_its_filter_and_no_others(full: Workspace, 
     assert set(some["error_id"]) <= ids
 
 
+def test_the_majority_of_people_can_be_asked_for_by_either_name(full: Workspace, client: TestClient) -> None:
+    by_filter, by_kind = (
+        pd.read_csv(io.BytesIO(get(full, client, "pairs", **asked).content))
+        for asked in ({"human": "majority of people"}, {"gold": "majority"})
+    )
+    pd.testing.assert_frame_equal(by_filter, by_kind)
+    ours = loading.frames(Choice(gold="majority")).error_pairs
+    assert len(by_kind) == len(ours) > 0
+    assert set(by_kind["error_id"]) == set(ours["error_id"])
+    assert get(full, client, "pairs", gold="nobody").status_code == 422
+    assert get(full, client, "pairs", gold="majority", human="ada").status_code == 422
+
+
 def test_several_judges_can_be_asked_for(full: Workspace, client: TestClient) -> None:
     url = f"/api/export/pairs?token={export_token(full, 'ruth')}&judges=checks&judges=hasty-judge"
     frame = pd.read_csv(io.BytesIO(client.get(url).content))

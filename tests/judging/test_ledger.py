@@ -14,7 +14,8 @@ from sqlalchemy import func, select, update
 
 from ingest.batch import store
 from ingest.store import reading, writing
-from judging.agreement.matchers import matcher_agreement
+from judging.agreement.matchers import matcher_agreement, reviewer_agreement
+from judging.export import selected_words
 from judging.ledger import WorkspaceError, open_workspace, tables
 from judging.ledger.frames import Selection, load_frames, read_splits, revision
 from judging.ledger.imports import export_outcomes, import_outcomes, resolve_waiting
@@ -24,6 +25,7 @@ from judging.ledger.matches import (
     decide,
     decisions,
     finding_reviews,
+    finding_words,
     match_words,
     propose_matches,
     review_finding,
@@ -38,7 +40,7 @@ from judging.ledger.verdicts import (
     finish_cell,
 )
 from judging.ledger.workspace import HEAD, Workspace, alembic_config
-from judging.records import Call, Citation, Failure, Finding, Review, ScoreLabel, Verdict
+from judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
 from tests.build import TRACE, error_label, finding, small_trace, span_id, workspace
 
 
@@ -532,6 +534,25 @@ class TestMatches:
             ["label-1", 1, "ann", "confirmed"], ["label-1", 1, "bob", "rejected"], ["label-1", 1, "cat", "confirmed"],
         ]  # fmt: skip
         assert matcher_agreement(words, draws=0)["agreement"].tolist() == [0, 1, 0]
+
+    def test_people_who_judge_the_same_finding_have_an_agreement(self, matched: Workspace) -> None:
+        said: list[tuple[str, FindingVerdict | None]] = [
+            ("ann", "false alarm"), ("bob", "duplicate"), ("ann", "duplicate"), ("cat", "false alarm"), ("cat", None),
+        ]  # fmt: skip
+        for author, verdict in said:
+            with writing(matched.engine) as connection:
+                review_finding(connection, finding_key=2, verdict=verdict, author=author)
+        with reading(matched.engine) as connection:
+            words = finding_words(connection)
+            asked = {
+                form: selected_words(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
+            }
+        assert words[["finding_id", "reviewer", "verdict"]].to_numpy().tolist() == [
+            [2, "ann", "duplicate"], [2, "bob", "duplicate"],
+        ]  # fmt: skip
+        assert reviewer_agreement(words, draws=0)["agreement"].tolist() == [1]
+        assert sum(len(found["finding_words"]) for found in asked.values()) in (0, 2)
+        assert min(len(found["finding_words"]) for found in asked.values()) == 0  # the data chosen counts here too
 
     def test_nobody_can_pass_for_the_machine(self, matched: Workspace) -> None:
         with pytest.raises(ValueError, match="proposals"), writing(matched.engine) as connection:

@@ -173,3 +173,15 @@ def test_sides_stand_against_the_majority_and_no_voter_beside_it(space: Workspac
         assert side.error_pairs["error_id"].tolist() == ["a1"]
         with pytest.raises(ValueError, match="one of the majority"):
             side_pairs(connection, Selection(gold="majority"), Side(person="ben"))
+
+
+def test_a_workspace_where_nobody_shares_a_trace_has_frames_without_rows(tmp_path: Path) -> None:
+    opened = workspace(tmp_path / "home", small_trace(trace_id(0)))
+    submit(opened, "ada", trace_id(0), scores={"TC": 1}, errors=[error("a1", WRONG_TOOL, 4)])
+    judged(opened, finding(WRONG_TOOL, 4), score=1, trace=0)
+    propose_matches(opened.engine)
+    found = frames(opened)
+    assert found.error_pairs.empty
+    assert found.score_pairs.empty
+    assert found.votes.empty
+    assert vote_table(found.votes).empty
