@@ -11,7 +11,7 @@ import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, Select, select
 
 from ingest.spreadsheet import safe_cell
 from ingest.store import schema
@@ -103,8 +103,7 @@ def trace_frame(connection: Connection) -> pd.DataFrame:
     """The list of traces with their summaries, in order of ingestion; lists as text, times in UTC."""
     hidden = {"trace_key", "source_key", "attributes", "outcome", "warnings"}
     columns = [column for column in schema.trace.c if column.name not in hidden]
-    rows = connection.execute(select(*columns).order_by(schema.trace.c.trace_key))
-    frame = pd.DataFrame(rows.all(), columns=[column.name for column in columns])
+    frame = query_frame(connection, select(*columns).order_by(schema.trace.c.trace_key))
     for name in ("agents", "models", "tools"):
         frame[name] = [", ".join(orjson.loads(value)) for value in frame[name]]
     for name in ("start_time", "end_time", "ingested_at"):
@@ -112,6 +111,13 @@ def trace_frame(connection: Connection) -> pd.DataFrame:
     for name in ("prompt_tokens", "completion_tokens", "total_tokens"):
         frame[name] = frame[name].astype("Int64")
     return frame
+
+
+def query_frame(connection: Connection, query: Select[Any], *, dtype: str | None = None) -> pd.DataFrame:
+    """What a query finds, its columns by their names. As tuples: pandas asks every other row object for its type."""
+    found = connection.execute(query)
+    names = list(found.keys())
+    return pd.DataFrame([tuple(row) for row in found.all()], columns=names, dtype=dtype)
 
 
 def _cell(value: Any) -> Any:

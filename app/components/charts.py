@@ -480,17 +480,19 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
     return _finished(figure, height=HEAD + 22 * max(len(labels), 2), legend=False)
 
 
-def position_histogram(positions: pd.DataFrame) -> go.Figure:
-    """Where in the run errors stand: relative position 0..1 of their first span, people beside judges.
+def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
+    """Where in the run errors start: how many have their first span in each of `places` equal parts of it.
 
-    `positions`: position, side (human, judge).
+    `counts`: place (0 the first part), side (human, judge), count; people stand beside judges.
     """
     figure = go.Figure()
+    parts = [f"{part / places:.0%} to {(part + 1) / places:.0%}" for part in range(places)]
     for side, color in SIDE_COLORS.items():
-        mine = positions[positions["side"] == side]
-        figure.add_histogram(
-            x=mine["position"], name=f"{side} ({len(mine):,})", marker={"color": color}, opacity=0.75,
-            xbins={"start": 0, "end": 1.0001, "size": 0.1},
+        mine = counts[counts["side"] == side].groupby("place")["count"].sum().reindex(range(places), fill_value=0)
+        figure.add_bar(
+            x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
+            marker={"color": color}, opacity=0.75, customdata=parts,
+            hovertemplate="%{customdata} of the run: %{y:,} errors<extra>" + side + "</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
     figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
@@ -566,11 +568,35 @@ def _failed_look(state: str) -> dict[str, Any]:
     return {"color": FAILED, "pattern": hatch}
 
 
-def boxes(values: pd.DataFrame, *, y_title: str) -> go.Figure:
-    """One box a label (`values`: label, value), every value shown beside it."""
+BOX = ("label", "low", "q1", "median", "q3", "high", "outliers")
+
+
+def box_figures(values: pd.DataFrame) -> pd.DataFrame:
+    """What `boxes` draws of `values` (label, value), one row a label: a browser need not hold every value.
+
+    Quartiles as Plotly's own (Hazen); `low` and `high` are the values farthest out that lie within 1.5 times the
+    quartiles' distance of them, `outliers` those beyond.
+    """
+    rows = []
+    for label, part in values.dropna(subset=["value"]).groupby("label", sort=False)["value"]:
+        given = part.to_numpy(dtype="float64")
+        q1, median, q3 = np.quantile(given, (0.25, 0.5, 0.75), method="hazen")
+        reach = 1.5 * (q3 - q1)
+        is_out = (given < q1 - reach) | (given > q3 + reach)
+        inside = given[~is_out]
+        rows.append((str(label), inside.min(), q1, median, q3, inside.max(), given[is_out].tolist()))
+    return pd.DataFrame(rows, columns=list(BOX))
+
+
+def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
+    """One box a label (`figures` as `box_figures` gives them), what lies beyond it shown value by value."""
     figure = go.Figure()
-    for place, (label, part) in enumerate(values.dropna(subset=["value"]).groupby("label", sort=False)):
-        figure.add_box(y=part["value"], name=str(label), marker={"color": _series(place)}, boxpoints="outliers")
+    for place, row in enumerate(figures.to_dict("records")):
+        figure.add_box(
+            x=[row["label"]], q1=[row["q1"]], median=[row["median"]], q3=[row["q3"]], lowerfence=[row["low"]],
+            upperfence=[row["high"]], y=[row["outliers"]], name=row["label"], marker={"color": _series(place)},
+            boxpoints="outliers",
+        )  # fmt: skip
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=300, legend=False)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -12,10 +13,11 @@ from app import loading
 from app.components import charts, layout
 from app.components.figures import counted
 from app.components.sheet import sheet
-from app.session import link_params, workspace
+from app.session import link_params, user, workspace
 from ingest.store import reading
 from judging.ledger import exploring
-from judging.records import DIMENSIONS, ErrorLabel
+from judging.ledger.anchoring import at_work_blind
+from judging.records import DIMENSIONS
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once
@@ -36,7 +38,8 @@ def page() -> None:
     if traces.empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
         return
-    known = known_now()
+    own = at_work_now() & set(traces["trace_id"])
+    known = exploring.without_opinions(known_now(), own)
     query = st.text_input(
         "Search", key="q", placeholder="Words in any span: all of them must stand in it", icon=":material/search:",
         label_visibility="collapsed", bind="query-params", persist_state="session",
@@ -44,8 +47,22 @@ def page() -> None:
     kept = faceted(known)
     if query:
         kept = searched(kept, str(query))
+    if own:
+        st.info(
+            f"What others and judges said of {counted(len(own), 'trace')} is hidden here, and left out of the figures "
+            "below: you are at work on it yourself, blind. It shows once you have submitted."
+            if len(own) == 1
+            else f"What others and judges said of {counted(len(own), 'trace')} is hidden here, and left out of the "
+            "figures below: you are at work on them yourself, blind. It shows once you have submitted."
+        )
     listing(kept, len(known))
-    insights(kept)
+    insights(kept[~kept["trace_id"].isin(own)])
+
+
+def at_work_now() -> set[str]:
+    """The traces that this person labels blind at the moment."""
+    with reading(workspace().engine) as connection:
+        return at_work_blind(connection, user().name)
 
 
 # What the page knows of all traces, each part kept until what it is made from changes; shared between sessions,
@@ -64,35 +81,35 @@ def _known(place: str, now: loading.Revision) -> pd.DataFrame:
         return exploring.with_opinions(loading.traces(), exploring.opinions(connection, errors))
 
 
-def errors_now() -> Sequence[ErrorLabel]:
+def errors_now() -> pd.DataFrame:
     return _errors(loading.place(), _revision(exploring.labels_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _errors(place: str, now: loading.Revision) -> list[ErrorLabel]:
+def _errors(place: str, now: loading.Revision) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         return exploring.complete_errors(connection)
 
 
-def positions_now() -> list[pd.DataFrame]:
+def places_now() -> list[pd.DataFrame]:
     """Of findings, of errors."""
     return [
-        _finding_positions(loading.place(), _revision(exploring.findings_revision)),
-        _error_positions(loading.place(), _revision(exploring.labels_revision)),
+        _finding_places(loading.place(), _revision(exploring.findings_revision)),
+        _error_places(loading.place(), _revision(exploring.labels_revision)),
     ]
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _finding_positions(place: str, now: loading.Revision) -> pd.DataFrame:
+def _finding_places(place: str, now: loading.Revision) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
-        return exploring.finding_positions(connection)
+        return exploring.finding_places(connection)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _error_positions(place: str, now: loading.Revision) -> pd.DataFrame:
+def _error_places(place: str, now: loading.Revision) -> pd.DataFrame:
     errors = errors_now()
     with reading(workspace().engine) as connection:
-        return exploring.error_positions(connection, errors)
+        return exploring.error_places(connection, errors)
 
 
 def tools_now() -> pd.DataFrame:
@@ -161,6 +178,7 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
     return kept[kept["trace_id"].isin(found["trace_id"])]
 
 
+@st.fragment(key="listing")
 def listing(kept: pd.DataFrame, total: int) -> None:
     with st.container(border=True):
         layout.title(f"{len(kept):,} of {counted(total, 'trace')}")
@@ -204,22 +222,24 @@ def open_trace(trace_id: str) -> None:
             st.switch_page("views/compare.py", query_params=link_params(trace=trace_id))
 
 
+def of_traces(rows: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    return rows[rows["trace_id"].isin(kept["trace_id"])]
+
+
 def insights(kept: pd.DataFrame) -> None:
     if kept.empty:
         return
-    ids = set(kept["trace_id"])
-    placed = [side[side["trace_id"].isin(ids)] for side in positions_now()]
+    placed = [of_traces(side, kept) for side in places_now()]
     places = pd.concat([side for side in placed if not side.empty] or placed[:1], ignore_index=True)
-    used = tools_now()
-    tools = exploring.worst_tools(used[used["trace_id"].isin(ids)])
-    errors = [error for error in errors_now() if error.trace_id in ids]
+    tools = exploring.worst_tools(of_traces(tools_now(), kept))
+    errors = of_traces(errors_now(), kept)
     left, middle, right = st.columns(3, gap="medium")
     with left, st.container(border=True):
         layout.title("Where errors start", "First span of each error, as a share of the run.")
         if places.empty:
             st.caption("No error or finding names a span of these traces.")
         else:
-            drawn = charts.position_histogram(places)
+            drawn = charts.place_bars(places, places=exploring.PLACES)
             st.plotly_chart(drawn, key="chart-positions", config=CONFIG, alt="Positions of errors")
     with middle, st.container(border=True):
         layout.title("Which tools fail", "Tool calls by name; failed: the span's status is ERROR.")
@@ -245,19 +265,19 @@ def insights(kept: pd.DataFrame) -> None:
         else:
             drawn = charts.pair_grid(pairs, order=[d for d in DIMENSIONS if d in set(pairs["a"])])
             st.plotly_chart(drawn, key="chart-together", config=CONFIG, alt="Dimensions that occur together")
-    if errors:
+    if not errors.empty:
         with st.container(border=True):
             similar(errors)
 
 
 @st.fragment(key="similar")
-def similar(errors: list[ErrorLabel]) -> None:
+def similar(errors: pd.DataFrame) -> None:
     layout.title(
         "Similar errors",
         "By the words of their descriptions (TF-IDF of character n-grams, cosine)"
         + (f", of the {exploring.COMPARED:,} that share most." if len(errors) > exploring.COMPARED else "."),
     )
-    by_id = {error.label_id: error for error in errors[:OFFERED]}
+    by_id: dict[str, Any] = {str(error.label_id): error for error in errors[:OFFERED].itertuples()}
 
     def name(label_id: str) -> str:
         error = by_id[label_id]

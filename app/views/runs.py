@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import pandas as pd
 import streamlit as st
-from sqlalchemy import Engine, func, select
+from sqlalchemy import Connection, Engine, func, select
 
 from app import loading
 from app.components import charts, layout
@@ -16,17 +17,19 @@ from app.components.sheet import sheet
 from app.estimating import EstimateError, estimate
 from app.session import user, workspace
 from ingest.store import reading, trace_ids
+from ingest.table import query_frame
 from judging.ledger import tables
 from judging.ledger.juries import jury_outcomes
 from judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
 from judging.model import Prices, read_prices
-from judging.records import DIMENSIONS
+from judging.records import CELL_STATES, DIMENSIONS
 from judging.rubric import agent_descriptions, rubrics
 from judging.run import Mode, Rule, RunSpec, model_names
 
 RULES: Mapping[str, Rule] = {"majority": "majority", "mean": "mean"}
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 REFRESH_S = 2.0
+FAILED_SHOWN = 500  # failed judgements in the browser at once
 
 
 def page() -> None:
@@ -117,23 +120,84 @@ def one_run(run_key: int) -> None:
     if waiting and not found["worker_alive"]:
         st.caption("No worker is at it. Start one: `tracejury worker`")
     perhaps_paid(found["unanswered"], found["unanswered_usd"])
-    steer(run_key, str(found["status"]), states)
-    cells = cells_of(run_key)
-    if cells.empty:
+    steer(run_key, str(found["status"]), states, can_run_again=is_workers(found["spec"]))
+    shown = shown_of(loading.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
+    if shown.outcomes.empty:
         return
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True):
         layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")
-        drawn = charts.score_bars(outcome_counts(cells))
+        drawn = charts.score_bars(shown.outcomes)
         st.plotly_chart(drawn, key="chart-outcomes", config=CONFIG, alt="Outcomes by judge")
     with right, st.container(border=True):
-        cost_and_time(cells, unpriced=int(str(found["unpriced"])))
+        cost_and_time(shown, unpriced=int(str(found["unpriced"])))
     spec = found["spec"]
     if isinstance(spec, dict) and spec.get("mode") == "jury":
         with st.container(border=True):
             jury(run_key)
     with st.container(border=True):
-        failures(cells)
+        failures(shown)
+
+
+def last_finished(run_key: int) -> int:
+    """When the last judgement of the run was finished, 0 before the first."""
+    cell = tables.cell
+    with reading(workspace().engine) as connection:
+        return int(connection.scalar(select(func.max(cell.c.finished_at)).where(cell.c.run_key == run_key)) or 0)
+
+
+class Shown(NamedTuple):
+    """The finished judgements of a run, added up.
+
+    `outcomes`: judge, outcome, count; `seconds`: `charts.box_figures` of what a judgement took; `failed`: the first
+    `FAILED_SHOWN` that failed. `paid` and `tokens` are None where nothing is known.
+    """
+
+    outcomes: pd.DataFrame
+    seconds: pd.DataFrame
+    failed: pd.DataFrame
+    paid: float | None
+    tokens: int | None
+
+    @property
+    def judgements(self) -> int:
+        return int(self.outcomes["count"].sum())
+
+    @property
+    def failures(self) -> int:
+        return int(self.outcomes.loc[self.outcomes["outcome"].isin(FAILED_STATES), "count"].sum())
+
+
+@st.cache_resource(show_spinner=False, max_entries=16)
+def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last: int) -> Shown:
+    """Made again once another judgement is finished, or one is wanted again."""
+    cell = tables.cell
+    of_run = (cell.c.run_key == run_key, cell.c.finished_at.is_not(None))
+    failed = (cell.c.judge, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts)
+    with reading(workspace().engine) as connection:
+        paid, tokens = connection.execute(
+            select(func.sum(cell.c.cost_usd), func.sum(cell.c.prompt_tokens)).where(*of_run)
+        ).one()
+        return Shown(
+            outcomes=outcome_counts(connection, run_key),
+            seconds=charts.box_figures(
+                query_frame(
+                    connection,
+                    select(cell.c.judge.label("label"), cell.c.latency_s.label("value"))
+                    .where(*of_run, cell.c.latency_s.is_not(None))
+                    .order_by(cell.c.cell_key),
+                )
+            ),
+            failed=query_frame(
+                connection,
+                select(*failed)
+                .where(cell.c.run_key == run_key, cell.c.state.in_(FAILED_STATES))
+                .order_by(cell.c.cell_key)
+                .limit(FAILED_SHOWN),
+            ),
+            paid=None if paid is None else float(paid),
+            tokens=None if tokens is None else int(tokens),
+        )
 
 
 def perhaps_paid(requests: object, most_usd: object) -> None:
@@ -164,7 +228,7 @@ def jury(run_key: int) -> None:
     sheet(pd.DataFrame([outcome.row() for outcome in outcomes]), most=8)
 
 
-def steer(run_key: int, status: str, states: dict[str, int]) -> None:
+def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:
     engine = workspace().engine
     with st.container(horizontal=True):
         if status in {"queued", "running"}:
@@ -178,7 +242,7 @@ def steer(run_key: int, status: str, states: dict[str, int]) -> None:
                 "Cancel", key="cancel", icon=":material/stop:", on_click=wish, args=(engine, run_key, "cancelled")
             )
         failed = sum(states.get(state, 0) for state in FAILED_STATES)
-        if failed and status in {"done", "paused", "cancelled"} and can_run_again(run_key):
+        if failed and status in {"done", "paused", "cancelled"} and can_run_again:
             st.button(
                 f"Judge {failed:,} failed again", key="again", icon=":material/replay:", on_click=judge_again,
                 args=(engine, run_key),
@@ -189,61 +253,51 @@ def judge_again(engine: Engine, run_key: int) -> None:
     want_failed_again(engine, run_key)
 
 
-def can_run_again(run_key: int) -> bool:
-    """Only runs that a worker can take: not offline checks, not imports."""
-    spec = watch(workspace().engine, run_key)["spec"]
+def is_workers(spec: object) -> bool:
+    """Whether a worker can take the run: not offline checks, not imports."""
     return isinstance(spec, dict) and "models" in spec and spec.get("mode") != "checks"
 
 
-def cells_of(run_key: int) -> pd.DataFrame:
-    """Finished judgements of a run: judge, trace_id, repeat, state, score, reason, cost_usd, latency_s, tokens."""
+def outcome_counts(connection: Connection, run_key: int) -> pd.DataFrame:
+    """judge, outcome, count of the finished judgements."""
     cell = tables.cell
-    columns = [
-        cell.c.judge, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.score, cell.c.reason, cell.c.cost_usd,
-        cell.c.latency_s, cell.c.prompt_tokens, cell.c.completion_tokens, cell.c.attempts,
-    ]  # fmt: skip
-    with reading(workspace().engine) as connection:
-        rows = connection.execute(
-            select(*columns).where(cell.c.run_key == run_key, cell.c.finished_at.is_not(None)).order_by(cell.c.cell_key)
-        )
-        return pd.DataFrame(rows.all(), columns=[column.name for column in columns])
-
-
-def outcome_counts(cells: pd.DataFrame) -> pd.DataFrame:
-    """judge, outcome, count."""
-    named = cells["state"].where(cells["state"] != "not_applicable", "n/a")
-    outcome = [
-        str(int(score)) if state == "scored" else state for state, score in zip(named, cells["score"], strict=True)
+    rows = connection.execute(
+        select(cell.c.judge, cell.c.state, cell.c.score, func.count())
+        .where(cell.c.run_key == run_key, cell.c.state.in_(CELL_STATES))
+        .group_by(cell.c.judge, cell.c.state, cell.c.score)
+        .order_by(cell.c.judge, cell.c.state, cell.c.score)
+    ).all()
+    counts = [
+        (judge, str(score) if state == "scored" else "n/a" if state == "not_applicable" else state, count)
+        for judge, state, score, count in rows
     ]
-    return cells.assign(outcome=outcome).groupby(["judge", "outcome"]).size().rename("count").reset_index()
+    return pd.DataFrame(counts, columns=["judge", "outcome", "count"])
 
 
-def cost_and_time(cells: pd.DataFrame, *, unpriced: int) -> None:
+def cost_and_time(shown: Shown, *, unpriced: int) -> None:
     layout.title("Cost and time", "Of each judgement; offline checks and imports have none.")
-    paid = pd.to_numeric(cells["cost_usd"]).sum(min_count=1)
-    tokens = pd.to_numeric(cells["prompt_tokens"]).sum(min_count=1)
     with st.container(horizontal=True):
-        st.metric("Cost, US$", "unknown" if pd.isna(paid) else f"{paid:,.4f}", border=True)
-        st.metric("Prompt tokens", "unknown" if pd.isna(tokens) else f"{int(tokens):,}", border=True)
-    if unpriced and not pd.isna(paid):
+        st.metric("Cost, US$", "unknown" if shown.paid is None else f"{shown.paid:,.4f}", border=True)
+        st.metric("Prompt tokens", "unknown" if shown.tokens is None else f"{shown.tokens:,}", border=True)
+    if unpriced and shown.paid is not None:
         st.caption(f"Without {counted(unpriced, 'answer')} of unknown cost.")
-    timed = cells.rename(columns={"judge": "label", "latency_s": "value"})[["label", "value"]].dropna()
-    if timed.empty:
+    if shown.seconds.empty:
         st.caption("No judgement of this run was timed.")
         return
-    drawn = charts.boxes(timed.astype({"value": "float64"}), y_title="seconds a judgement")
+    drawn = charts.boxes(shown.seconds, y_title="seconds a judgement")
     st.plotly_chart(drawn, key="chart-latency", config=CONFIG, alt="Latency by judge")
 
 
-def failures(cells: pd.DataFrame) -> None:
-    failed = cells[cells["state"].isin(FAILED_STATES)]
+def failures(shown: Shown) -> None:
     layout.title(
-        f"{len(failed):,} failed of {counted(len(cells), 'judgement')}", "A failed judgement is never a score."
+        f"{shown.failures:,} failed of {counted(shown.judgements, 'judgement')}", "A failed judgement is never a score."
     )
-    if failed.empty:
+    if shown.failed.empty:
         st.caption("None failed.")
         return
-    sheet(failed[["judge", "trace_id", "repeat", "state", "reason", "attempts"]], most=8)
+    sheet(shown.failed, most=8)
+    if shown.failures > len(shown.failed):
+        st.caption(f"The first {len(shown.failed):,} are listed.")
 
 
 def start() -> None:

@@ -54,11 +54,16 @@ def may_see_judges(connection: Connection, *, annotator: str, role: Role, trace_
 
 def traces_seen(connection: Connection, *, annotator: str, role: Role, trace_ids: Iterable[str]) -> set[str]:
     """Those of the traces of which `may_see_judges` holds."""
-    blind = {str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator))}
+    blind = at_work_blind(connection, annotator)
     left = [trace_id for trace_id in trace_ids if trace_id not in blind]
     if role != "annotator":
         return set(left)
     return {one for one in left if may_see_judges(connection, annotator=annotator, role=role, trace_id=one)}
+
+
+def at_work_blind(connection: Connection, annotator: str) -> set[str]:
+    """The traces that a person is at work on now in blind queues."""
+    return {str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator))}
 
 
 def visible_labels(

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import combinations
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import permutations
+from typing import Any, NamedTuple
 
+import orjson
 import pandas as pd
 from rapidfuzz import fuzz, process, utils
 from sqlalchemy import Connection, Table, case, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import schema, search
+from ingest.table import query_frame
 from judging.ledger import tables
-from judging.ledger.labels import error_labels, reviews
+from judging.ledger.columns import submissions
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
-from judging.records import DIMENSIONS, ErrorLabel
+from judging.records import DIMENSIONS
 
 HITS = 500
 ALIKE = 12  # similar errors shown
@@ -31,25 +34,29 @@ class Opinions(NamedTuple):
     errors: Mapping[str, int]
 
 
-def opinions(connection: Connection, errors: Sequence[ErrorLabel]) -> Opinions:
+def opinions(connection: Connection, errors: pd.DataFrame) -> Opinions:
+    """`errors` are the `complete_errors`."""
     cell = tables.cell
-    by: dict[str, list[str]] = {}
-    for review in reviews(connection):
-        if review.status == "submitted":
-            by.setdefault(review.trace_id, []).append(review.annotator)
-    states: dict[str, set[str]] = {}
-    for trace_id, state in connection.execute(select(cell.c.trace_id, cell.c.state).distinct()):
-        states.setdefault(trace_id, set()).add(state)
-    lowest = connection.execute(
-        select(cell.c.trace_id, func.min(cell.c.score)).where(cell.c.state == "scored").group_by(cell.c.trace_id)
+    done = submissions(connection)
+    lowest = func.min(cell.c.score).label("lowest")
+    judged = query_frame(
+        connection, select(cell.c.trace_id, cell.c.state, lowest).group_by(cell.c.trace_id, cell.c.state)
     )
-    counts = pd.Series([error.trace_id for error in errors], dtype="object").value_counts()
+    scored = judged[(judged["state"] == "scored") & judged["lowest"].notna()]
     return Opinions(
-        labelled_by={trace_id: ", ".join(sorted(names)) for trace_id, names in by.items()},
-        lowest_score={trace_id: int(score) for trace_id, score in lowest if score is not None},
-        judge_states={trace_id: ", ".join(sorted(found)) for trace_id, found in states.items()},
-        errors={str(trace_id): int(count) for trace_id, count in counts.items()},
+        labelled_by=_joined(done["trace_id"], done["annotator"]),
+        lowest_score={str(row.trace_id): int(row.lowest) for row in scored.itertuples()},  # type: ignore[arg-type]
+        judge_states=_joined(judged["trace_id"], judged["state"]),
+        errors={str(trace_id): int(count) for trace_id, count in errors["trace_id"].value_counts().items()},
     )
+
+
+def _joined(keys: pd.Series, words: pd.Series) -> dict[str, str]:
+    """By key: its words in order."""
+    found: dict[str, list[str]] = {}
+    for key, word in zip(keys, words, strict=True):
+        found.setdefault(key, []).append(word)
+    return {key: ", ".join(sorted(given)) for key, given in found.items()}
 
 
 def with_opinions(traces: pd.DataFrame, found: Opinions) -> pd.DataFrame:
@@ -63,59 +70,135 @@ def with_opinions(traces: pd.DataFrame, found: Opinions) -> pd.DataFrame:
     )
 
 
+HIDDEN = "hidden from you"
+
+
+def without_opinions(known: pd.DataFrame, trace_ids: Collection[str]) -> pd.DataFrame:
+    """The list with what people and judges said of these traces taken out: who labels one blind sees none of it."""
+    if not trace_ids:
+        return known
+    closed = known["trace_id"].isin(list(trace_ids))
+    return known.assign(
+        errors=known["errors"].astype("Int64").mask(closed),
+        judge_states=known["judge_states"].mask(closed, HIDDEN),
+        lowest_score=known["lowest_score"].mask(closed),
+    )
+
+
 def hits(connection: Connection, query: str) -> pd.DataFrame:
     """trace_id, ordinal, span_id, name: the spans that hold every word, in order of ingestion, at most `HITS`."""
     rows = [(h.trace_id, f"S{h.seq + 1}", h.span_id, h.name) for h in search(connection, query, limit=HITS)]
     return pd.DataFrame(rows, columns=["trace_id", "ordinal", "span_id", "name"])
 
 
-def complete_errors(connection: Connection) -> list[ErrorLabel]:
-    """Every complete error label of first occasions whose trace is here."""
-    present = set(connection.scalars(select(schema.trace.c.trace_id)))
-    found = error_labels(connection, tables.error_label.c.occasion == 0)
-    return [error for error in found if error.is_complete and error.trace_id in present]
+ERRORS = ("label_id", "trace_id", "annotator", "span_ids", "dimensions", "impact", "description")
 
 
-PLACED = ("trace_id", "side", "position", "id")
+def complete_errors(connection: Connection) -> pd.DataFrame:
+    """`ERRORS` of every complete error label of first occasions whose trace is here, in the order they were made.
 
-
-def _sharing_words(errors: Sequence[ErrorLabel], label_id: str) -> Sequence[ErrorLabel]:
-    """The error and those that may be like it; none where it is not among them."""
-    chosen = next((error for error in errors if error.label_id == label_id), None)
-    if chosen is None or len(errors) <= COMPARED:
-        return errors if chosen is not None else ()
-    texts = {place: error.description for place, error in enumerate(errors) if error is not chosen}
-    nearest = process.extract(
-        chosen.description, texts, scorer=fuzz.token_set_ratio, processor=utils.default_process, limit=COMPARED - 1
+    What `labels.error_labels` gives, without what nobody asks for here. A label is of one occasion for good.
+    """
+    error, trace = tables.error_label, schema.trace
+    rows = (
+        select(func.max(error.c.row_key).label("newest"), func.min(error.c.row_key).label("first"))
+        .group_by(error.c.label_id)
+        .subquery()
     )
-    return [chosen, *(errors[place] for _, _, place in nearest)]
+    query = (
+        select(*(error.c[name] for name in ERRORS))
+        .join(rows, rows.c.newest == error.c.row_key)
+        .join(trace, trace.c.trace_id == error.c.trace_id)
+        .where(error.c.occasion == 0, error.c.deleted.is_(False), error.c.impact.is_not(None))
+        .order_by(rows.c.first)
+    )
+    found = query_frame(connection, query, dtype="object")
+    for name in ("span_ids", "dimensions"):
+        found[name] = _texts(found[name])
+    return found[found["span_ids"].astype(bool) & found["dimensions"].astype(bool)].reset_index(drop=True)
 
 
-def finding_positions(connection: Connection) -> pd.DataFrame:
-    """trace_id, side, position 0..1, id: where in the run each judge's finding has its first span."""
+def _texts(values: pd.Series) -> pd.Series:
+    """JSON lists as tuples; the same list is read once."""
+    known = {value: tuple(orjson.loads(value)) for value in set(values)}
+    return pd.Series([known[value] for value in values], index=values.index, dtype="object")
+
+
+def _sharing_words(errors: pd.DataFrame, label_id: str) -> pd.DataFrame:
+    """The error and those that may be like it; none where it is not among them."""
+    is_it = errors["label_id"] == label_id
+    if not is_it.any():
+        return errors[:0]
+    if len(errors) <= COMPARED:
+        return errors
+    chosen, others = errors[is_it][:1], errors[~is_it]
+    nearest = process.extract(
+        chosen["description"].iloc[0],
+        others["description"],
+        scorer=fuzz.token_set_ratio,
+        processor=utils.default_process,
+        limit=COMPARED - 1,
+    )
+    return pd.concat([chosen, others.loc[[place for _, _, place in nearest]]])
+
+
+AT_ONCE = 5_000  # ids in one question to the database
+PLACES = 10  # equal parts of a run that positions are counted in
+PLACED = ("trace_id", "side", "place", "count")
+
+
+def finding_places(connection: Connection) -> pd.DataFrame:
+    """trace_id, side, place 0..`PLACES`-1, count: in which part of the run judges' findings have their first span."""
     cell, finding, citation = tables.cell, tables.finding, tables.citation
     trace, span = schema.trace, schema.span
-    judged = connection.execute(
-        select(trace.c.trace_id, finding.c.finding_key, func.min(span.c.seq).label("seq"), trace.c.spans)
+    first = (
+        select(trace.c.trace_id, func.min(span.c.seq).label("seq"), trace.c.spans)
+        .select_from(finding)
         .join(cell, cell.c.cell_key == finding.c.cell_key)
         .join(citation, citation.c.finding_key == finding.c.finding_key)
         .join(trace, trace.c.trace_id == cell.c.trace_id)
         .join(span, (span.c.span_id == citation.c.span_id) & (span.c.trace_key == trace.c.trace_key))
-        .group_by(finding.c.finding_key)
+        .group_by(finding.c.finding_key, trace.c.trace_id, trace.c.spans)
+        .subquery()
     )
-    made = [(r.trace_id, "judge", r.seq / max(r.spans - 1, 1), str(r.finding_key)) for r in judged]
-    return pd.DataFrame(made, columns=list(PLACED))
+    place = _place(first.c.seq, first.c.spans)
+    rows = connection.execute(select(first.c.trace_id, place, func.count()).group_by(first.c.trace_id, place)).all()
+    return _placed("judge", rows)
 
 
-def error_positions(connection: Connection, errors: Sequence[ErrorLabel]) -> pd.DataFrame:
-    """The same of people's errors."""
-    place = _places(connection, {span_id for error in errors for span_id in error.span_ids})
-    made = []
-    for error in errors:
-        known = [place[error.trace_id, s] for s in error.span_ids if (error.trace_id, s) in place]
-        if known:
-            made.append((error.trace_id, "human", min(known), error.label_id))
-    return pd.DataFrame(made, columns=list(PLACED))
+def error_places(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
+    """The same of people's errors (`ERRORS`)."""
+    known = _places_of(connection, errors)
+    counts = Counter[tuple[str, int]]()
+    for trace_id, span_ids in zip(errors["trace_id"], errors["span_ids"], strict=True):
+        named = [known[trace_id, span_id] for span_id in span_ids if (trace_id, span_id) in known]
+        if named:
+            counts[trace_id, min(named)] += 1
+    return _placed("human", ((trace_id, place, count) for (trace_id, place), count in counts.items()))
+
+
+def _places_of(connection: Connection, errors: pd.DataFrame) -> dict[tuple[str, str], int]:
+    """By trace and span id: the place of every span that an error names."""
+    span, trace = schema.span, schema.trace
+    query = select(trace.c.trace_id, span.c.span_id, _place(span.c.seq, trace.c.spans)).join(
+        trace, trace.c.trace_key == span.c.trace_key
+    )
+    wanted = list({span_id for span_ids in errors["span_ids"] for span_id in span_ids})
+    found: dict[tuple[str, str], int] = {}
+    for at in range(0, len(wanted), AT_ONCE):
+        rows = connection.execute(query.where(span.c.span_id.in_(wanted[at : at + AT_ONCE]))).all()
+        found |= {(trace_id, span_id): place for trace_id, span_id, place in rows}
+    return found
+
+
+def _place(seq: ColumnElement[int], spans: ColumnElement[int]) -> ColumnElement[int]:
+    """The part of the run: the last span belongs to the last part."""
+    return case((spans <= 1, 0), (seq >= spans - 1, PLACES - 1), else_=seq * PLACES // (spans - 1))
+
+
+def _placed(side: str, rows: Iterable[Sequence[Any]]) -> pd.DataFrame:
+    made = [(trace_id, side, int(place), int(count)) for trace_id, place, count in rows]
+    return pd.DataFrame(made, columns=list(PLACED)).astype({"place": "int64", "count": "int64"})
 
 
 def spans_revision(connection: Connection) -> Revision:
@@ -145,13 +228,14 @@ def tools(connection: Connection) -> pd.DataFrame:
     """trace_id, tool, calls, failed: tool spans of each trace by name."""
     span, trace = schema.span, schema.trace
     tool = func.coalesce(span.c.tool_name, span.c.name)
-    rows = connection.execute(
-        select(trace.c.trace_id, tool, func.count(), func.sum(case((span.c.status == "ERROR", 1), else_=0)))
+    failed = func.sum(case((span.c.status == "ERROR", 1), else_=0))
+    query = (
+        select(trace.c.trace_id, tool.label("tool"), func.count().label("calls"), failed.label("failed"))
         .join(trace, trace.c.trace_key == span.c.trace_key)
         .where(span.c.kind == "TOOL")
         .group_by(trace.c.trace_id, tool)
     )
-    return pd.DataFrame(rows.all(), columns=["trace_id", "tool", "calls", "failed"])
+    return query_frame(connection, query)
 
 
 def worst_tools(found: pd.DataFrame) -> pd.DataFrame:
@@ -161,59 +245,35 @@ def worst_tools(found: pd.DataFrame) -> pd.DataFrame:
     return table.sort_values(["failed", "calls"], ascending=False, kind="stable", ignore_index=True)
 
 
-def together(errors: Sequence[ErrorLabel]) -> pd.DataFrame:
+def together(errors: pd.DataFrame) -> pd.DataFrame:
     """a, b, count: errors that carry both dimensions; on the diagonal, errors that carry the dimension."""
-    counts = {(a, b): 0 for a in DIMENSIONS for b in DIMENSIONS}
-    for error in errors:
-        for dimension in error.dimensions:
-            counts[dimension, dimension] += 1
-        for a, b in combinations(error.dimensions, 2):
-            counts[a, b] += 1
-            counts[b, a] += 1
-    rows = [(a, b, count) for (a, b), count in counts.items() if count]
+    counts = Counter[tuple[str, str]]()
+    for dimensions, count in Counter(errors["dimensions"]).items():
+        for pair in [(one, one) for one in dimensions] + list(permutations(dimensions, 2)):
+            counts[pair] += count
+    rows = [(a, b, counts[a, b]) for a in DIMENSIONS for b in DIMENSIONS if counts[a, b]]
     return pd.DataFrame(rows, columns=["a", "b", "count"])
 
 
-def alike(errors: Sequence[ErrorLabel], label_id: str) -> pd.DataFrame:
+LIKE = ("likeness", "trace_id", "label_id", "annotator", "dimensions", "impact", "description")
+
+
+def alike(errors: pd.DataFrame, label_id: str) -> pd.DataFrame:
     """The errors most like one of them by the words of their descriptions: likeness 0..1, trace_id, label_id, ...
 
     Of more than `COMPARED` errors, those that share most words are compared: the idf is theirs.
     """
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    columns = ["likeness", "trace_id", "label_id", "annotator", "dimensions", "impact", "description"]
-    errors = _sharing_words(errors, label_id)
-    texts = [error.description or " " for error in errors]
+    errors = _sharing_words(errors, label_id).reset_index(drop=True)
+    texts = [description or " " for description in errors["description"]]
     if not any(text.strip() for text in texts):
-        return pd.DataFrame(columns=columns)
-    chosen = next(place for place, error in enumerate(errors) if error.label_id == label_id)
+        return pd.DataFrame(columns=list(LIKE))
+    chosen = errors["label_id"].tolist().index(label_id)
     vectors = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 5), sublinear_tf=True).fit_transform(texts)
     likeness = (vectors @ vectors[chosen].T).toarray().ravel()
     order = [place for place in likeness.argsort()[::-1] if place != chosen][:ALIKE]
-    rows = [
-        (
-            round(float(likeness[p]), 3),
-            e.trace_id,
-            e.label_id,
-            e.annotator,
-            "+".join(e.dimensions),
-            e.impact,
-            e.description,
-        )
-        for p, e in ((place, errors[place]) for place in order)
-    ]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _places(connection: Connection, span_ids: Iterable[str]) -> dict[tuple[str, str], float]:
-    span, trace = schema.span, schema.trace
-    wanted = list(span_ids)
-    found: dict[tuple[str, str], float] = {}
-    for at in range(0, len(wanted), 5000):
-        rows = connection.execute(
-            select(trace.c.trace_id, trace.c.spans, span.c.span_id, span.c.seq)
-            .join(trace, trace.c.trace_key == span.c.trace_key)
-            .where(span.c.span_id.in_(wanted[at : at + 5000]))
-        )
-        found |= {(r.trace_id, r.span_id): r.seq / max(r.spans - 1, 1) for r in rows}
-    return found
+    found = errors.iloc[order]
+    return found.assign(likeness=likeness[order].round(3), dimensions=found["dimensions"].map("+".join)).reset_index(
+        drop=True
+    )[list(LIKE)]

@@ -278,7 +278,8 @@ cell = Table(
     Column("finished_at", BigInteger),
     UniqueConstraint("run_key", "judge_version", "trace_id", "repeat"),
     Index("ix_cell_trace_id_judge", "trace_id", "judge"),
-    Index("ix_cell_run_key_state", "run_key", "state"),
+    Index("ix_cell_run_key_state_judge_score_cost_usd", "run_key", "state", "judge", "score", "cost_usd"),
+    Index("ix_cell_trace_id_state_score", "trace_id", "state", "score"),
     Index("ix_cell_judge_version_state_finished_at", "judge_version", "state", "finished_at"),
     Index("ix_cell_finished_at", "finished_at"),
 )

@@ -214,9 +214,11 @@ def test_lanes_cross_out_a_citation_of_no_span() -> None:
     assert traces(figure, "caught").customdata[0][0] == "e1|7"
 
 
-def test_position_histogram_names_how_many_of_each_side() -> None:
-    positions = pd.DataFrame({"position": [0.0, 0.5, 1.0], "side": ["human", "human", "judge"]})
-    assert [trace.name for trace in charts.position_histogram(positions).data] == ["human (2)", "judge (1)"]
+def test_place_bars_name_how_many_of_each_side_and_hold_the_count_of_each_part() -> None:
+    counts = pd.DataFrame([(0, "human", 2), (9, "human", 1), (9, "judge", 4)], columns=["place", "side", "count"])
+    figure = charts.place_bars(counts, places=10)
+    assert [trace.name for trace in figure.data] == ["human (3)", "judge (4)"]
+    assert [list(trace.y) for trace in figure.data] == [[2, *[0] * 8, 1], [*[0] * 9, 4]]
 
 
 def test_score_bars_keep_scores_failures_and_not_applicable_apart() -> None:
@@ -236,8 +238,15 @@ def test_every_colour_of_a_series_is_told_apart_by_name_not_by_colour_alone() ->
 
 
 def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
-    values = pd.DataFrame({"label": ["LC", "LC", "EE"], "value": [1.0, 2.0, np.nan]})
-    assert [list(box.y) for box in charts.boxes(values, y_title="s").data] == [[1.0, 2.0]]
+    values = pd.DataFrame({"label": ["LC"] * 5 + ["EE"], "value": [1.0, 2.0, 3.0, 4.0, 40.0, np.nan]})
+    found = charts.box_figures(values)
+    # n = 5: Hazen's quartiles lie at ranks 0.25 * 5 + 0.5 = 1.75, 3 and 4.25; 40 is beyond 13 + 1.5 * 11.25
+    assert found.to_dict("records") == [
+        {"label": "LC", "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
+    ]
+    assert [(box.name, list(box.median), list(box.y[0])) for box in charts.boxes(found, y_title="s").data] == [
+        ("LC", [3.0], [40.0])
+    ]
     cosines = pd.DataFrame({"label": ["LC", "LC"], "cosine": [0.5, 0.7]})
     assert list(charts.consistency_violins(cosines).data[0].y) == [0.5, 0.7]
     counts = pd.DataFrame({"label": ["a", "b"], "count": [3, 1]})

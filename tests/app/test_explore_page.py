@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from ingest.store import reading, writing
-from judging.ledger import Workspace, exploring
-from judging.ledger.labels import put_labels
+import pandas as pd
+from sqlalchemy import func, select, update
+
+from ingest.store import load, reading, trace_ids, writing
+from judging.ledger import Workspace, exploring, tables
+from judging.ledger.labels import error_labels, put_labels
+from judging.ledger.queue import QueueSpec, make_queue, next_item, submit
 from judging.ledger.views import saved_views
-from judging.records import ErrorLabel
 from tests.app.conftest import OpenPage
 
 
@@ -49,15 +53,16 @@ def test_a_facet_narrows_the_list(full: Workspace, open_page: OpenPage) -> None:
     assert set(table["lowest_score"]) == {0}
 
 
-def label(name: str, *dimensions: str, text: str = "") -> ErrorLabel:
-    return ErrorLabel(
-        label_id=name, trace_id="t", annotator="ada", span_ids=("s",), dimensions=dimensions, impact="low",  # type: ignore[arg-type]
-        description=text,
-    )  # fmt: skip
+def label(name: str, *dimensions: str, text: str = "") -> tuple[object, ...]:
+    return name, "t", "ada", ("s",), dimensions, "low", text
+
+
+def frame(labels: Iterable[tuple[object, ...]]) -> pd.DataFrame:
+    return pd.DataFrame(list(labels), columns=list(exploring.ERRORS))
 
 
 def test_dimensions_that_occur_together_are_counted_both_ways() -> None:
-    table = exploring.together([label("a", "LC", "TC"), label("b", "LC")]).set_index(["a", "b"])["count"]
+    table = exploring.together(frame([label("a", "LC", "TC"), label("b", "LC")])).set_index(["a", "b"])["count"]
     assert table.to_dict() == {("LC", "LC"): 2, ("LC", "TC"): 1, ("TC", "LC"): 1, ("TC", "TC"): 1}
 
 
@@ -67,37 +72,94 @@ def test_the_most_alike_error_comes_first_and_never_itself() -> None:
         label("b", "LC", text="a date is misread"),
         label("c", "TC", text="the same search was made a second time"),
     ]
-    table = exploring.alike(errors, "a")
+    table = exploring.alike(frame(errors), "a")
     assert list(table["label_id"]) == ["c", "b"]
-    assert exploring.alike(errors, "nobody").empty
+    assert exploring.alike(frame(errors), "nobody").empty
 
 
 def test_of_very_many_errors_those_that_share_most_words_are_compared() -> None:
     like = [label(f"like-{n}", "LC", text=f"the search for ferries is made again, time {n}") for n in range(5)]
     others = [label(f"other-{n}", "LC", text=f"invoice {n} is summed wrongly") for n in range(exploring.COMPARED)]
     chosen = label("a", "LC", text="the search for ferries is made twice")
-    table = exploring.alike([*others, chosen, *like], "a")
-    assert set(table["label_id"][:5]) == {error.label_id for error in like}
+    table = exploring.alike(frame([*others, chosen, *like]), "a")
+    assert set(table["label_id"][:5]) == {error[0] for error in like}
     assert "a" not in set(table["label_id"])
     assert len(table) == exploring.ALIKE
 
 
-def test_positions_lie_between_the_first_and_the_last_span(full: Workspace) -> None:
+def test_the_errors_are_those_of_the_ledger_in_its_order(full: Workspace) -> None:
+    with writing(full.engine) as connection:
+        here = trace_ids(connection)
+        first, second, third = [error for error in error_labels(connection) if error.trace_id in here][:3]
+        changed = [replace(first, description="other words"), replace(second, impact=None)]
+        put_labels(connection, errors=changed, scores=[], reviews=[], author="ada")
+        connection.execute(update(tables.error_label).where(tables.error_label.c.label_id == third.label_id)
+                           .values(deleted=True))  # fmt: skip
+        known = [error for error in error_labels(connection) if error.is_complete and error.trace_id in here]
+        found = exploring.complete_errors(connection)
+    assert len(known) == 43  # 45 less the one that lacks an impact and the one taken back
+    assert list(found.itertuples(index=False, name=None)) == [
+        tuple(getattr(error, name) for name in exploring.ERRORS) for error in known
+    ]
+
+
+def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -> None:
     with reading(full.engine) as connection:
         errors = exploring.complete_errors(connection)
-        findings, labelled = exploring.finding_positions(connection), exploring.error_positions(connection, errors)
+        findings, labelled = exploring.finding_places(connection), exploring.error_places(connection, errors)
+        cited = connection.scalar(
+            select(func.count(tables.citation.c.finding_key.distinct())).where(tables.citation.c.span_id.is_not(None))
+        )
+        (error, *_) = errors.itertuples()
+        spans = load(connection, error.trace_id).spans
+    assert (int(findings["count"].sum()), int(labelled["count"].sum())) == (cited, len(errors))
     for side, found in (("judge", findings), ("human", labelled)):
-        assert found["position"].between(0, 1).all()
+        assert found["place"].between(0, exploring.PLACES - 1).all()
         assert set(found["side"]) == {side}
-    assert len(labelled) == len(errors)
-    assert not findings.empty
+    first = min(place for place, span in enumerate(spans) if span.span_id in error.span_ids)
+    with reading(full.engine) as connection:
+        alone = exploring.error_places(connection, errors[:1])
+    part = min(int(first / (len(spans) - 1) * exploring.PLACES), exploring.PLACES - 1)
+    assert list(alone.itertuples(index=False, name=None)) == [(error.trace_id, "human", part, 1)]
+
+
+def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is_submitted(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    with writing(full.engine) as connection:
+        ids = trace_ids(connection)
+        key = make_queue(connection, QueueSpec(name="blind", author="root"), ids[:1], now=1)
+    place = next_item(full.engine, key, "ruth", now=2)
+    assert place is not None
+    at = open_page("explore", **{"as": "ruth"})
+    assert "hidden here" in at.info[0].value
+    table = at.dataframe[0].value.set_index("trace_id")
+    row = table.loc[ids[0]]
+    assert (row["judge_states"], row["labelled_by"]) == (exploring.HIDDEN, "ada, ben")
+    assert pd.isna(row["lowest_score"])
+    assert pd.isna(row["errors"])
+    assert table.drop(ids[0])[["lowest_score", "errors"]].notna().all(axis=None)
+    with reading(full.engine) as connection:
+        of_others = exploring.complete_errors(connection)["trace_id"] != ids[0]
+    (choice,) = [box for box in at.selectbox if box.key == "similar_to"]
+    assert len(choice.options) == of_others.sum() < len(of_others)
+    assert not open_page("explore", **{"as": "vera"}).info
+    assert set(
+        open_page("explore", facet_judge_states=exploring.HIDDEN, **{"as": "ruth"}).dataframe[0].value["trace_id"]
+    ) == {ids[0]}
+
+    with writing(full.engine) as connection:
+        submit(connection, place.item_key, "ruth", 0, now=3)
+    at = open_page("explore", **{"as": "ruth"})
+    assert not at.info
+    assert at.dataframe[0].value["lowest_score"].notna().all()
 
 
 def test_a_new_label_changes_what_labels_make_and_nothing_else(full: Workspace) -> None:
     revisions = (exploring.labels_revision, exploring.findings_revision, exploring.spans_revision)
     with writing(full.engine) as connection:
         before = [of(connection) for of in revisions]
-        error = exploring.complete_errors(connection)[0]
+        error = error_labels(connection)[0]
         changed = replace(error, description="other words")
         put_labels(connection, errors=[changed], scores=[], reviews=[], author=error.annotator)
         after = [of(connection) for of in revisions]
