@@ -10,7 +10,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import App
 
-from app import loading
+from app import adjudicating, loading
 from app.api import ROUTES
 from app.api.otlp import watch_stragglers
 from app.api.signin import is_signed_in
@@ -29,10 +29,12 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
     """Beside the pages: traces that arrived without a root are shown after a while; heavy figures are made ahead."""
     watcher = asyncio.create_task(watch_stragglers(workspace))
     await asyncio.to_thread(loading.warm)
+    warming = asyncio.create_task(asyncio.to_thread(adjudicating.warm))
     try:
         yield
     finally:
         watcher.cancel()
+        warming.cancel()
         loading.desk().close()
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from hashlib import blake2b
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
-from rapidfuzz import fuzz, process, utils
+from rapidfuzz import fuzz, utils
 
 from judging.matching import assign, error_text
 from judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Evidence, Impact, ScoreLabel
@@ -31,14 +31,14 @@ QUOTE_ALIKE = 88.0  # rapidfuzz partial ratio
 _SHORTEST_QUOTE = 8
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ErrorGroup:
     """One error as the raters who saw it described it; `missing` are those who did not."""
 
     labels: tuple[tuple[str, ErrorLabel], ...]
     missing: tuple[str, ...]
 
-    @property
+    @cached_property
     def impact(self) -> Impact | None:
         """The gravest that a rater gave."""
         given = [label.impact for _, label in self.labels if label.impact is not None]
@@ -62,7 +62,7 @@ class Opinion:
     scores: Mapping[str, float | None]
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Dispute:
     """What the raters (R1, R2 ...) of a trace said. `gaps` holds the dimensions scored `FAR` or more apart."""
 
@@ -72,7 +72,7 @@ class Dispute:
     groups: tuple[ErrorGroup, ...]
     gaps: Mapping[str, float] = field(default_factory=dict)
 
-    @property
+    @cached_property
     def unmatched(self) -> tuple[ErrorGroup, ...]:
         return tuple(group for group in self.groups if group.is_disputed)
 
@@ -80,7 +80,7 @@ class Dispute:
     def is_disputed(self) -> bool:
         return bool(self.gaps or self.unmatched)
 
-    @property
+    @cached_property
     def weight(self) -> float:
         """How bad it is: points apart, summed over dimensions, and 3 for a high, 2 for a medium unmatched error."""
         return sum(self.gaps.values()) + sum(WEIGHTS[group.impact or ""] for group in self.unmatched)
@@ -131,10 +131,11 @@ def anonymous(people: Iterable[str], *, trace_id: str, seed: str) -> dict[str, s
 
 def groups(errors: Mapping[str, Sequence[ErrorLabel]], *, parents: Mapping[str, str | None]) -> list[ErrorGroup]:
     """Errors of several raters that are the same error, at most one of each rater; the surest pairs join first."""
+    known = {rater: [_Known.of(label, parents) for label in given] for rater, given in errors.items()}
     pairs = [
         (worth, a.label_id, b.label_id)
         for one, other in combinations(errors, 2)
-        for worth, a, b in pair_errors(errors[one], errors[other], parents=parents)
+        for worth, a, b in _pairs(known[one], known[other])
     ]
     owner = {label.label_id: (rater, label) for rater, given in errors.items() for label in given}
     group_of: dict[str, list[str]] = {label_id: [label_id] for label_id in owner}
@@ -162,11 +163,7 @@ def pair_errors(
     parents: Mapping[str, str | None],
 ) -> list[tuple[float, ErrorLabel, ErrorLabel]]:
     """One-to-one pairs of two people's errors with their worth, the assignment with the largest sum."""
-    if not ours or not theirs:
-        return []
-    alike = _likeness(ours, theirs)
-    worth = np.array([[_worth(a, b, alike[i, j], parents) for j, b in enumerate(theirs)] for i, a in enumerate(ours)])
-    return [(float(worth[i, j]), ours[i], theirs[j]) for i, j in assign(worth, least=THRESHOLD)]
+    return _pairs([_Known.of(label, parents) for label in ours], [_Known.of(label, parents) for label in theirs])
 
 
 def scores_of(labels: Iterable[ScoreLabel]) -> dict[str, float | None]:
@@ -178,24 +175,50 @@ def scores_of(labels: Iterable[ScoreLabel]) -> dict[str, float | None]:
     }
 
 
-def _likeness(ours: Sequence[ErrorLabel], theirs: Sequence[ErrorLabel]) -> NDArray[np.float64]:
-    """How far the words of two errors (description and quotes) overlap, 0 to 1; much faster than TF-IDF."""
-    texts = [[utils.default_process(error_text(label)) for label in side] for side in (ours, theirs)]
-    found = process.cdist(texts[0], texts[1], scorer=fuzz.token_set_ratio, dtype=np.float64) / 100
-    short = [[len(text.split()) < FEW_WORDS for text in side] for side in texts]
-    found[np.array(short[0])[:, None] | np.array(short[1])[None, :]] = 0
-    return found
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Known:
+    """An error taken apart once, however often it is compared."""
+
+    label: ErrorLabel
+    spans: frozenset[str]
+    above: frozenset[str | None]
+    """The parents of its spans."""
+    dimensions: frozenset[str]
+    text: str
+    """Description and quotes as they are compared; empty where there are too few words."""
+
+    @classmethod
+    def of(cls, label: ErrorLabel, parents: Mapping[str, str | None]) -> _Known:
+        text = utils.default_process(error_text(label))
+        return cls(
+            label=label,
+            spans=frozenset(label.span_ids),
+            above=frozenset(map(parents.get, label.span_ids)),
+            dimensions=frozenset(label.dimensions),
+            text=text if len(text.split()) >= FEW_WORDS else "",
+        )
 
 
-def _worth(one: ErrorLabel, other: ErrorLabel, similarity: float, parents: Mapping[str, str | None]) -> float:
-    same_span = not set(one.span_ids).isdisjoint(other.span_ids)
-    near = not same_span and _are_neighbours(one.span_ids, other.span_ids, parents)
-    same_dimension = not set(one.dimensions).isdisjoint(other.dimensions)
-    same_category = one.category is not None and one.category == other.category
-    quoted = _quotes_alike(one.evidence, other.evidence)
-    alike = similarity >= ALIKE
-    has_content = same_dimension or same_category or quoted or alike
-    if not ((same_span or near) and has_content) and not ((same_dimension or same_category) and (quoted or alike)):
+def _pairs(ours: Sequence[_Known], theirs: Sequence[_Known]) -> list[tuple[float, ErrorLabel, ErrorLabel]]:
+    if not ours or not theirs:
+        return []
+    worth = np.array([[_worth(one, other) for other in theirs] for one in ours])
+    return [(float(worth[i, j]), ours[i].label, theirs[j].label) for i, j in assign(worth, least=THRESHOLD)]
+
+
+def _worth(one: _Known, other: _Known) -> float:
+    a, b = one.label, other.label
+    same_span = not one.spans.isdisjoint(other.spans)
+    same_dimension = not one.dimensions.isdisjoint(other.dimensions)
+    same_category = a.category is not None and a.category == b.category
+    near = not same_span and not (one.above.isdisjoint(other.spans) and other.above.isdisjoint(one.spans))
+    placed, named = same_span or near, same_dimension or same_category
+    if not (placed or named):
+        return 0.0  # most pairs; no word of theirs is looked at
+    quoted = _quotes_alike(a.evidence, b.evidence)
+    similarity = _likeness(one.text, other.text)
+    alike = similarity > 0
+    if not (placed and (named or quoted or alike)) and not (named and (quoted or alike)):
         return 0.0
     return (
         SAME_SPAN * same_span
@@ -207,8 +230,9 @@ def _worth(one: ErrorLabel, other: ErrorLabel, similarity: float, parents: Mappi
     )
 
 
-def _are_neighbours(ours: Sequence[str], theirs: Sequence[str], parents: Mapping[str, str | None]) -> bool:
-    return any(parents.get(a) == b or parents.get(b) == a for a in ours for b in theirs)
+def _likeness(one: str, other: str) -> float:
+    """How far the words of two errors overlap, `ALIKE` to 1, else 0; much faster than TF-IDF."""
+    return fuzz.token_set_ratio(one, other, score_cutoff=ALIKE * 100) / 100
 
 
 def _quotes_alike(ours: Sequence[Evidence], theirs: Sequence[Evidence]) -> bool:

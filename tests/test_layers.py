@@ -103,7 +103,10 @@ def test_no_view_shows_trace_text_as_markup() -> None:
 
 def test_only_views_session_and_the_edges_know_the_ledger() -> None:
     """Inside app, components take values; views, routes, commands, session and their loading know the ledger."""
-    allowed = ("app/views/", "app/api/", "app/commands/", "app/session.py", "app/loading.py", "app/datasets.py")
+    allowed = (
+        "app/views/", "app/api/", "app/commands/", "app/session.py", "app/loading.py", "app/adjudicating.py",
+        "app/datasets.py",
+    )  # fmt: skip
     found = [
         str(path.relative_to(ROOT))
         for path in modules("app")

@@ -10,14 +10,15 @@ import streamlit as st
 from sqlalchemy import Connection, select
 
 from app import loading
+from app.adjudicating import said_now
 from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
 from app.session import link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
-from judging.disputes import Dispute, ErrorGroup
+from judging.disputes import ErrorGroup
 from judging.ledger import adjudication
-from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling, Said
+from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling
 from judging.ledger.anchoring import anchoring, changed_scores, traces_seen
 from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
 from judging.ledger.systems import systems
@@ -41,8 +42,8 @@ def page() -> None:
     if view == "What the reveal changed":
         reveals()
         return
+    known = said_now(seed())
     with reading(workspace().engine) as connection:
-        known = _disputes(loading.place(), adjudication.said_revision(connection), seed())
         alike = adjudication.undisputed(connection, seed=seed(), known=known)
         cases = (
             alike
@@ -75,21 +76,6 @@ def page() -> None:
         st.info("Fewer than two people have this trace submitted now.")
         return
     desk(one, judge)
-
-
-@st.cache_resource(show_spinner=False, max_entries=2)
-def _disputes(place: str, now: loading.Revision, seed: str) -> Mapping[str, Dispute]:
-    """What people said, the same after every decision. Shared between sessions: never changed."""
-    held = _last_said(place, seed)
-    with reading(workspace().engine) as connection:
-        held[:] = [adjudication.said(connection, seed=seed, before=held[0] if held else None)]
-    return held[0].disputes
-
-
-@st.cache_resource(show_spinner=False, max_entries=2)
-def _last_said(place: str, seed: str) -> list[Said]:
-    """What was read last: of it, only the traces that changed are read again."""
-    return []
 
 
 def judge_choice(shown: str | None) -> None:

@@ -11,20 +11,22 @@ import uuid
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Literal
 
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Row, Table, func, insert, select
+from sqlalchemy import Connection, Row, Select, Table, func, insert, select
+from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import schema
 from ingest.trace import Json
-from judging.disputes import Dispute, ErrorGroup, Opinion, dispute, scores_of, worst_first
+from judging.disputes import Dispute, ErrorGroup, Opinion, dispute, worst_first
 from judging.ledger import tables
 from judging.ledger.audit import record
 from judging.ledger.columns import gold_names
 from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion, judge_shown
-from judging.ledger.labels import ensure_annotator, error_labels, put_labels, reviews, score_labels
+from judging.ledger.labels import ensure_annotator, error_labels, newest, put_labels, reviews
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
 
@@ -34,7 +36,8 @@ AGREED = "all raters agree"
 Action = Literal["keep", "merge", "edit", "reject", "add"]
 Status = Literal["open", "closed", "changed"]
 _table = tables.adjudication
-FEW = 200  # traces that are asked for by name; of more, all are read
+AT_ONCE = 5_000  # ids in one question to the database
+FEW = 200  # traces that are asked for by name; of more, all that two people submitted are read
 
 
 class AdjudicationError(ValueError):
@@ -85,12 +88,30 @@ class Ruling:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A trace on the adjudicator's desk. `open_points` says in words what is still to be decided."""
+    """A trace on the adjudicator's desk. `said_at`: when people last changed what they said of it."""
 
     dispute: Dispute
     ruling: Ruling
-    status: Status
-    open_points: tuple[str, ...]
+    said_at: int = 0
+
+    @cached_property
+    def open_points(self) -> tuple[str, ...]:
+        """What is still to be decided, in words."""
+        points = [
+            f"{len(group.labels)} {'label' if len(group.labels) == 1 else 'labels'} of one error ({_title(group)})"
+            for group in self.dispute.groups
+            if "undecided" in _fates(self.ruling, group)
+        ]
+        points += [
+            f"the score of {dimension}" for dimension in self.dispute.scores if dimension not in self.ruling.scores
+        ]
+        return tuple(points)
+
+    @cached_property
+    def status(self) -> Status:
+        if self.ruling.closed_at is None or self.ruling.is_open:
+            return "open"
+        return "changed" if self.said_at > self.ruling.closed_at or self.open_points else "closed"
 
 
 # ---- what is to be decided -------------------------------------------------------------------------------------
@@ -98,27 +119,32 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class Said:
-    """What people said of every trace that two or more submitted, and the state of each trace's rows it is of."""
+    """What people said of every trace that two or more submitted, when, and the state of each trace's rows it is of."""
 
     disputes: Mapping[str, Dispute]
+    said_at: Mapping[str, int]
     states: Mapping[str, tuple[int, ...]]
     nobody: frozenset[str]
     """The names that gold stands under."""
 
 
-def disputes(connection: Connection, *, seed: str) -> dict[str, Dispute]:
-    """What people said of every trace that two or more submitted; decisions change nothing of it."""
-    return dict(said(connection, seed=seed).disputes)
-
-
 def said(connection: Connection, *, seed: str, before: Said | None = None) -> Said:
-    """The same with what it is of. Of `before` (of the same seed) all is kept but the traces that changed since."""
+    """What people said; decisions change nothing of it.
+
+    Of `before` (of the same seed) all is kept but the traces that changed since.
+    """
     states, nobody = _states(connection), gold_names(connection)
-    known = before if before is not None and before.nobody == nobody else Said(disputes={}, states={}, nobody=nobody)
+    empty = Said(disputes={}, said_at={}, states={}, nobody=nobody)
+    known = before if before is not None and before.nobody == nobody else empty
     changed = {trace_id for trace_id, state in states.items() if known.states.get(trace_id) != state}
     kept = {key: one for key, one in known.disputes.items() if key in states and key not in changed}
     found = kept | _disputes_of(connection, changed, seed)
-    return Said(disputes={key: found[key] for key in sorted(found)}, states=states, nobody=nobody)
+    return Said(
+        disputes={key: found[key] for key in sorted(found)},
+        said_at=_said_at(connection),
+        states=states,
+        nobody=nobody,
+    )
 
 
 def _disputes_of(connection: Connection, trace_ids: Set[str], seed: str) -> dict[str, Dispute]:
@@ -149,21 +175,19 @@ def _newest_rows(connection: Connection, table: Table) -> dict[str, tuple[int, i
 
 
 def said_revision(connection: Connection) -> Revision:
-    """Changes whenever `disputes` may."""
+    """Changes whenever `said` may."""
     said = newest_rows(schema.trace, tables.error_label, tables.score_label, tables.review)
     return read_revision(connection, [*said, largest(schema.trace.c.ingested_at)])
 
 
-def cases(
-    connection: Connection, *, seed: str, everything: bool = False, known: Mapping[str, Dispute] | None = None
-) -> list[Case]:
+def cases(connection: Connection, *, seed: str, everything: bool = False, known: Said | None = None) -> list[Case]:
     """The traces where people differ and that are not settled, worst first; with `everything` the settled too.
 
     Two people or more must have submitted. A settled trace comes back when a rater changes what they said.
-    `known` are the `disputes`, where they are at hand.
+    `known` is what people `said`, where it is at hand.
     """
-    found = disputes(connection, seed=seed) if known is None else known
-    made = _cases(connection, worst_first(found.values()))
+    found = said(connection, seed=seed) if known is None else known
+    made = _cases(connection, worst_first(found.disputes.values()), found.said_at)
     return made if everything else [one for one in made if one.status != "closed"]
 
 
@@ -181,20 +205,24 @@ def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
     parents, order = _spans(connection, opinions)
     one = dispute(trace_id, opinions[trace_id], parents=parents[trace_id], order=order[trace_id], seed=seed)
     ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
-    return _case(one, ruling, _said_at(connection, trace_id).get(trace_id, 0))
+    return Case(dispute=one, ruling=ruling, said_at=_said_at(connection, trace_id).get(trace_id, 0))
 
 
-def undisputed(connection: Connection, *, seed: str, known: Mapping[str, Dispute] | None = None) -> list[Case]:
+def undisputed(connection: Connection, *, seed: str, known: Said | None = None) -> list[Case]:
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
-    every = disputes(connection, seed=seed) if known is None else known
-    found = _cases(connection, (one for one in every.values() if not one.is_disputed))
+    every = said(connection, seed=seed) if known is None else known
+    found = _cases(connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at)
     return [one for one in found if one.status != "closed"]
 
 
-def _cases(connection: Connection, found: Iterable[Dispute]) -> list[Case]:
-    ruled, said_at = rulings(connection), _said_at(connection)
+def _cases(connection: Connection, found: Iterable[Dispute], said_at: Mapping[str, int]) -> list[Case]:
+    ruled = rulings(connection)
     return [
-        _case(one, ruled.get(one.trace_id, Ruling(trace_id=one.trace_id)), said_at.get(one.trace_id, 0))
+        Case(
+            dispute=one,
+            ruling=ruled.get(one.trace_id) or Ruling(trace_id=one.trace_id),
+            said_at=said_at.get(one.trace_id, 0),
+        )
         for one in found
     ]
 
@@ -441,20 +469,6 @@ def _after(ruling: Ruling, row: Row[Any]) -> Ruling:
     return replace(ruling, errors=errors, rejected=rejected, is_open=True)
 
 
-def _case(one: Dispute, ruling: Ruling, said_at: int) -> Case:
-    points = [
-        f"{len(group.labels)} {'label' if len(group.labels) == 1 else 'labels'} of one error ({_title(group)})"
-        for group in one.groups
-        if "undecided" in _fates(ruling, group)
-    ]
-    points += [f"the score of {dimension}" for dimension in one.scores if dimension not in ruling.scores]
-    if ruling.closed_at is None or ruling.is_open:
-        status: Status = "open"
-    else:
-        status = "changed" if said_at > ruling.closed_at or points else "closed"
-    return Case(dispute=one, ruling=ruling, status=status, open_points=tuple(points))
-
-
 def _fates(ruling: Ruling, group: ErrorGroup) -> set[str]:
     return {ruling.fate(label_id) for label_id in group.label_ids}
 
@@ -476,23 +490,50 @@ def _opinions(connection: Connection, trace_ids: Set[str]) -> dict[str, dict[str
     """What people submitted blind, by trace (those in the workspace) and person; the gold itself is none of them."""
     nobody = gold_names(connection)
     present = trace_ids & set(connection.scalars(select(schema.trace.c.trace_id)))
-    few = list(present) if len(present) <= FEW else None
-    of = [[] if few is None else [table.c.trace_id.in_(few)] for table in _TABLES]
+    wanted = list(present) if len(present) <= FEW else _read_by_two()
+    of = [[table.c.trace_id.in_(wanted)] for table in _TABLES]
     done = [(r.trace_id, r.annotator) for r in reviews(connection, *of[0]) if r.status == "submitted"]
     errors: dict[tuple[str, str], list[ErrorLabel]] = defaultdict(list)
     first = (tables.error_label.c.occasion == 0, tables.error_label.c.phase == "blind")
     for label in error_labels(connection, *first, *of[1]):
         if label.is_complete:
             errors[label.trace_id, label.annotator].append(label)
-    scores: dict[tuple[str, str], list[ScoreLabel]] = defaultdict(list)
-    first_scores = (tables.score_label.c.occasion == 0, tables.score_label.c.phase == "blind")
-    for score in score_labels(connection, *first_scores, *of[2]):
-        scores[score.trace_id, score.annotator].append(score)
+    scores = _scores(connection, *of[2])
     found: dict[str, dict[str, Opinion]] = defaultdict(dict)
     for key in sorted(done):
         if key[0] in present and key[1] not in nobody:
-            found[key[0]][key[1]] = Opinion(errors=errors[key], scores=scores_of(scores[key]))
+            found[key[0]][key[1]] = Opinion(errors=errors[key], scores=scores[key])
     return dict(found)
+
+
+def _scores(
+    connection: Connection, *conditions: ColumnElement[bool]
+) -> Mapping[tuple[str, str], Mapping[str, float | None]]:
+    """By trace and person: the current blind scores of the dimensions, as `scores_of` gives them."""
+    table = tables.score_label
+    blind = (table.c.occasion == 0, table.c.phase == "blind", *conditions)
+    keys = ("annotator", "trace_id", "occasion", "dimension", "phase")
+    rows = connection.execute(
+        select(table.c.trace_id, table.c.annotator, table.c.dimension, table.c.value, table.c.not_applicable)
+        .where(newest(table, keys, *blind), table.c.dimension.in_(DIMENSIONS), *blind)
+        .order_by(table.c.row_key)
+    ).all()
+    found: dict[tuple[str, str], dict[str, float | None]] = defaultdict(dict)
+    for trace_id, person, dimension, value, not_applicable in rows:
+        if not_applicable or value is not None:
+            found[trace_id, person][dimension] = None if not_applicable else value
+    return found
+
+
+def _read_by_two() -> Select[Any]:
+    """The traces that two people or more have submitted at some time: nobody differs on the others."""
+    review = tables.review
+    return (
+        select(review.c.trace_id)
+        .where(review.c.occasion == 0, review.c.status == "submitted")
+        .group_by(review.c.trace_id)
+        .having(func.count(review.c.annotator.distinct()) > 1)
+    )
 
 
 _TABLES = (tables.review, tables.error_label, tables.score_label)
@@ -514,19 +555,23 @@ def _said_at(connection: Connection, trace_id: str | None = None) -> dict[str, i
 
 
 def _spans(
-    connection: Connection, trace_ids: Mapping[str, object]
+    connection: Connection, opinions: Mapping[str, Mapping[str, Opinion]]
 ) -> tuple[dict[str, dict[str, str | None]], dict[str, dict[str, int]]]:
-    """Parents and reading order of the spans of these traces."""
-    parents: dict[str, dict[str, str | None]] = {trace_id: {} for trace_id in trace_ids}
-    order: dict[str, dict[str, int]] = {trace_id: {} for trace_id in trace_ids}
-    rows = connection.execute(
-        select(schema.trace.c.trace_id, schema.span.c.span_id, schema.span.c.parent_span_id, schema.span.c.seq)
-        .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
-        .where(schema.trace.c.trace_id.in_(list(trace_ids)))
+    """Parents and reading order of the spans that errors of these traces name."""
+    parents: dict[str, dict[str, str | None]] = {trace_id: {} for trace_id in opinions}
+    order: dict[str, dict[str, int]] = {trace_id: {} for trace_id in opinions}
+    errors = (error for given in opinions.values() for opinion in given.values() for error in opinion.errors)
+    named = list({span_id for error in errors for span_id in error.span_ids})
+    span, trace = schema.span, schema.trace
+    query = select(trace.c.trace_id, span.c.span_id, span.c.parent_span_id, span.c.seq).join(
+        trace, trace.c.trace_key == span.c.trace_key
     )
-    for trace_id, span_id, parent, seq in rows:
-        parents[trace_id][span_id] = parent
-        order[trace_id][span_id] = seq
+    for at in range(0, len(named), AT_ONCE):
+        rows = connection.execute(query.where(span.c.span_id.in_(named[at : at + AT_ONCE]))).all()
+        for trace_id, span_id, parent, seq in rows:
+            if trace_id in opinions:
+                parents[trace_id][span_id] = parent
+                order[trace_id][span_id] = seq
     return parents, order
 
 

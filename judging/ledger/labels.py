@@ -356,7 +356,7 @@ def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported
 
 def error_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ErrorLabel]:
     """Current error labels, deleted ones left out, in the order they were first made."""
-    rows = connection.execute(select(_error).where(*conditions).order_by(_error.c.row_key))
+    rows = connection.execute(select(_error).where(*conditions).order_by(_error.c.row_key)).all()
     current = {row.label_id: row for row in rows}  # the newest row, at the place of the first
     return [_to_error(row) for row in current.values() if not row.deleted]
 
@@ -389,7 +389,7 @@ def score_labels(connection: Connection, *conditions: ColumnElement[bool]) -> li
     given = _score.c.value.is_not(None) | _score.c.not_applicable.is_(True)
     rows = connection.execute(
         select(_score).where(newest(_score, keys, *conditions), given, *conditions).order_by(_score.c.row_key)
-    )
+    ).all()
     return [
         ScoreLabel(
             trace_id=row.trace_id,
@@ -413,7 +413,7 @@ def reviews(connection: Connection, *conditions: ColumnElement[bool]) -> list[Re
             newest(_review, ("annotator", "trace_id", "occasion"), *conditions), _review.c.occasion == 0, *conditions
         )
         .order_by(_review.c.row_key)
-    )
+    ).all()
     return [
         Review(
             trace_id=row.trace_id,
@@ -526,7 +526,7 @@ def _to_error(row: Row[Any]) -> ErrorLabel:
         category=row.category,
         evidence=tuple(Evidence(**piece) for piece in orjson.loads(row.evidence)),
         phase=row.phase,
-        attributes=orjson.loads(row.attributes),
+        attributes={} if row.attributes == "{}" else orjson.loads(row.attributes),
     )
 
 

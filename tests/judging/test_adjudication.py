@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sqlalchemy import select
 
-from ingest.store import reading, writing
+from ingest.store import reading, trace_ids, writing
 from judging.agreement.reliability import alpha
 from judging.disputes import Opinion, anonymous, dispute, groups
 from judging.ledger import Workspace, judge_column, tables
@@ -17,6 +17,7 @@ from judging.ledger.frames import Selection, default_human, load_frames
 from judging.ledger.imports import import_outcomes
 from judging.ledger.labels import error_labels, reviews, score_labels
 from judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
+from tests.benchmarks.large import Size, build
 from tests.build import error_label, span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
@@ -183,6 +184,22 @@ class TestTheDesk:
         assert "TC" in before.disputes[trace_id(0)].gaps
         assert "TC" not in after.disputes[trace_id(0)].gaps
         assert after.disputes[trace_id(2)] is before.disputes[trace_id(2)]
+
+    @pytest.mark.parametrize("few", [0, desk.FEW])
+    def test_all_at_once_is_what_each_trace_says_alone(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
+    ) -> None:
+        monkeypatch.setattr(desk, "FEW", few)
+        monkeypatch.setattr(desk, "AT_ONCE", 7)
+        size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
+        built = build(tmp_path / "random", size)
+        with reading(built.engine) as connection:
+            found = desk.said(connection, seed=SEED).disputes
+            alone = {key: desk.case(connection, key, seed=SEED) for key in trace_ids(connection)}
+        assert len(found) > 5
+        assert {key: one.dispute for key, one in alone.items() if one is not None} == found
+        assert any(group.missing for one in found.values() for group in one.groups)
+        assert any(len(group.labels) > 1 for one in found.values() for group in one.groups)
 
     def test_gold_that_is_written_is_nobodys_opinion_of_what_was_read(self, space: Workspace) -> None:
         before = said(space)

@@ -1,0 +1,42 @@
+"""What people said of every trace, in memory for the Adjudicate page: read once, then only what changed."""
+
+from __future__ import annotations
+
+import threading
+
+import streamlit as st
+
+from app import loading
+from app.session import workspace
+from ingest.store import reading
+from judging.ledger.adjudication import Said, said, said_revision
+
+_reads = threading.Lock()
+
+
+def said_now(seed: str) -> Said:
+    """Of now, the same after every decision. Shared between sessions: never changed."""
+    with reading(workspace().engine) as connection:
+        now = said_revision(connection)
+    with _reads:  # who comes while it is being read waits for it, and does not read it too
+        return _said(loading.place(), now, seed)
+
+
+def warm() -> None:
+    """Read it before the first person asks, where that takes long."""
+    if loading.is_heavy(loading.now_revision()):
+        said_now(workspace().secret())
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _said(place: str, now: loading.Revision, seed: str) -> Said:
+    held = _last_said(place, seed)
+    with reading(workspace().engine) as connection:
+        held[:] = [said(connection, seed=seed, before=held[0] if held else None)]
+    return held[0]
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _last_said(place: str, seed: str) -> list[Said]:
+    """What was read last: of it, only the traces that changed are read again."""
+    return []
