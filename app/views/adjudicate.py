@@ -16,7 +16,7 @@ from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
 from app.session import link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
-from judging.disputes import ErrorGroup
+from judging.disputes import FAR, ErrorGroup
 from judging.ledger import adjudication
 from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling
 from judging.ledger.anchoring import anchoring, changed_scores, traces_seen
@@ -29,6 +29,25 @@ VIEWS = ("To decide", "All disputed", "Undisputed", "What the reveal changed")
 MOST_SPANS = 1000  # of a choice list
 GRADES = ("0", "1", "2", "3", "n/a")
 CONFIG = {"displaylogo": False, "displayModeBar": False}
+LISTED = {
+    "weight": st.column_config.NumberColumn(
+        "weight",
+        format="%.0f",
+        help="Points apart, summed over the dimensions that are far apart; 3 more for each unmatched error of high "
+        "impact, 2 of medium",
+    ),
+    "raters": st.column_config.NumberColumn("raters", help="Who submitted it"),
+    "scores apart": st.column_config.TextColumn(
+        "scores apart", help=f"Dimensions that two raters scored {FAR} points or more apart, with the points"
+    ),
+    "unmatched errors": st.column_config.NumberColumn(
+        "unmatched errors", help="Of medium or high impact, seen by some of the raters only"
+    ),
+    "state": st.column_config.TextColumn(
+        "state", help="open: to be decided; changed: a rater said something else since; closed: its gold is written"
+    ),
+    "gold": st.column_config.TextColumn("gold", help="The version written last"),
+}
 
 SpanTitles = Mapping[str, str]  # by span id: what the desk calls it
 
@@ -130,7 +149,7 @@ def choose(cases: list[Case], names: dict[str, str]) -> str:
         ]
     )
     with st.expander(f"{counted(len(cases), 'trace')}, worst first", expanded=len(cases) > 1):
-        st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 250))
+        st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 250), column_config=LISTED)
     ids = [one.dispute.trace_id for one in cases]
     wanted = st.query_params.get("trace")
     chosen = st.selectbox(
@@ -164,7 +183,10 @@ def desk(one: Case, judge: str | None) -> None:
                 say(f"{counted(settled, 'point')} settled.")
         if st.button("Read the trace", icon=":material/search:", key="to_explore"):
             st.switch_page("views/explore.py", query_params=link_params(trace=trace_id))
-        if st.button("Write gold", type="primary", key="close", disabled=bool(one.open_points)):
+        if st.button(
+            "Write gold", type="primary", key="close", disabled=bool(one.open_points),
+            help="Once every error and every score is decided",
+        ):  # fmt: skip
             version = act("close", trace_id, seed=seed(), judge=judge)
             if type(version) is int:
                 say(f"Gold version {version} is written.")

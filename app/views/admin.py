@@ -78,7 +78,7 @@ def person_row(one: Person, read: dict[str, int]) -> dict[str, Any]:
 
 
 def add_form() -> None:
-    with st.form("add_person", clear_on_submit=False):
+    with st.form("add_person", clear_on_submit=False, border=False):
         name = st.text_input("Name", key="new_name", help="It stands at every label; it cannot be changed.")
         role = st.selectbox("Role", ROLES, key="new_role")
         email = st.text_input("E-mail", key="new_email")
@@ -97,7 +97,7 @@ def change_form(known: list[Person]) -> None:
     by_name = {one.name: one for one in known}
     name = str(st.selectbox("Person", list(by_name), key="change_name"))
     one = by_name[name]
-    with st.form(f"change-{name}"):
+    with st.form(f"change-{name}", border=False):
         role = st.selectbox("Role", ROLES, index=ROLES.index(one.role), key=f"role-{name}")
         email = st.text_input("E-mail", one.email or "", key=f"email-{name}")
         active = st.checkbox("Active", one.active, key=f"active-{name}", help="Who is not active cannot sign in.")

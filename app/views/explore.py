@@ -23,8 +23,8 @@ OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 LISTED = [
-    "trace_id", "name", "goal", "format", "status", "spans", "error_spans", "tools", "agents", "models", "total_tokens",
-    "duration_s", "labelled_by", "errors", "judge_states", "lowest_score", "warning_count",
+    "trace_id", "name", "goal", "format", "status", "spans", "error_spans", "errors", "lowest_score", "labelled_by",
+    "judge_states", "tools", "agents", "models", "total_tokens", "duration_s", "warning_count",
 ]  # fmt: skip
 FACETS = {"format": "Source", "agents": "Agent", "tools": "Tool", "models": "Model", "status": "Status"}
 OPINIONS = {"labelled_by": "Labelled by", "judge_states": "Judge state"}
@@ -49,11 +49,8 @@ def page() -> None:
         kept = searched(kept, str(query))
     if own:
         st.info(
-            f"What others and judges said of {counted(len(own), 'trace')} is hidden here, and left out of the figures "
-            "below: you are at work on it yourself, blind. It shows once you have submitted."
-            if len(own) == 1
-            else f"What others and judges said of {counted(len(own), 'trace')} is hidden here, and left out of the "
-            "figures below: you are at work on them yourself, blind. It shows once you have submitted."
+            f"Hidden here, and left out of the figures below: what others and judges said of "
+            f"{counted(len(own), 'trace')} that you are at work on yourself, blind. It shows once you have submitted."
         )
     listing(kept, len(known))
     insights(kept[~kept["trace_id"].isin(own)])
@@ -196,16 +193,24 @@ def listing(kept: pd.DataFrame, total: int) -> None:
             on_select="rerun",
             selection_mode="single-row",
             column_config={
-                "trace_id": st.column_config.TextColumn("trace", pinned=True, width="medium"),
-                "goal": st.column_config.TextColumn("goal", width="medium", help="What the user asked"),
+                "trace_id": st.column_config.TextColumn("trace", pinned=True, width=150),
+                "name": st.column_config.TextColumn("name", width=130),
+                "goal": st.column_config.TextColumn("goal", width=200, help="What the user asked"),
+                "status": st.column_config.TextColumn(
+                    "status", help="Of the whole run; UNSET: the source does not say whether it failed"
+                ),
+                "error_spans": st.column_config.NumberColumn("failed spans", help="Spans whose status is ERROR"),
+                "errors": st.column_config.NumberColumn("labelled errors", help="By all people, without drafts"),
+                "lowest_score": st.column_config.NumberColumn(
+                    "lowest score", help="The worst that a judge gave in any dimension and run, 0 to 3"
+                ),
+                "labelled_by": st.column_config.TextColumn("labelled by", help="Who has submitted it"),
+                "judge_states": st.column_config.TextColumn(
+                    "judge states", help="scored, not applicable, still to come, or how a judgement failed"
+                ),
                 "total_tokens": st.column_config.NumberColumn("tokens", format="localized"),
                 "duration_s": st.column_config.NumberColumn("seconds", format="%.1f"),
-                "error_spans": st.column_config.NumberColumn("failed spans"),
-                "errors": st.column_config.NumberColumn("labelled errors"),
-                "lowest_score": st.column_config.NumberColumn("lowest judge score"),
-                "warning_count": st.column_config.NumberColumn("warnings"),
-                "labelled_by": st.column_config.TextColumn("labelled by"),
-                "judge_states": st.column_config.TextColumn("judge states"),
+                "warning_count": st.column_config.NumberColumn("warnings", help="Doubts noted while it was read"),
             },
         )
         if not event.selection.rows:
@@ -247,10 +252,13 @@ def insights(kept: pd.DataFrame) -> None:
             st.caption("These traces have no tool call.")
         else:
             st.dataframe(
-                tools, hide_index=True, height=300, column_order=("tool", "share", "failed", "calls"),
+                tools.assign(share=tools["share"] * 100), hide_index=True, height=300,
+                column_order=("tool", "share", "failed", "calls"),
                 column_config={
                     "tool": st.column_config.TextColumn("tool", width=130),
-                    "share": st.column_config.ProgressColumn("failed, share", min_value=0, max_value=1, width=90),
+                    "share": st.column_config.ProgressColumn(
+                        "failed, %", min_value=0, max_value=100, format="%.0f", width=90
+                    ),
                     "failed": st.column_config.NumberColumn("failed", width=60),
                     "calls": st.column_config.NumberColumn("calls", width=60),
                 },

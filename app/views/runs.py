@@ -29,6 +29,18 @@ from judging.run import Mode, Rule, RunSpec, model_names
 RULES: Mapping[str, Rule] = {"majority": "majority", "mean": "mean"}
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 REFRESH_S = 2.0
+LISTED = {
+    "cells": st.column_config.NumberColumn(
+        "judgements", format="localized", help="Judges by models by traces by repeats"
+    ),
+    "scored": st.column_config.NumberColumn("scored", format="localized", help="With a score of 0 to 3"),
+    "not_applicable": st.column_config.NumberColumn(
+        "not applicable", format="localized", help="The judge says that its dimension does not apply"
+    ),
+    "failed": st.column_config.NumberColumn("failed", format="localized", help="No answer, or one that is no verdict"),
+    "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet, or at work on it"),
+    "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: no price is known"),
+}
 FAILED_SHOWN = 500  # failed judgements in the browser at once
 
 
@@ -101,8 +113,7 @@ def listed() -> pd.DataFrame:
 def choose(runs: pd.DataFrame) -> int:
     with st.container(border=True):
         layout.title(counted(len(runs), "run"), "Newest first.")
-        price = st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: no price is known")
-        sheet(runs, most=6, columns={"cost_usd": price})
+        sheet(runs, most=6, columns=LISTED)
     names = {f"{row.run} · {row.name}": int(row.run) for row in runs.itertuples()}  # type: ignore[arg-type]
     chosen = st.selectbox("Run", list(names), key="run", width=520, bind="query-params")
     return names[str(chosen)]
@@ -295,7 +306,7 @@ def failures(shown: Shown) -> None:
     if shown.failed.empty:
         st.caption("None failed.")
         return
-    sheet(shown.failed, most=8)
+    sheet(shown.failed.assign(state=shown.failed["state"].str.replace("_", " ")), most=8)
     if shown.failures > len(shown.failed):
         st.caption(f"The first {len(shown.failed):,} are listed.")
 

@@ -128,10 +128,12 @@ def changed_scores(connection: Connection) -> pd.DataFrame:
     """
     given: dict[tuple[str, str, str], dict[str, float | None]] = defaultdict(dict)
     table = tables.score_label
-    for score in score_labels(connection, table.c.occasion == FIRST, table.c.dimension.in_(DIMENSIONS)):
+    shown = select(table.c.trace_id).where(table.c.phase == "revealed", table.c.occasion == FIRST)
+    here = (table.c.occasion == FIRST, table.c.dimension.in_(DIMENSIONS), table.c.trace_id.in_(shown))
+    for score in score_labels(connection, *here):
         value = None if score.not_applicable else score.value
         given[score.annotator, score.trace_id, score.dimension][score.phase] = value
-    judges = _judge_means(connection)
+    judges = _judge_means(connection, shown)
     rows = []
     for (annotator, trace_id, dimension), phases in sorted(given.items()):
         blind, revealed = phases.get("blind"), phases.get("revealed")
@@ -231,11 +233,11 @@ def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Fin
     return [(judges[cell_key], key, finding) for cell_key in sorted(found) for key, finding in found[cell_key]]
 
 
-def _judge_means(connection: Connection) -> dict[tuple[str, str], float]:
+def _judge_means(connection: Connection, trace_ids: Select[Any]) -> dict[tuple[str, str], float]:
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.trace_id, cell.c.judge, func.avg(cell.c.score))
-        .where(cell.c.state == "scored", cell.c.judge.in_(DIMENSIONS))
+        .where(cell.c.state == "scored", cell.c.judge.in_(DIMENSIONS), cell.c.trace_id.in_(trace_ids))
         .group_by(cell.c.trace_id, cell.c.judge)
     )
     return {(trace_id, judge): float(mean) for trace_id, judge, mean in rows}

@@ -17,7 +17,6 @@ from app.components.figures import counted, plain
 from app.session import say, user, workspace
 from app.views.admin_forms.acting import attempt
 from ingest.store import reading
-from ingest.table import trace_frame
 from judging.ledger import guidelines, queue, queue_changes
 from judging.ledger.queue import QueueSettings, QueueSpec, TraceFilter
 
@@ -122,7 +121,7 @@ def make_form() -> None:
     with reading(workspace().engine) as connection:
         ids = queue.find_traces(connection, chosen_by, seed=seed)
     st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} would be in it.")
-    with st.form("make_queue"):
+    with st.form("make_queue", border=False):
         given = fields(Given.of(QueueSettings(name="new", k=2, repeat_share=0.05))._replace(name=""), "queue")
         practice = st.checkbox("Practice", False, key="queue_practice", help="Everyone does all, with feedback.")
         if st.form_submit_button("Make the queue", type="primary"):
@@ -290,7 +289,7 @@ def items_table(queue_key: int) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         rows = queue.assignments(connection, queue_key, now=now())
         assigned = queue.assigned_names(connection, queue_key)
-        titles = dict(trace_frame(connection)[["trace_id", "name"]].itertuples(index=False, name=None))
+    titles = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
     return matrix(rows, assigned, titles)
 
 
