@@ -239,14 +239,14 @@ def insights(kept: pd.DataFrame) -> None:
     tools = exploring.worst_tools(of_traces(tools_now(), kept))
     errors = of_traces(errors_now(), kept)
     left, middle, right = st.columns(3, gap="medium")
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         layout.title("Where errors start", "First span of each error, as a share of the run.")
         if places.empty:
             st.caption("No error or finding names a span of these traces.")
         else:
             drawn = charts.place_bars(places, places=exploring.PLACES)
             st.plotly_chart(drawn, key="chart-positions", config=CONFIG, alt="Positions of errors")
-    with middle, st.container(border=True):
+    with middle, st.container(border=True, height="stretch"):
         layout.title("Which tools fail", "Tool calls by name; failed: the span's status is ERROR.")
         if tools.empty:
             st.caption("These traces have no tool call.")
@@ -263,7 +263,7 @@ def insights(kept: pd.DataFrame) -> None:
                     "calls": st.column_config.NumberColumn("calls", width=60),
                 },
             )  # fmt: skip
-    with right, st.container(border=True):
+    with right, st.container(border=True, height="stretch"):
         layout.title(
             "Dimensions that occur together", "Human errors that carry both; the diagonal counts each dimension."
         )

@@ -136,11 +136,11 @@ def one_run(run_key: int) -> None:
     if shown.outcomes.empty:
         return
     left, right = st.columns(2, gap="medium")
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")
         drawn = charts.score_bars(shown.outcomes)
         st.plotly_chart(drawn, key="chart-outcomes", config=CONFIG, alt="Outcomes by judge")
-    with right, st.container(border=True):
+    with right, st.container(border=True, height="stretch"):
         cost_and_time(shown, unpriced=int(str(found["unpriced"])))
     spec = found["spec"]
     if isinstance(spec, dict) and spec.get("mode") == "jury":

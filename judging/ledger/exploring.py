@@ -46,7 +46,7 @@ def opinions(connection: Connection, errors: pd.DataFrame) -> Opinions:
     return Opinions(
         labelled_by=_joined(done["trace_id"], done["annotator"]),
         lowest_score={str(row.trace_id): int(row.lowest) for row in scored.itertuples()},  # type: ignore[arg-type]
-        judge_states=_joined(judged["trace_id"], judged["state"]),
+        judge_states=_joined(judged["trace_id"], judged["state"].str.replace("_", " ")),
         errors={str(trace_id): int(count) for trace_id, count in errors["trace_id"].value_counts().items()},
     )
 

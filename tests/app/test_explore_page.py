@@ -132,7 +132,7 @@ def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is
     place = next_item(full.engine, key, "ruth", now=2)
     assert place is not None
     at = open_page("explore", **{"as": "ruth"})
-    assert "hidden here" in at.info[0].value
+    assert "Hidden here" in at.info[0].value
     table = at.dataframe[0].value.set_index("trace_id")
     row = table.loc[ids[0]]
     assert (row["judge_states"], row["labelled_by"]) == (exploring.HIDDEN, "ada, ben")

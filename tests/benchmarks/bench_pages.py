@@ -22,7 +22,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import psutil
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
@@ -126,7 +126,8 @@ def _take(page: Page, key: str, place: int) -> None:
 
 def first_row(key: str) -> Callable[[Page], None]:
     """The box at the left of a table's first row."""
-    return lambda page: page.locator(f".st-key-{key} canvas").first.click(position={"x": 12, "y": 52})
+    place: Any = {"x": 12, "y": 52}
+    return lambda page: page.locator(f".st-key-{key} .dvn-scroller").first.click(position=place)
 
 
 def press(name: str) -> Callable[[Page], None]:
