@@ -594,8 +594,8 @@ def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
     for place, row in enumerate(figures.to_dict("records")):
         figure.add_box(
             x=[row["label"]], q1=[row["q1"]], median=[row["median"]], q3=[row["q3"]], lowerfence=[row["low"]],
-            upperfence=[row["high"]], y=[row["outliers"]], name=row["label"], marker={"color": _series(place)},
-            boxpoints="outliers",
+            upperfence=[row["high"]], y=[row["outliers"]] if row["outliers"] else None,  # Plotly draws no box of [[]]
+            name=row["label"], marker={"color": _series(place)}, boxpoints="outliers",
         )  # fmt: skip
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=300, legend=False)

@@ -259,8 +259,8 @@ def insights(kept: pd.DataFrame) -> None:
                     "share": st.column_config.ProgressColumn(
                         "failed, %", min_value=0, max_value=100, format="%.0f", width=90
                     ),
-                    "failed": st.column_config.NumberColumn("failed", width=60),
-                    "calls": st.column_config.NumberColumn("calls", width=60),
+                    "failed": st.column_config.NumberColumn("failed", width=60, format="localized"),
+                    "calls": st.column_config.NumberColumn("calls", width=60, format="localized"),
                 },
             )  # fmt: skip
     with right, st.container(border=True, height="stretch"):

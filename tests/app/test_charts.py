@@ -244,6 +244,8 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
     assert found.to_dict("records") == [
         {"label": "LC", "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
     ]
+    plain = charts.boxes(charts.box_figures(values[:4]), y_title="s").data[0]
+    assert (list(plain.median), plain.y) == ([2.5], None)  # Plotly draws nothing where there is an empty list
     assert [(box.name, list(box.median), list(box.y[0])) for box in charts.boxes(found, y_title="s").data] == [
         ("LC", [3.0], [40.0])
     ]
