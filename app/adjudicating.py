@@ -1,15 +1,16 @@
-"""What people said of every trace, in memory for the Adjudicate page: read once, then only what changed."""
+"""What people said of every trace and what was decided, in memory for the Adjudicate page: read when it changed."""
 
 from __future__ import annotations
 
 import threading
+from collections.abc import Mapping
 
 import streamlit as st
 
 from app import loading
 from app.session import workspace
 from ingest.store import reading
-from judging.ledger.adjudication import Said, said, said_revision
+from judging.ledger.adjudication import Ruling, Said, ruled_revision, rulings, said, said_revision
 
 _reads = threading.Lock()
 
@@ -20,6 +21,12 @@ def said_now(seed: str) -> Said:
         now = said_revision(connection)
     with _reads:  # who comes while it is being read waits for it, and does not read it too
         return _said(loading.place(), now, seed)
+
+
+def ruled_now() -> Mapping[str, Ruling]:
+    """What has been decided, by trace. Shared between sessions: never changed."""
+    with reading(workspace().engine) as connection:
+        return _ruled(loading.place(), ruled_revision(connection))
 
 
 def warm() -> None:
@@ -40,3 +47,9 @@ def _said(place: str, now: loading.Revision, seed: str) -> Said:
 def _last_said(place: str, seed: str) -> list[Said]:
     """What was read last: of it, only the traces that changed are read again."""
     return []
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _ruled(place: str, now: loading.Revision) -> dict[str, Ruling]:
+    with reading(workspace().engine) as connection:
+        return rulings(connection)

@@ -10,7 +10,7 @@ import streamlit as st
 from sqlalchemy import Connection, select
 
 from app import loading
-from app.adjudicating import said_now
+from app.adjudicating import ruled_now, said_now
 from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
@@ -61,13 +61,15 @@ def page() -> None:
     if view == "What the reveal changed":
         reveals()
         return
-    known = said_now(seed())
+    known, ruled = said_now(seed()), ruled_now()
     with reading(workspace().engine) as connection:
-        alike = adjudication.undisputed(connection, seed=seed(), known=known)
+        alike = adjudication.undisputed(connection, seed=seed(), known=known, ruled=ruled)
         cases = (
             alike
             if view == "Undisputed"
-            else adjudication.cases(connection, seed=seed(), everything=view == "All disputed", known=known)
+            else adjudication.cases(
+                connection, seed=seed(), everything=view == "All disputed", known=known, ruled=ruled
+            )
         )
         judge = judge_shown(connection)
         open_to_me = seen_by_me(connection, cases)

@@ -180,14 +180,26 @@ def said_revision(connection: Connection) -> Revision:
     return read_revision(connection, [*said, largest(schema.trace.c.ingested_at)])
 
 
-def cases(connection: Connection, *, seed: str, everything: bool = False, known: Said | None = None) -> list[Case]:
+def ruled_revision(connection: Connection) -> Revision:
+    """Changes whenever `rulings` may."""
+    return read_revision(connection, newest_rows(_table))
+
+
+def cases(
+    connection: Connection,
+    *,
+    seed: str,
+    everything: bool = False,
+    known: Said | None = None,
+    ruled: Mapping[str, Ruling] | None = None,
+) -> list[Case]:
     """The traces where people differ and that are not settled, worst first; with `everything` the settled too.
 
     Two people or more must have submitted. A settled trace comes back when a rater changes what they said.
-    `known` is what people `said`, where it is at hand.
+    `known` is what people `said`, `ruled` the `rulings`, where they are at hand.
     """
     found = said(connection, seed=seed) if known is None else known
-    made = _cases(connection, worst_first(found.disputes.values()), found.said_at)
+    made = _cases(connection, worst_first(found.disputes.values()), found.said_at, ruled)
     return made if everything else [one for one in made if one.status != "closed"]
 
 
@@ -208,15 +220,22 @@ def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
     return Case(dispute=one, ruling=ruling, said_at=_said_at(connection, trace_id).get(trace_id, 0))
 
 
-def undisputed(connection: Connection, *, seed: str, known: Said | None = None) -> list[Case]:
+def undisputed(
+    connection: Connection, *, seed: str, known: Said | None = None, ruled: Mapping[str, Ruling] | None = None
+) -> list[Case]:
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
     every = said(connection, seed=seed) if known is None else known
-    found = _cases(connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at)
+    found = _cases(connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at, ruled)
     return [one for one in found if one.status != "closed"]
 
 
-def _cases(connection: Connection, found: Iterable[Dispute], said_at: Mapping[str, int]) -> list[Case]:
-    ruled = rulings(connection)
+def _cases(
+    connection: Connection,
+    found: Iterable[Dispute],
+    said_at: Mapping[str, int],
+    ruled: Mapping[str, Ruling] | None,
+) -> list[Case]:
+    ruled = rulings(connection) if ruled is None else ruled
     return [
         Case(
             dispute=one,
