@@ -3,27 +3,23 @@
 from __future__ import annotations
 
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from multiprocessing import get_context
 from pathlib import Path
-from typing import TypeVar
 
 from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
 from ingest.head import rejected
-from ingest.readers import read_files, read_traces, units
-from ingest.store import Packed, StoreError, pack, write_all, writing
-from ingest.store.pack import PackedBytes, pack_bytes
+from ingest.readers import read_traces
+from ingest.ready import Ready, made_ready, read_ahead, unstorable
+from ingest.store import StoreError, write_all, writing
 from ingest.trace import IngestError, Rejected, Trace
+from ingest.workers import ready_from
 
 _BATCH_S = 0.5  # seconds of reading between two commits, at most
 _BATCH = 500  # traces between two commits, at most
-_UNDER_WAY = 3  # files a worker has before it: enough to never wait, few enough for memory
 _KNOWN_TEXTS = 200_000  # hashes remembered so that a text is not compressed twice
 _REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
 """What a database or its driver raises for values it does not take, whatever the other traces hold."""
@@ -44,7 +40,6 @@ class Report:
 
 
 Progress = Callable[[Report], None]
-T = TypeVar("T")
 
 
 def ingest(
@@ -61,10 +56,13 @@ def ingest(
 
     Traces that are there already count as duplicates; nothing of them is written again. `merge` joins the
     spans of one trace over several files of a path (all of which are then held in memory). With more than one
-    of `workers`, files are read and compressed in other processes and written in this one; not with `merge`.
+    of `workers`, most files are read and compressed in other processes, where there are enough of them to pay
+    for the start (see `ingest.workers`), and written in this one; not with `merge`.
     """
     if workers > 1 and not merge:
-        return _write(engine, _from_workers(list(paths), format, redact, workers), progress, set())
+        stored: set[str] = set()
+        shared = ready_from(list(paths), format=format, redact=redact, workers=workers, stored=stored)
+        return _write(engine, shared, progress, stored)
     items = (item for path in paths for item in _read(path, format, merge))
     return store(engine, items, redact=redact, progress=progress)
 
@@ -78,69 +76,13 @@ def store(
 ) -> Report:
     """Store traces at hand; as `ingest`."""
     stored: set[str] = set()
-    return _write(engine, _ready(_read_ahead(iter(items)), redact, stored), progress, stored)
+    return _write(engine, made_ready(read_ahead(iter(items)), redact=redact, stored=stored), progress, stored)
 
 
-def _read_ahead(items: Iterator[T]) -> Iterator[T]:
-    """The same items, the next one made by another thread meanwhile: compressing, hashing and SQLite leave it time."""
-    with ThreadPoolExecutor(1) as reader:
-        coming = reader.submit(next, items, None)
-        while (item := coming.result()) is not None:
-            coming = reader.submit(next, items, None)
-            yield item
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Ready:
-    """A trace as rows, and what the report says of it."""
-
-    packed: Packed
-    file: str
-    place: str
-    warnings: tuple[str, ...]
-
-
-def _ready(
-    items: Iterable[Trace | Rejected], redact: bool, stored: Container[str] = frozenset()
-) -> Iterator[_Ready | Rejected]:
-    """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
-    mask = _redaction() if redact else None
-    data, source = b"", pack_bytes(b"")
-    for found in items:
-        item = found if mask is None else mask(found)
-        if isinstance(item, Rejected):
-            yield item
-            continue
-        if item.source.data is not data:  # the traces of a file share its bytes
-            data, source = item.source.data, pack_bytes(item.source.data)
-        yield _pack(item, stored, source)
-
-
-def _pack(trace: Trace, stored: Container[str], source: PackedBytes) -> _Ready | Rejected:
-    """The trace as rows; one that cannot be written as rows is named, and the rest goes on."""
-    file, place = trace.source.file, trace.source.place
-    try:
-        packed = pack(trace, known_texts=stored, source=source)
-    except Exception as error:
-        return _unstorable(file, place, error)
-    return _Ready(packed=packed, file=file, place=place, warnings=trace.all_warnings)
-
-
-def _unstorable(file: str, place: str, error: Exception) -> Rejected:
-    reason = f"a trace cannot be stored: {type(error).__name__}: {error}"
-    return Rejected(file=file, place=place, reason=reason, remedy="report it with this file; the trace is left out")
-
-
-def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
-    from ingest.redact import Redactor  # its detectors take a second to load
-
-    return Redactor().apply
-
-
-def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progress | None, stored: set[str]) -> Report:
+def _write(engine: Engine, items: Iterable[Ready | Rejected], progress: Progress | None, stored: set[str]) -> Report:
     """Write what comes in batches; `stored` learns the texts of each batch once it is committed."""
     report = Report()
-    waiting: list[_Ready] = []
+    waiting: list[Ready] = []
     since = time.monotonic()
     for item in items:
         if isinstance(item, Rejected):
@@ -158,51 +100,6 @@ def _write(engine: Engine, items: Iterable[_Ready | Rejected], progress: Progres
     return report
 
 
-def _from_workers(
-    paths: Sequence[Path | str], format: str | None, redact: bool, workers: int
-) -> Iterator[_Ready | Rejected]:
-    """What other processes read, in the order of the files; a few files a worker are under way at once."""
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
-        under_way: deque[tuple[tuple[str, ...], Future[list[_Ready | Rejected]]]] = deque()
-        for names in _units(paths):
-            if isinstance(names, Rejected):
-                yield names
-                continue
-            try:
-                under_way.append((names, pool.submit(_read_unit, names, format, redact)))
-            except BrokenProcessPool:
-                yield from _died(names)
-            while len(under_way) > _UNDER_WAY * workers:
-                yield from _result(*under_way.popleft())
-        while under_way:
-            yield from _result(*under_way.popleft())
-
-
-def _result(names: tuple[str, ...], future: Future[list[_Ready | Rejected]]) -> Iterator[_Ready | Rejected]:
-    try:
-        yield from future.result()
-    except BrokenProcessPool:
-        yield from _died(names)
-
-
-def _died(names: tuple[str, ...]) -> Iterator[Rejected]:
-    for name in names:
-        reason = "a process that read files died (out of memory?), and this file with it"
-        yield Rejected(file=name, place="", reason=reason, remedy="ingest it again with --workers 1")
-
-
-def _units(paths: Sequence[Path | str]) -> Iterator[tuple[str, ...] | Rejected]:
-    for path in paths:
-        try:
-            yield from units(path)
-        except IngestError as error:
-            yield rejected(str(path), error)
-
-
-def _read_unit(names: Sequence[str], format: str | None, redact: bool) -> list[_Ready | Rejected]:
-    return list(_ready(read_files(names, format=format), redact))
-
-
 def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace | Rejected]:
     try:
         yield from read_traces(path, format=format, merge=merge)
@@ -210,7 +107,7 @@ def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace |
         yield rejected(str(path), error)
 
 
-def _commit(engine: Engine, waiting: list[_Ready], report: Report, stored: set[str]) -> None:
+def _commit(engine: Engine, waiting: list[Ready], report: Report, stored: set[str]) -> None:
     """Write what waits in one transaction; when the database refuses a trace of it, each in its own."""
     try:
         _commit_together(engine, waiting, report, stored)
@@ -219,11 +116,11 @@ def _commit(engine: Engine, waiting: list[_Ready], report: Report, stored: set[s
             try:
                 _commit_together(engine, [ready], report, stored)
             except _REFUSALS as error:
-                report.rejected.append(_unstorable(ready.file, ready.place, error))
+                report.rejected.append(unstorable(ready.file, ready.place, error))
     waiting.clear()
 
 
-def _commit_together(engine: Engine, batch: Sequence[_Ready], report: Report, stored: set[str]) -> None:
+def _commit_together(engine: Engine, batch: Sequence[Ready], report: Report, stored: set[str]) -> None:
     if not batch:
         return
     with writing(engine) as connection:
@@ -240,7 +137,7 @@ def _commit_together(engine: Engine, batch: Sequence[_Ready], report: Report, st
             stored.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
 
 
-def _count(report: Report, ready: _Ready, *, is_new: bool) -> None:
+def _count(report: Report, ready: Ready, *, is_new: bool) -> None:
     report.trace_ids.append(ready.packed.trace_id)
     report.bytes += ready.packed.source["size"]
     if not is_new:

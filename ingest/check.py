@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection, Engine, func, select, update
 
+from ingest.pack import Row, summary
 from ingest.readers import read_bytes
 from ingest.store import content_digest, load, load_source, pack, reading, schema, trace_ids, writing
-from ingest.store.pack import Row, summary
 from ingest.store.search import index_spans
 from ingest.trace import Rejected, Trace
 

@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, func, insert, select
 from ingest.formats import otlp
 from ingest.parse import parse_json
 from ingest.store import load, pack, reading, schema, write, writing
-from ingest.store.texts import compress, decompress
+from ingest.texts import compress, decompress
 from ingest.trace import IngestError, Rejected, Source, Trace
 
 Signal = Literal["traces", "logs"]

@@ -1,8 +1,8 @@
 """The one database: traces written once, text stored once, source bytes kept."""
 
+from ingest.pack import Packed, content_digest, pack
 from ingest.store.engine import open_engine, reading, writing
 from ingest.store.load import load, load_source, load_span, trace_ids
-from ingest.store.pack import Packed, content_digest, pack
 from ingest.store.schema import metadata
 from ingest.store.search import Hit, search
 from ingest.store.write import Stored, StoreError, write, write_all

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, Select, select
 
+from ingest.pack import DETAILS
 from ingest.store import schema
-from ingest.store.pack import DETAILS
-from ingest.store.texts import decompress, reference, restore
 from ingest.store.write import chunks
+from ingest.texts import decompress, reference, restore
 from ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
 
 _KEYS_A_QUERY = 5000

@@ -9,8 +9,8 @@ from typing import Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Dialect, Select, Table, bindparam, delete, func, insert, select, update
 
+from ingest.pack import Packed, Row
 from ingest.store import schema
-from ingest.store.pack import Packed, Row
 from ingest.store.search import forget_spans, index_spans
 
 StoredAs = Literal["new", "duplicate", "replaced"]

@@ -13,7 +13,7 @@ from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.labels import JudgeReply, normal_category, read_reply
 from ingest.store import schema
-from ingest.store.texts import decompress
+from ingest.texts import decompress
 from judging.ledger import tables
 from judging.ledger.labels import newest
 from judging.ledger.matches import decisions, finding_reviews

@@ -16,7 +16,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Engine, and_, bindparam, func, insert, or_, select, update
 
 from ingest.store import load, reading, writing
-from ingest.store.texts import compress, decompress
+from ingest.texts import compress, decompress
 from ingest.trace import Json, Trace
 from judging.ledger import tables
 from judging.ledger.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, finish_cell, now

@@ -10,7 +10,7 @@ import pandas as pd
 from sqlalchemy import Connection, select
 
 from ingest.labels import JudgeReply, read_reply
-from ingest.store.texts import decompress
+from ingest.texts import decompress
 from judging.agreement.majority import majority_scores
 from judging.ledger import tables
 from judging.ledger.columns import among

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from ingest.parse import clean_text, json_text
 from ingest.store import schema
-from ingest.store.texts import compress, decompress
+from ingest.texts import compress, decompress
 from ingest.trace import Json
 from judging.ledger import tables
 from judging.records import Call, Citation, Failure, Finding, Verdict

@@ -11,6 +11,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from statistics import median
 
 import orjson
 from google.protobuf.json_format import ParseDict
@@ -28,6 +29,8 @@ FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER.parents[2] / "shared" / "trail" / "traces"
 ORDINARY_TRACES = 1_000
 MEMORY_CORPUS_MB = 740
+PROCESSES_CORPUS_MB = 200
+TURNS = 3
 
 
 def main() -> None:
@@ -37,6 +40,7 @@ def main() -> None:
             folder = Path(scratch) / "corpus"
             print(f"no ../shared: {corpus.write(folder, 66)} synthetic traces instead")
         speed(folder, Path(scratch))
+        processes(folder, Path(scratch))
         ordinary_spans(Path(scratch))
         if "--no-memory" not in sys.argv:
             memory(Path(scratch))
@@ -55,8 +59,6 @@ def speed(folder: Path, scratch: Path) -> None:
     spent = timed(lambda: ingest(open_workspace(home).engine, [folder]))
     open_workspace(scratch / "wall")
     whole = timed(lambda: ingest(open_workspace(scratch / "wall").engine, [folder]), wall=True)
-    open_workspace(scratch / "two")
-    two = timed(lambda: ingest(open_workspace(scratch / "two").engine, [folder], workers=2), wall=True)
     again = timed(lambda: ingest(open_workspace(home).engine, [folder]), wall=True)
     print(f"{len(files)} files, {size / 1e6:.1f} MB, {spans:,} spans")
     print(f"{'':34}{'seconds':>9}{'MB/s':>9}{'spans/s':>10}{'x orjson':>10}")
@@ -66,7 +68,6 @@ def speed(folder: Path, scratch: Path) -> None:
         ("packing: hash and compress (CPU)", packing),
         ("ingest into SQLite (CPU)", spent),
         ("ingest into SQLite (wall)", whole),
-        ("ingest with --workers 2 (wall)", two),
         ("ingest again, all known (wall)", again),
     ):
         print(f"{what:34}{seconds:9.2f}{size / 1e6 / seconds:9.1f}{spans / seconds:10.0f}{seconds / plain:10.1f}")
@@ -81,6 +82,21 @@ def speed(folder: Path, scratch: Path) -> None:
     print(f"at rest: SQLite {database / 1e6:.2f} MB, source bytes included (1/{size / database:.1f} of the JSON)")
     print(f"         Parquet {parquet / 1e6:.2f} MB (1/{size / parquet:.1f})")
     print(f"loading a trace back: {1000 * loading / len(ids):.2f} ms on average")
+
+
+def processes(folder: Path, scratch: Path) -> None:
+    """`--workers 2` beside one process, by turns (they share the machine's other load), its start paid each time."""
+    large = scratch / "processes"
+    corpus.write(large, PROCESSES_CORPUS_MB)
+    print(f"\n{'':34}{'1 process':>10}{'--workers 2':>13}{'ratio':>8}   (wall, median of {TURNS} turns)")
+    for what, files in ((folder.name, folder), (f"{PROCESSES_CORPUS_MB} MB, synthetic", large)):
+        seconds: dict[int, list[float]] = {1: [], 2: []}
+        for turn in range(TURNS):
+            for count in (1, 2):
+                home = scratch / f"{what} {count} {turn}"
+                seconds[count].append(in_a_new_process(home, files, count, "time.perf_counter() - began"))
+        one, two = median(seconds[1]), median(seconds[2])
+        print(f"{what:34}{one:10.2f}{two:13.2f}{one / two:8.2f}")
 
 
 def ordinary_spans(scratch: Path) -> None:
@@ -145,22 +161,23 @@ def memory(scratch: Path) -> None:
     """The most memory of a process that ingests a large corpus."""
     folder = scratch / "large"
     count = corpus.write(folder, MEMORY_CORPUS_MB)
-    code = (
-        "import resource, sys; from ingest.batch import ingest; from judging.ledger import open_workspace;"
-        "ingest(open_workspace(sys.argv[1]).engine, [sys.argv[2]]);"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
-    )
     started = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(scratch / "large_home"), str(folder)],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    most = in_a_new_process(scratch / "large_home", folder, 1, "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss")
     seconds = time.monotonic() - started
-    peak = int(done.stdout) * 1024 / 1e6
+    peak = most * 1024 / 1e6
     print(f"{count:,} synthetic traces, {MEMORY_CORPUS_MB} MB: {seconds:.1f} s, peak memory {peak:.0f} MB")
     print(f"(this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.0f} MB)")
+
+
+def in_a_new_process(home: Path, folder: Path, workers: int, told: str) -> float:
+    """Ingest as a command does, in a process that did nothing before; what it says of itself at the end."""
+    code = (
+        "import resource, sys, time; from ingest.batch import ingest; from judging.ledger import open_workspace;"
+        "engine = open_workspace(sys.argv[1]).engine; began = time.perf_counter();"
+        f"ingest(engine, [sys.argv[2]], workers=int(sys.argv[3])); print({told})"
+    )
+    command = [sys.executable, "-c", code, str(home), str(folder), str(workers)]
+    return float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
 
 
 def timed(work: Callable[[], object], *, wall: bool = False) -> float:

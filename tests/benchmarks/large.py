@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Table, insert
 
 from ingest.messages import MessageTable
 from ingest.store import pack, write, writing
-from ingest.store.texts import compress
+from ingest.texts import compress
 from ingest.trace import Source, SpanDraft, ToolCall, Trace
 from ingest.tree import assemble
 from judging.ledger import Workspace, open_workspace, tables

@@ -85,7 +85,7 @@ def test_no_summary_is_made_from_spans_that_are_not_as_ingested(tmp_path: Path) 
 
 
 def test_source_bytes_that_changed_are_found(tmp_path: Path) -> None:
-    from ingest.store.texts import compress
+    from ingest.texts import compress
 
     opened = from_file(tmp_path)
     with writing(opened.engine) as connection:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
 
-from ingest import batch
+from ingest import ready, workers
 from ingest.batch import ingest, store
 from ingest.store import (
     Packed,
@@ -26,8 +26,8 @@ from ingest.store import (
     writing,
 )
 from ingest.store.load import load_message
-from ingest.store.texts import TextRefs, restore
 from ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
+from ingest.texts import TextRefs, restore
 from ingest.trace import SPAN_COLUMNS, Source, Trace
 from judging.ledger import open_workspace
 from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
@@ -182,7 +182,8 @@ def test_a_missing_path_is_named_and_the_rest_goes_on(tmp_path: Path) -> None:
     assert [rejected.file for rejected in report.rejected] == [str(tmp_path / "nowhere.json")]
 
 
-def test_workers_store_the_same_as_one_process(tmp_path: Path) -> None:
+def test_workers_store_the_same_as_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "START_BYTES", 1)
     samples = Path(__file__).resolve().parents[2] / "data" / "samples" / "trail"
     alone, shared_out = workspace(tmp_path / "a"), workspace(tmp_path / "b")
     one = ingest(alone.engine, [samples])
@@ -253,8 +254,8 @@ def test_the_bytes_of_a_file_are_packed_once_for_all_its_traces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     packed: list[bytes] = []
-    pack_bytes = batch.pack_bytes
-    monkeypatch.setattr(batch, "pack_bytes", lambda data: packed.append(data) or pack_bytes(data))
+    pack_bytes = ready.pack_bytes
+    monkeypatch.setattr(ready, "pack_bytes", lambda data: packed.append(data) or pack_bytes(data))
     shared = b"the bytes of a file"
     traces = [replace(small_trace(f"{n:032x}"), source=Source(file="f", data=shared)) for n in range(5)]
     assert store(open_workspace(tmp_path).engine, traces).traces == 5
@@ -278,14 +279,14 @@ def test_a_trace_that_the_database_refuses_is_named_and_its_batch_is_kept(
     opened = open_workspace(tmp_path)
     refused = small_trace("cd" * 16)
     rows = [small_trace(f"{n:032x}") for n in range(3)]
-    spoilt = batch.pack
+    spoilt = ready.pack
 
     def pack_spoilt(trace: Trace, **more: object) -> Packed:
         packed = spoilt(trace, **more)  # type: ignore[arg-type]
         return packed if trace is not refused else replace(packed, spans=[{**packed.spans[0], **wrong}])
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch, "pack", pack_spoilt)
+        patch.setattr(ready, "pack", pack_spoilt)
         report = store(opened.engine, [rows[0], refused, *rows[1:]])
     assert (report.traces, report.spans) == (3, 15)
     (rejected,) = report.rejected

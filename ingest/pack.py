@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.store.texts import TextPack, TextRefs, compress, packs
+from ingest.texts import TextPack, TextRefs, compress, packs
 from ingest.trace import Json, Message, Span, Trace
 
 Row = dict[str, Any]

@@ -1,0 +1,70 @@
+"""Traces made ready to be written: as rows, or named when they cannot be. Imports no database: workers do this too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TypeVar
+
+from ingest.pack import Packed, PackedBytes, pack, pack_bytes
+from ingest.trace import Rejected, Trace
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ready:
+    """A trace as rows, and what the report says of it."""
+
+    packed: Packed
+    file: str
+    place: str
+    warnings: tuple[str, ...]
+
+
+def made_ready(
+    items: Iterable[Trace | Rejected], *, redact: bool = False, stored: Container[str] = frozenset()
+) -> Iterator[Ready | Rejected]:
+    """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
+    mask = _redaction() if redact else None
+    data, source = b"", pack_bytes(b"")
+    for found in items:
+        item = found if mask is None else mask(found)
+        if isinstance(item, Rejected):
+            yield item
+            continue
+        if item.source.data is not data:  # the traces of a file share its bytes
+            data, source = item.source.data, pack_bytes(item.source.data)
+        yield _packed(item, stored, source)
+
+
+def read_ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items, the next one made by another thread meanwhile: compressing, hashing and SQLite leave it time."""
+    with ThreadPoolExecutor(1) as reader:
+        coming = reader.submit(next, items, None)
+        while (item := coming.result()) is not None:
+            coming = reader.submit(next, items, None)
+            yield item
+
+
+def unstorable(file: str, place: str, error: Exception) -> Rejected:
+    """What the report says of a trace that cannot be written as rows, or that the database refuses."""
+    reason = f"a trace cannot be stored: {type(error).__name__}: {error}"
+    return Rejected(file=file, place=place, reason=reason, remedy="report it with this file; the trace is left out")
+
+
+def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready | Rejected:
+    """The trace as rows; one that cannot be written as rows is named, and the rest goes on."""
+    file, place = trace.source.file, trace.source.place
+    try:
+        packed = pack(trace, known_texts=stored, source=source)
+    except Exception as error:
+        return unstorable(file, place, error)
+    return Ready(packed=packed, file=file, place=place, warnings=trace.all_warnings)
+
+
+def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
+    from ingest.redact import Redactor  # its detectors take a second to load
+
+    return Redactor().apply
