@@ -59,7 +59,13 @@ def serve(home: Path | None, host: str, port: int) -> None:
 @click.argument("paths", nargs=-1, required=True)
 @HOME
 @click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
-@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Processes that read files.")
+@click.option(
+    "--workers",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Processes that read files; started only as far as the files are worth it.",
+)
 @click.option("--merge", is_flag=True, help="Join the spans of one trace over several files.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
 @JSON

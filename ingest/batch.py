@@ -108,9 +108,19 @@ def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace |
 
 
 def _commit(engine: Engine, waiting: list[Ready], report: Report, stored: set[str]) -> None:
-    """Write what waits in one transaction; when the database refuses a trace of it, each in its own."""
+    """Write what waits in one transaction; when the database refuses a trace of it, each in its own.
+
+    A long file that changed since it was read fails with all its traces that wait: its bytes cannot be kept.
+    """
     try:
         _commit_together(engine, waiting, report, stored)
+    except IngestError as error:
+        of_long = [ready for ready in waiting if ready.packed.long is not None]
+        others = [ready for ready in waiting if ready.packed.long is None]
+        report.rejected += [
+            Rejected(file=r.file, place=r.place, reason=error.reason, remedy=error.remedy) for r in of_long
+        ]
+        _commit(engine, others, report, stored)
     except _REFUSALS:
         for ready in waiting:
             try:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from sqlalchemy import Connection, Engine, func, select, update
 
+from ingest.long_file import LONG_BYTES
 from ingest.pack import Row, summary
-from ingest.readers import read_bytes
-from ingest.store import content_digest, load, load_source, pack, reading, schema, trace_ids, writing
+from ingest.readers import read_bytes, read_files
+from ingest.store import content_digest, load, pack, reading, schema, source_blocks, source_of, trace_ids, writing
 from ingest.store.search import index_spans
-from ingest.trace import Rejected, Trace
+from ingest.trace import Rejected, Source, Trace
 
 Progress = Callable[[int, int], None]
 _REPAIR = "tracejury verify --repair"
@@ -109,17 +112,13 @@ def _check_content(connection: Connection, stored: Trace, stale: dict[str, Row])
 def _check_bytes(connection: Connection, format: str, digests: Mapping[str, str]) -> Iterator[Problem]:
     """The kept bytes of some traces, read again: do they still give each with its digest?"""
     try:
-        source = load_source(connection, next(iter(digests)))
+        again = _digests_of_bytes(connection, next(iter(digests)), format)
     except Exception as error:
         for trace_id in digests:
             yield _unreadable(trace_id, error)
         return
-    if not source.data:
+    if again is None:
         return
-    again: dict[str, str] = {}
-    for item in read_bytes(source.data, file=source.file, format=format):
-        if not isinstance(item, Rejected):
-            again.setdefault(item.trace_id, content_digest(item))
     for trace_id, digest in digests.items():
         if trace_id not in again:
             told = "its kept source bytes no longer give this trace"
@@ -128,6 +127,30 @@ def _check_bytes(connection: Connection, format: str, digests: Mapping[str, str]
             told = "its kept source bytes now read differently (another version of the reader?)"
             remedy = "compare after ingesting into a new workspace"
             yield Problem(subject=f"trace {trace_id}", problem=told, remedy=remedy)
+
+
+def _digests_of_bytes(connection: Connection, trace_id: str, format: str) -> dict[str, str] | None:
+    """The digest of each trace that the kept bytes of this one give; None where no bytes are kept."""
+    source = source_of(connection, trace_id)
+    if not source.size:
+        return None
+    again: dict[str, str] = {}
+    for item in _read_again(connection, trace_id, source, format):
+        if not isinstance(item, Rejected):
+            again.setdefault(item.trace_id, content_digest(item))
+    return again
+
+
+def _read_again(connection: Connection, trace_id: str, source: Source, format: str) -> Iterator[Trace | Rejected]:
+    if source.size < LONG_BYTES:
+        data = b"".join(source_blocks(connection, trace_id))
+        yield from read_bytes(data, file=source.file, format=format)
+        return
+    with TemporaryDirectory() as folder:  # as the file it was, so that it need not be held
+        path = Path(folder) / "source"
+        with path.open("wb") as file:
+            file.writelines(source_blocks(connection, trace_id))
+        yield from read_files([str(path)], format=format)
 
 
 def _digest(connection: Connection, trace_id: str) -> str:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b, sha256
 from typing import Any, NamedTuple
 
 import orjson
 
+from ingest.long_file import LongFile
 from ingest.texts import TextPack, TextRefs, compress, packs
-from ingest.trace import Json, Message, Span, Trace
+from ingest.trace import IngestError, Json, Message, Span, Trace
 
 Row = dict[str, Any]
 DETAILS = 64  # spans in a row of `span_detail`
@@ -23,6 +24,7 @@ class Packed:
     trace_id: str
     digest: str
     source: Row
+    long: LongFile | None
     trace: Row
     spans: list[Row]
     messages: list[Row]
@@ -35,15 +37,34 @@ class Packed:
 
 
 class PackedBytes(NamedTuple):
-    """A source's bytes as they are kept: what several traces of one file share."""
+    """A source's bytes as they are kept: what several traces of one file share. A long file is compressed later."""
 
     digest: str
     size: int
     body: bytes
+    long: LongFile | None = None
 
 
 def pack_bytes(data: bytes) -> PackedBytes:
     return PackedBytes(digest=sha256(data).hexdigest(), size=len(data), body=compress(data))
+
+
+def pack_long(file: LongFile) -> PackedBytes:
+    """As `pack_bytes`, of a file that is not held in memory: only its digest is made."""
+    state = sha256()
+    for block in file.blocks():
+        state.update(block)
+    return PackedBytes(digest=state.hexdigest(), size=file.size, body=compress(b""), long=file)
+
+
+def compressed_parts(file: LongFile, digest: str) -> Iterator[bytes]:
+    """The bytes of a long file, compressed block by block. Raises `IngestError` when they are not those of `digest`."""
+    state = sha256()
+    for block in file.blocks():
+        state.update(block)
+        yield compress(block)
+    if state.hexdigest() != digest:
+        raise IngestError("the file changed while it was read", remedy="ingest it when nothing writes to it")
 
 
 def pack(trace: Trace, *, known_texts: Container[str] = frozenset(), source: PackedBytes | None = None) -> Packed:
@@ -58,14 +79,18 @@ def pack(trace: Trace, *, known_texts: Container[str] = frozenset(), source: Pac
         for n, e in enumerate(trace.expected_events)
     ]
     texts = content.refs.texts
+    kept = source or pack_bytes(trace.source.data)
     return Packed(
         trace_id=trace.trace_id,
         digest=_digest(content, trace),
         source={
-            **(source or pack_bytes(trace.source.data))._asdict(),
+            "digest": kept.digest,
+            "size": kept.size,
+            "body": kept.body,
             "file": trace.source.file,
             "place": trace.source.place,
         },
+        long=kept.long,
         trace=_trace_row(trace),
         spans=content.spans,
         messages=content.messages,

@@ -76,7 +76,7 @@ def parse_documents(data: bytes) -> Iterator[Document]:
 
 
 def _parts(text: bytes) -> Iterable[Document]:
-    if _is_lines(text):  # before the whole is tried: a long file is then never decoded at once
+    if has_lines(text):  # before the whole is tried: a long file is then never decoded at once
         return _lines(text)
     try:
         return [parse_document(text)]
@@ -267,7 +267,12 @@ def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> Ing
     return IngestError(reason, place=f"{place}, {where}" if place else where, remedy=remedy)
 
 
-def _is_lines(text: bytes) -> bool:
+def is_utf8(data: bytes) -> bool:
+    """Whether a file that begins so is UTF-8 without byte order mark, as most are."""
+    return to_utf8(data[:64]) == (data[:64], ())
+
+
+def has_lines(text: bytes) -> bool:
     """Whether the first line is a document of its own and more follows."""
     first, second = _first_lines(text)
     if first[:1] not in (b"{", b"[") or first[-1:] not in (b"}", b"]") or not second:

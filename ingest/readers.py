@@ -31,6 +31,7 @@ from ingest.formats import (
     trulens,
 )
 from ingest.head import Head, rejected
+from ingest.long_file import long_file
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
 
@@ -49,7 +50,8 @@ class Format(Protocol):
     a file may serve several) with `read_bundle(sources, beside) -> Iterator[Trace | Rejected]`, which gets
     those of them that `sniff` knows (the first among them) and the names of all files of the input,
     and `READS_ARCHIVES = True` where a zip or
-    the like is itself one input of this format; `MERGES = True` says that `read_bundle` takes any of its files.
+    the like is itself one input of this format; `read_long(source)` reads a long file of JSON lines from its path,
+    without holding it; `MERGES = True` says that `read_bundle` takes any of its files.
     """
 
     NAME: str
@@ -76,11 +78,12 @@ READERS: tuple[Format, ...] = cast(
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One input not yet read: its name as a person would write it, and how to get its bytes."""
+    """One input not yet read: its name as a person would write it, how to get its bytes, where it stands as a file."""
 
     name: str
     load: Callable[[], bytes]
     depth: int = field(default=0, compare=False)
+    path: str = field(default="", compare=False)
 
 
 def read_traces(path: Path | str, *, format: str | None = None, merge: bool = False) -> Iterator[Trace | Rejected]:
@@ -241,6 +244,10 @@ def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[st
 
 
 def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
+    long = _long_source(entry, all_readers)
+    if long is not None:
+        yield from _guarded(entry.name, long, must_answer=forced)
+        return
     readers = all_readers
     try:
         data = entry.load()
@@ -259,6 +266,18 @@ def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) ->
         yield rejected(entry.name, _unrecognised(data))
         return
     yield from _guarded(entry.name, lambda: reader.read(Source(file=entry.name, data=data)), must_answer=forced)
+
+
+def _long_source(entry: Entry, readers: Sequence[Format]) -> Callable[[], Iterator[Trace | Rejected]] | None:
+    """How to read a long file of lines that need not be held in memory; None for every other input."""
+    file = long_file(entry.path) if entry.path else None
+    if file is None:
+        return None
+    start = next(file.blocks())
+    heads = [Head(entry.name, start[:size], False) for size in HEAD_BYTES]
+    known = readers if len(readers) == 1 else [one for head in heads for one in readers if one.sniff(head)]
+    read_long = getattr(known[0], "read_long", None) if known else None
+    return partial(read_long, Source(file=entry.name, path=file.path, size=file.size)) if read_long else None
 
 
 def _guarded(
@@ -342,7 +361,7 @@ def _file(name: str) -> Entry:
         except OSError as error:
             raise IngestError(f"cannot be opened: {error.strerror}", remedy="check the file and its rights") from error
 
-    return Entry(name, load)
+    return Entry(name, load, path=name)
 
 
 def _opener(data: bytes) -> Callable[[Entry, bytes], Iterator[Entry]] | None:

@@ -7,8 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ingest.pack import Packed, PackedBytes, pack, pack_bytes
-from ingest.trace import Rejected, Trace
+from ingest.long_file import LongFile
+from ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
+from ingest.trace import Rejected, Source, Trace
 
 T = TypeVar("T")
 
@@ -28,15 +29,17 @@ def made_ready(
 ) -> Iterator[Ready | Rejected]:
     """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
     mask = _redaction() if redact else None
-    data, source = b"", pack_bytes(b"")
+    last, kept = Source(file=""), pack_bytes(b"")
     for found in items:
         item = found if mask is None else mask(found)
         if isinstance(item, Rejected):
             yield item
             continue
-        if item.source.data is not data:  # the traces of a file share its bytes
-            data, source = item.source.data, pack_bytes(item.source.data)
-        yield _packed(item, stored, source)
+        source = item.source
+        # the traces of a file share its bytes
+        if source.data is not last.data or (source.path, source.size) != (last.path, last.size):
+            last, kept = source, _kept(source)
+        yield _packed(item, stored, kept)
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
@@ -52,6 +55,10 @@ def unstorable(file: str, place: str, error: Exception) -> Rejected:
     """What the report says of a trace that cannot be written as rows, or that the database refuses."""
     reason = f"a trace cannot be stored: {type(error).__name__}: {error}"
     return Rejected(file=file, place=place, reason=reason, remedy="report it with this file; the trace is left out")
+
+
+def _kept(source: Source) -> PackedBytes:
+    return pack_long(LongFile(source.path, source.size)) if source.path else pack_bytes(source.data)
 
 
 def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready | Rejected:

@@ -90,7 +90,7 @@ class Redactor:
     def apply(self, item: Trace | Rejected) -> Trace | Rejected:
         """The trace (or the rejection's words) with every secret masked, its kept source bytes too.
 
-        Source bytes that are no text cannot be masked and are not kept; a warning of the trace says which.
+        Source bytes that are no text, or too many to be held, are not masked and not kept; a warning says which.
         """
         found: Counter[str] = Counter()
         if isinstance(item, Rejected):
@@ -103,7 +103,9 @@ class Redactor:
             warnings.append(f"redacted: {told}")
         if item.source.data and not data:
             warnings.append("source_not_kept: its bytes are no text and may hold what was masked")
-        source = replace(item.source, data=data)
+        if item.source.path:
+            warnings.append("source_not_kept: its file is too long to be masked as a whole")
+        source = replace(item.source, data=data, path="", size=0)
         return replace(clean, source=source, trace_id=item.trace_id, warnings=tuple(warnings))
 
     def _bytes(self, data: bytes) -> bytes:

@@ -212,11 +212,16 @@ class Outcome:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Source:
-    """Where a trace was read: the file's name, the place in it, and the very bytes (kept by the store)."""
+    """Where a trace was read: the file's name, the place in it, and the very bytes (kept by the store).
+
+    Of a file too long to be held, `data` is empty and the first `size` bytes stand at `path`.
+    """
 
     file: str
     place: str = ""
     data: bytes = b""
+    path: str = ""
+    size: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

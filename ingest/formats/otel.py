@@ -6,7 +6,6 @@ import base64
 import binascii
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 from ingest.conventions import translate
 from ingest.conventions.context import SpanLog
@@ -16,7 +15,6 @@ from ingest.parse import parse_documents
 from ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
 from ingest.tree import assemble, once_each
 
-Writing = Literal["hex", "base64", "decimal", "text"]
 KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _HEX = frozenset("0123456789abcdef")
 
@@ -28,6 +26,17 @@ class Found:
     spans: list[tuple[str, SpanDraft]] = field(default_factory=list)
     logs: list[SpanLog] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    number: int = 0
+    """The spans met so far, those not wanted too."""
+
+    def wants_span(self, trace_id: str, span_id: str, parent_span_id: str | None) -> bool:
+        """Whether the span with these ids is to be read; asked once for each, in the order of the file."""
+        self.number += 1
+        return True
+
+    def wants_log(self, trace_id: str, span_id: str) -> bool:
+        """As `wants_span`, for a log record; both ids may be empty."""
+        return True
 
 
 def take_documents(
@@ -55,12 +64,35 @@ def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace]:
     when there are nothing but such.
     """
     if not found.spans:
-        told = f" ({found.warnings[0]})" if found.warnings else ""
-        raise IngestError(
-            f"holds log records but no span{told}" if found.logs else f"holds no span{told}",
-            remedy="ingest it together with the file that holds the spans" if found.logs else "export it again",
-        )
-    _normalise_ids(found)
+        raise no_span(found.warnings, holds_logs=bool(found.logs))
+    trace_of = id_reader([*(trace_id for trace_id, _ in found.spans), *(log.trace_id for log in found.logs)], 16)
+    span_ids = [one for _, draft in found.spans for one in (draft.span_id, draft.parent_span_id or "")]
+    span_of = id_reader([*span_ids, *(log.span_id for log in found.logs)], 8)
+    yield from split(found, trace_of, span_of, format=format, source=source)
+
+
+def no_span(warnings: Sequence[str], *, holds_logs: bool) -> IngestError:
+    """The refusal of a file without spans."""
+    told = f" ({warnings[0]})" if warnings else ""
+    return IngestError(
+        f"holds log records but no span{told}" if holds_logs else f"holds no span{told}",
+        remedy="ingest it together with the file that holds the spans" if holds_logs else "export it again",
+    )
+
+
+IdReader = Callable[[str], str]
+
+
+def split(
+    found: Found,
+    trace_of: IdReader,
+    span_of: IdReader,
+    *,
+    format: str,
+    source: Source,
+) -> Iterator[Trace]:
+    """The traces of what was found, in the order they first appear."""
+    _normalise_ids(found, trace_of, span_of)
     groups: dict[str, list[SpanDraft]] = {}
     for trace_id, draft in found.spans:
         groups.setdefault(trace_id, []).append(draft)
@@ -132,34 +164,53 @@ def parent_or_none(value: str | None) -> str | None:
     return value if value and value.strip("0x") else None
 
 
-def writing_of(ids: Iterable[str], size: int) -> Writing:
+class IdWriting:
     """How a file writes its ids of `size` bytes: one way for all of them, so that a parent is found by its text."""
-    bare = {one.lower().removeprefix("0x") for one in ids if one}
-    if all(len(one) == 2 * size and _HEX.issuperset(one) for one in bare):
-        return "hex"
-    given = {one for one in ids if one}
-    if all(one.isascii() and one.isdigit() and int(one) < 256**size for one in given):
-        return "decimal"
-    if all(_from_base64(one, size) is not None for one in given):
-        return "base64"
-    return "text"
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._is_hex = self._is_decimal = self._is_base64 = True
+
+    def add(self, *ids: str) -> None:
+        """Note ids of the file; empty ones say nothing."""
+        for one in ids:
+            if one:
+                self._is_hex = self._is_hex and _is_hex(one.lower().removeprefix("0x"), self._size)
+                self._is_decimal = self._is_decimal and _is_decimal(one, self._size)
+                self._is_base64 = self._is_base64 and _from_base64(one, self._size) is not None
+
+    def reader(self) -> IdReader:
+        """The function that gives an id its normal form: lower-case hex, or the text itself when it is no such id."""
+        is_decimal = self._is_decimal and not self._is_hex
+        is_base64 = self._is_base64 and not self._is_hex and not is_decimal
+        size = self._size
+
+        def read(one: str) -> str:
+            if not one:
+                return one
+            if is_decimal:
+                return f"{int(one):0{2 * size}x}"
+            if is_base64:
+                return (_from_base64(one, size) or b"").hex()
+            bare = one.lower().removeprefix("0x")
+            return bare if _is_hex(bare, size) else one
+
+        return read
 
 
-def id_reader(ids: Sequence[str], size: int) -> Callable[[str], str]:
-    """The function that gives each id its normal form: lower-case hex, or the text itself when it is no such id."""
-    writing = writing_of(ids, size)
+def id_reader(ids: Iterable[str], size: int) -> IdReader:
+    """The reader of a file with these ids."""
+    writing = IdWriting(size)
+    writing.add(*ids)
+    return writing.reader()
 
-    def read(one: str) -> str:
-        if not one:
-            return one
-        if writing == "decimal":
-            return f"{int(one):0{2 * size}x}"
-        if writing == "base64":
-            return (_from_base64(one, size) or b"").hex()
-        bare = one.lower().removeprefix("0x")
-        return bare if len(bare) == 2 * size and _HEX.issuperset(bare) else one
 
-    return read
+def _is_hex(one: str, size: int) -> bool:
+    return len(one) == 2 * size and _HEX.issuperset(one)
+
+
+def _is_decimal(one: str, size: int) -> bool:
+    return one.isascii() and one.isdigit() and int(one) < 256**size
 
 
 def _from_base64(text: str, size: int) -> bytes | None:
@@ -170,12 +221,9 @@ def _from_base64(text: str, size: int) -> bytes | None:
     return data if len(data) == size else None
 
 
-def _normalise_ids(found: Found) -> None:
+def _normalise_ids(found: Found, trace_of: IdReader, span_of: IdReader) -> None:
     """Rewrite every id in its normal form; an original in another writing is kept in the attributes."""
     linked = [link for _, draft in found.spans for link in draft.links]
-    trace_of = id_reader([*(trace_id for trace_id, _ in found.spans), *(log.trace_id for log in found.logs)], 16)
-    span_ids = [one for _, draft in found.spans for one in (draft.span_id, draft.parent_span_id or "")]
-    span_of = id_reader([*span_ids, *(log.span_id for log in found.logs)], 8)
     renamed = []
     for trace_id, draft in found.spans:
         normal = trace_of(trace_id)

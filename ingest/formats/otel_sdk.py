@@ -10,6 +10,7 @@ from typing import cast
 
 from ingest import times
 from ingest.conventions.context import SpanLog
+from ingest.formats.long_lines import long_traces
 from ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, together, traces
 from ingest.formats.spans import kept, kept_dict, status_of, time_of_field
 from ingest.head import Head
@@ -57,6 +58,11 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
         yield from traces(found, format=NAME, source=together(sources))
 
 
+def read_long(source: Source) -> Iterator[Trace | Rejected]:
+    """As `read`, of a file of lines that is not held in memory."""
+    yield from long_traces(source, _take, format=NAME)
+
+
 def _take(value: Json, found: Found, place: str) -> None:
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict) and isinstance(item.get("context"), dict):
@@ -72,14 +78,18 @@ def _take(value: Json, found: Found, place: str) -> None:
 
 
 def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -> None:
+    trace_id = _id(context.get("trace_id")) or "unnamed"
+    span_id = _id(context.get("span_id")) or f"unnamed-{found.number + 1}"
+    parent = parent_or_none(_id(value.get("parent_id")))
+    if not found.wants_span(trace_id, span_id, parent):
+        return
     given = value.get("attributes")
-    draft = SpanDraft(span_id="", attributes=kept_dict(given) if isinstance(given, dict) else {})
+    attributes = kept_dict(given) if isinstance(given, dict) else {}
+    draft = SpanDraft(span_id=span_id, parent_span_id=parent, attributes=attributes)
     if given is not None and not isinstance(given, dict):
         draft.attributes["attributes"] = kept(given)
-    draft.span_id = _id(context.get("span_id")) or f"unnamed-{len(found.spans) + 1}"
     if not context.get("span_id"):
         draft.warnings.append(f"no_span_id: called {draft.span_id}")
-    draft.parent_span_id = parent_or_none(_id(value.get("parent_id")))
     name = value.get("name")
     draft.name = name if isinstance(name, str) else ("" if name is None else json_text(name))
     draft.start_time = time_of_field(draft, value, "start_time", prefix="otel.")
@@ -88,7 +98,7 @@ def _take_span(value: dict[str, Json], context: dict[str, Json], found: Found) -
     draft.events = [_event(item) for item in _dicts(value.get("events"))]
     draft.links = [_link(item) for item in _dicts(value.get("links"))]
     _otel(draft, value, context)
-    found.spans.append((_id(context.get("trace_id")) or "unnamed", draft))
+    found.spans.append((trace_id, draft))
 
 
 def _otel(draft: SpanDraft, value: dict[str, Json], context: dict[str, Json]) -> None:
@@ -150,13 +160,16 @@ def _link(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def _take_log(value: dict[str, Json], found: Found) -> None:
+    trace_id, span_id = _id(value.get("trace_id")) or "", _id(value.get("span_id")) or ""
+    if not found.wants_log(trace_id, span_id):
+        return
     held = value.get("attributes")
     attributes = kept_dict(held) if isinstance(held, dict) else {}
     named = value.get("event_name") or attributes.get("event.name") or attributes.get("event_name")
     found.logs.append(
         SpanLog(
-            trace_id=_id(value.get("trace_id")) or "",
-            span_id=_id(value.get("span_id")) or "",
+            trace_id=trace_id,
+            span_id=span_id,
             event_name=named if isinstance(named, str) else "",
             time=times.from_any(value.get("timestamp")) or times.from_any(value.get("observed_timestamp")),
             body=kept(value.get("body")),

@@ -10,6 +10,7 @@ from typing import cast
 
 from ingest import times
 from ingest.conventions.context import SpanLog
+from ingest.formats.long_lines import long_traces
 from ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
 from ingest.formats.spans import brief, kept, status_of
 from ingest.head import Head, rejected
@@ -62,6 +63,11 @@ def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
             yield rejected(source.file, error)
     if found.spans or found.logs or not bad:
         yield from traces(found, format=NAME, source=together(sources))
+
+
+def read_long(source: Source) -> Iterator[Trace | Rejected]:
+    """As `read`, of a file of lines that is not held in memory."""
+    yield from long_traces(source, _take, format=NAME)
 
 
 def _requests(data: bytes) -> Iterator[tuple[Json | IngestError, str, tuple[str, ...]]]:
@@ -140,12 +146,14 @@ def _scope(scope: dict[str, Json]) -> dict[str, Json]:
 
 
 def _take_span(value: dict[str, Json], shared: dict[str, Json], found: Found) -> None:
-    given = _get(value, "attributes")
-    draft = SpanDraft(span_id="", attributes=_attributes(given))
-    draft.span_id = _id(_get(value, "spanId")) or f"unnamed-{len(found.spans) + 1}"
+    trace_id = _id(_get(value, "traceId")) or "unnamed"
+    span_id = _id(_get(value, "spanId")) or f"unnamed-{found.number + 1}"
+    parent = parent_or_none(_id(_get(value, "parentSpanId")))
+    if not found.wants_span(trace_id, span_id, parent):
+        return
+    draft = SpanDraft(span_id=span_id, parent_span_id=parent, attributes=_attributes(_get(value, "attributes")))
     if not _get(value, "spanId"):
         draft.warnings.append(f"no_span_id: called {draft.span_id}")
-    draft.parent_span_id = parent_or_none(_id(_get(value, "parentSpanId")))
     name = _get(value, "name")
     draft.name = name if isinstance(name, str) else ("" if name is None else json_text(name))
     draft.start_time = _time(draft, value, "startTimeUnixNano")
@@ -155,7 +163,7 @@ def _take_span(value: dict[str, Json], shared: dict[str, Json], found: Found) ->
     draft.links = [_link(item) for item in _dicts(_get(value, "links"))]
     _otel(draft, value)
     draft.attributes.update(shared)
-    found.spans.append((_id(_get(value, "traceId")) or "unnamed", draft))
+    found.spans.append((trace_id, draft))
 
 
 def _otel(draft: SpanDraft, value: dict[str, Json]) -> None:
@@ -222,6 +230,9 @@ def _link(value: dict[str, Json]) -> dict[str, Json]:
 
 
 def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> None:
+    trace_id, span_id = _id(_get(value, "traceId")) or "", _id(_get(value, "spanId")) or ""
+    if not found.wants_log(trace_id, span_id):
+        return
     attributes = _attributes(_get(value, "attributes"))
     named = _get(value, "eventName") or attributes.get("event.name") or attributes.get("event_name")
     moment = times.from_nanoseconds(_get(value, "timeUnixNano")) or times.from_nanoseconds(
@@ -229,8 +240,8 @@ def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> 
     )
     found.logs.append(
         SpanLog(
-            trace_id=_id(_get(value, "traceId")) or "",
-            span_id=_id(_get(value, "spanId")) or "",
+            trace_id=trace_id,
+            span_id=span_id,
             event_name=named if isinstance(named, str) else "",
             time=moment,
             body=_plain(_get(value, "body")),

@@ -2,7 +2,7 @@
 
 from ingest.pack import Packed, content_digest, pack
 from ingest.store.engine import open_engine, reading, writing
-from ingest.store.load import load, load_source, load_span, trace_ids
+from ingest.store.load import load, load_source, load_span, source_blocks, source_of, trace_ids
 from ingest.store.schema import metadata
 from ingest.store.search import Hit, search
 from ingest.store.write import Stored, StoreError, write, write_all
@@ -21,6 +21,8 @@ __all__ = [
     "pack",
     "reading",
     "search",
+    "source_blocks",
+    "source_of",
     "trace_ids",
     "write",
     "write_all",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -83,14 +84,35 @@ def load_message(connection: Connection, trace_id: str, position: int) -> Messag
 
 def load_source(connection: Connection, trace_id: str) -> Source:
     """The very bytes that a trace was read from. Raises `KeyError` when there is no such trace."""
+    source = source_of(connection, trace_id)
+    return replace(source, data=b"".join(source_blocks(connection, trace_id)), size=0)
+
+
+def source_of(connection: Connection, trace_id: str) -> Source:
+    """Where a trace was read and how many bytes that were, without them. Raises `KeyError` as `load_source`."""
     row = connection.execute(
-        select(schema.source)
-        .join(schema.trace, schema.trace.c.source_key == schema.source.c.source_key)
-        .where(schema.trace.c.trace_id == trace_id)
-    ).one_or_none()
-    if row is None:
+        _of_trace(select(*(schema.source.c[name] for name in ("file", "place", "size"))), trace_id)
+    )
+    found = row.one_or_none()
+    if found is None:
         raise KeyError(f"no trace {trace_id} in this workspace")
-    return Source(file=row.file, place=row.place, data=decompress(row.body))
+    return Source(file=found.file, place=found.place, size=found.size)
+
+
+def source_blocks(connection: Connection, trace_id: str) -> Iterator[bytes]:
+    """The bytes that a trace was read from, those of a long file in parts."""
+    key, body = connection.execute(_of_trace(select(schema.source.c.source_key, schema.source.c.body), trace_id)).one()
+    yield decompress(body)
+    part = schema.source_part.c
+    numbers = connection.scalars(select(part.part).where(part.source_key == key).order_by(part.part)).all()
+    for number in numbers:
+        one = select(part.body).where(part.source_key == key, part.part == number)
+        yield decompress(connection.scalars(one).one())
+
+
+def _of_trace(query: Select[Any], trace_id: str) -> Select[Any]:
+    joined = query.join(schema.trace, schema.trace.c.source_key == schema.source.c.source_key)
+    return joined.where(schema.trace.c.trace_id == trace_id)
 
 
 def _trace_row(connection: Connection, trace_id: str) -> Row[Any]:

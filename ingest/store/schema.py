@@ -25,6 +25,14 @@ source = Table(
     Column("ingested_at", BigInteger, nullable=False),
 )
 
+source_part = Table(
+    "source_part",
+    metadata,
+    Column("source_key", ForeignKey("source.source_key"), primary_key=True),
+    Column("part", Integer, primary_key=True),
+    Column("body", LargeBinary, nullable=False, comment="the next bytes of a source too long for one body, zstd"),
+)
+
 trace = Table(
     "trace",
     metadata,

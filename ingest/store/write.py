@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Dialect, Select, Table, bindparam, delete, func, insert, select, update
 
-from ingest.pack import Packed, Row
+from ingest.pack import Packed, Row, compressed_parts
 from ingest.store import schema
 from ingest.store.search import forget_spans, index_spans
 
@@ -172,7 +172,16 @@ def _source_keys(connection: Connection, batch: Sequence[Packed], now: int) -> d
         schema.source,
         [{**source, "source_key": keys[source["digest"]], "ingested_at": now} for source in new],
     )
+    long = {packed.source["digest"]: packed.long for packed in batch if packed.long is not None}
+    for digest in [source["digest"] for source in new if source["digest"] in long]:
+        _insert_parts(connection, keys[digest], compressed_parts(long[digest], digest))
     return keys
+
+
+def _insert_parts(connection: Connection, source_key: int, parts: Iterable[bytes]) -> None:
+    """The bytes of a long file, never more than a part of them in memory."""
+    for part, body in enumerate(parts):
+        insert_rows(connection, schema.source_part, [{"source_key": source_key, "part": part, "body": body}])
 
 
 def _replace(connection: Connection, packed: Packed, trace_key: int, old: Packed) -> None:
@@ -186,8 +195,9 @@ def _replace(connection: Connection, packed: Packed, trace_key: int, old: Packed
     now = time.time_ns() // 1000
     (source_key,) = _source_keys(connection, [packed], now).values()
     connection.execute(update(schema.trace).where(of_trace).values(**_trace_row(packed, source_key, now)))
-    is_unused = schema.source.c.source_key.not_in(select(schema.trace.c.source_key))
-    connection.execute(delete(schema.source).where(schema.source.c.source_key == old_source, is_unused))
+    for table in (schema.source_part, schema.source):
+        is_unused = table.c.source_key.not_in(select(schema.trace.c.source_key))
+        connection.execute(delete(table).where(table.c.source_key == old_source, is_unused))
     _insert_content(connection, [(trace_key, packed)], texts.keys)
 
 

@@ -29,6 +29,7 @@ FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER.parents[2] / "shared" / "trail" / "traces"
 ORDINARY_TRACES = 1_000
 MEMORY_CORPUS_MB = 740
+ONE_FILE_MB = 720
 PROCESSES_CORPUS_MB = 200
 TURNS = 3
 
@@ -44,6 +45,7 @@ def main() -> None:
         ordinary_spans(Path(scratch))
         if "--no-memory" not in sys.argv:
             memory(Path(scratch))
+            memory_of_one_file(Path(scratch))
 
 
 def speed(folder: Path, scratch: Path) -> None:
@@ -167,6 +169,18 @@ def memory(scratch: Path) -> None:
     peak = most * 1024 / 1e6
     print(f"{count:,} synthetic traces, {MEMORY_CORPUS_MB} MB: {seconds:.1f} s, peak memory {peak:.0f} MB")
     print(f"(this process: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6:.0f} MB)")
+
+
+def memory_of_one_file(scratch: Path) -> None:
+    """The most memory of a process that ingests one file of OTLP lines, as the collector's file exporter writes it."""
+    file = scratch / "collector.jsonl"
+    with file.open("wb") as opened:
+        number = 0
+        while opened.tell() < ONE_FILE_MB * 1e6:
+            opened.write(orjson.dumps(corpus.otlp_request(number)) + b"\n")
+            number += 1
+    most = in_a_new_process(scratch / "one_file", file, 1, "resource.getrusage(resource.RUSAGE_SELF).ru_maxrss")
+    print(f"one file of OTLP lines, {file.stat().st_size / 1e6:.0f} MB: peak memory {most * 1024 / 1e6:.0f} MB")
 
 
 def in_a_new_process(home: Path, folder: Path, workers: int, told: str) -> float:

@@ -108,6 +108,6 @@ def test_masking_takes_no_more_than_linear_time() -> None:
     redactor = Redactor()
     for part in ("a", "//", "a@", "eyJ", "password=", "-----BEGIN ", "aws key "):
         bad = part * (200_000 // len(part))
-        begin = time.perf_counter()
+        begin = time.process_time()
         redactor.text(json.dumps(bad))
-        assert time.perf_counter() - begin < 3
+        assert time.process_time() - begin < 3
