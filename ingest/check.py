@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from sqlalchemy import Connection, Engine, func, select, update
 
@@ -87,16 +88,17 @@ def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[
         except Exception as error:
             yield _unreadable(trace_id, error)
             continue
-        yield from _check_content(connection, stored, stale)
+        row = _row(connection, trace_id)
+        yield from _check_content(stored, row, stale)
         if not _is_redacted(stored):  # else the bytes were masked as text, the trace as values: they may read apart
-            by_format.setdefault(stored.format, {})[trace_id] = _digest(connection, trace_id)
+            by_format.setdefault(stored.format, {})[trace_id] = row["digest"]
     for format, digests in by_format.items():
         yield from _check_bytes(connection, format, digests)
 
 
-def _check_content(connection: Connection, stored: Trace, stale: dict[str, Row]) -> Iterator[Problem]:
+def _check_content(stored: Trace, row: Mapping[str, Any], stale: dict[str, Row]) -> Iterator[Problem]:
     """The spans against the digest of what was ingested; where that fits, `stale` notes a summary that does not."""
-    if content_digest(stored) != _digest(connection, stored.trace_id):
+    if content_digest(stored) != row["digest"]:
         yield Problem(
             subject=f"trace {stored.trace_id}",
             problem="what is stored differs from what was ingested",
@@ -104,7 +106,6 @@ def _check_content(connection: Connection, stored: Trace, stale: dict[str, Row])
         )
         return
     right = summary(stored)
-    row = connection.execute(select(schema.trace).where(schema.trace.c.trace_id == stored.trace_id)).one()._mapping
     if any(row[key] != value for key, value in right.items()):
         stale[stored.trace_id] = right
 
@@ -153,8 +154,8 @@ def _read_again(connection: Connection, trace_id: str, source: Source, format: s
         yield from read_files([str(path)], format=format)
 
 
-def _digest(connection: Connection, trace_id: str) -> str:
-    return str(connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id)))
+def _row(connection: Connection, trace_id: str) -> Mapping[str, Any]:
+    return connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).mappings().one()
 
 
 def _unreadable(trace_id: str, error: Exception) -> Problem:
@@ -177,7 +178,7 @@ def _check_search(connection: Connection) -> Iterator[Problem]:
 
 def _stale_summaries(connection: Connection, stale: Mapping[str, Row]) -> Iterator[Problem]:
     for trace_id, right in stale.items():
-        row = connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).one()._mapping
+        row = _row(connection, trace_id)
         wrong = [f"{key} is {row[key]!r}, its spans give {right[key]!r}" for key in right if row[key] != right[key]]
         told = f"its summary is wrong: {'; '.join(wrong)}"
         yield Problem(subject=f"trace {trace_id}", problem=told, remedy=_REPAIR)

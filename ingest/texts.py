@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -121,6 +121,20 @@ def packs(texts: Mapping[str, str], known: Container[str]) -> Iterator[TextPack]
             parts, places, at = [], [], 0
     if parts:
         yield TextPack(compress(b"".join(parts), level=_TEXT_LEVEL), tuple(places))
+
+
+def repacked(pack: TextPack, new: Sequence[tuple[str, int, int]]) -> TextPack:
+    """The pack with only its `new` texts where most of it is known; else as it is, for packing costs more than room."""
+    if 2 * sum(size for _, _, size in new) > sum(size for _, _, size in pack.texts):
+        return TextPack(pack.body, tuple(new))
+    data = decompress(pack.body)
+    places: list[tuple[str, int, int]] = []
+    at = 0
+    for key, _, size in new:
+        places.append((key, at, size))
+        at += size
+    kept = b"".join(data[start : start + size] for _, start, size in new)
+    return TextPack(compress(kept, level=_TEXT_LEVEL), tuple(places))
 
 
 def _looks_like_reference(value: Mapping[str, Json]) -> bool:

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Dialect, Select, Table, bindparam, delete, fu
 from ingest.pack import Packed, Row, compressed_parts
 from ingest.store import schema
 from ingest.store.search import forget_spans, index_spans
+from ingest.texts import TextPack, repacked
 
 StoredAs = Literal["new", "duplicate", "replaced"]
 _KEYS_A_QUERY = 5000
@@ -124,12 +125,12 @@ class _Texts:
         for pack in packed.texts:
             new = [place for place in pack.texts if place[0] not in self.keys]
             if new:
-                self._add_pack(pack.body, new)
+                self._add_pack(repacked(pack, new))
 
-    def _add_pack(self, body: bytes, places: Iterable[tuple[str, int, int]]) -> None:
+    def _add_pack(self, pack: TextPack) -> None:
         pack_key = self._next_pack + len(self._packs)
-        self._packs.append({"pack_key": pack_key, "body": body})
-        for key, start, size in places:
+        self._packs.append({"pack_key": pack_key, "body": pack.body})
+        for key, start, size in pack.texts:
             text_key = self.keys[key] = self._next_text + len(self._texts)
             place = {"pack_key": pack_key, "start": start, "size": size}
             self._texts.append({"text_key": text_key, "hash": bytes.fromhex(key), **place})

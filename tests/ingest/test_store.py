@@ -236,6 +236,19 @@ def test_a_trace_after_a_rejected_one_keeps_the_text_they_share(tmp_path: Path) 
         assert load(connection, "cd" * 16).spans[0].output == shared_text
 
 
+def test_a_long_text_of_many_traces_is_kept_once(tmp_path: Path) -> None:
+    opened = open_workspace(tmp_path)
+    prompt = "".join(f"{number:x}" for number in range(20_000))  # does not compress
+    traces = [with_output(small_trace(f"{number:032x}"), prompt) for number in range(20)]
+    own = [replace(trace, spans=(*trace.spans[:-1], replace(trace.spans[-1], output=f"own {number} " * 60)))
+           for number, trace in enumerate(traces)]  # fmt: skip
+    store(opened.engine, own)
+    with reading(opened.engine) as connection:
+        assert sum(map(len, connection.scalars(select(schema.text_pack.c.body)))) < 2 * len(prompt)
+        for trace in own:
+            assert bare(load(connection, trace.trace_id)) == bare(trace)
+
+
 def test_a_trace_that_refers_to_a_text_that_is_nowhere_is_refused_whole(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
     broken = replace(pack(small_trace("cd" * 16)), references=("00" * 16,))
