@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
 
-from sqlalchemy import Connection, Engine, func, select, update
+from sqlalchemy import Connection, Engine, RowMapping, func, select, update
 
 from ingest.long_file import LONG_BYTES
 from ingest.pack import Row, summary
@@ -96,7 +95,7 @@ def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[
         yield from _check_bytes(connection, format, digests)
 
 
-def _check_content(stored: Trace, row: Mapping[str, Any], stale: dict[str, Row]) -> Iterator[Problem]:
+def _check_content(stored: Trace, row: RowMapping, stale: dict[str, Row]) -> Iterator[Problem]:
     """The spans against the digest of what was ingested; where that fits, `stale` notes a summary that does not."""
     if content_digest(stored) != row["digest"]:
         yield Problem(
@@ -154,7 +153,7 @@ def _read_again(connection: Connection, trace_id: str, source: Source, format: s
         yield from read_files([str(path)], format=format)
 
 
-def _row(connection: Connection, trace_id: str) -> Mapping[str, Any]:
+def _row(connection: Connection, trace_id: str) -> RowMapping:
     return connection.execute(select(schema.trace).where(schema.trace.c.trace_id == trace_id)).mappings().one()
 
 

@@ -18,6 +18,8 @@ os.environ.update({
 
 from desk import INSTRUCTIONS, QUESTION, REPLIES, TOOL, converse
 from desk import ticket_price as price
+from exporting import loggers_to, tracers_to
+from langchain_desk import ask
 from loopback import MODEL, provider, receiver
 from paths import DIALECTS, write
 from received import logs_jsonl, spans_jsonl
@@ -82,21 +84,19 @@ def adk(base_url: str, tracers: Any) -> None:
         agent=LlmAgent(name="ticket_desk", model=model, instruction=INSTRUCTIONS, tools=[told]), app_name="desk"
     )
 
-    async def ask() -> None:
+    async def converse_once() -> None:
         session = await runner.session_service.create_session(app_name="desk", user_id="ada")
         asked = types.Content(role="user", parts=[types.Part(text=QUESTION)])
         async for _ in runner.run_async(user_id="ada", session_id=session.id, new_message=asked):
             pass
 
-    asyncio.run(ask())
+    asyncio.run(converse_once())
 
 
 def autogen(base_url: str, tracers: Any) -> None:
     from autogen_agentchat.agents import AssistantAgent
-    from autogen_core import SingleThreadedAgentRuntime
     from autogen_ext.models.openai import OpenAIChatCompletionClient
 
-    del SingleThreadedAgentRuntime
     info: Any = {
         "vision": False, "function_calling": True, "json_output": False, "family": "unknown",
         "structured_output": False,
@@ -145,25 +145,10 @@ def langfuse(base_url: str, tracers: Any) -> None:
 
 
 def langgraph(base_url: str, tracers: Any) -> None:
-    from langchain.agents import create_agent
-    from langchain.agents.middleware import wrap_tool_call
-    from langchain_core.messages import ToolMessage
-    from langchain_openai import ChatOpenAI
     from openinference.instrumentation.langchain import LangChainInstrumentor
 
     LangChainInstrumentor().instrument(tracer_provider=tracers)
-
-    @wrap_tool_call
-    def told(request: Any, handler: Any) -> Any:
-        """What a tool raises is told to the model."""
-        try:
-            return handler(request)
-        except ValueError as error:
-            return ToolMessage(f"Error: {error}", tool_call_id=request.tool_call["id"], status="error")
-
-    model = ChatOpenAI(model=MODEL, base_url=base_url, api_key="none", max_retries=0)  # type: ignore[arg-type]
-    agent = create_agent(model, [ticket_price], system_prompt=INSTRUCTIONS, middleware=[told], name="ticket_desk")
-    agent.invoke({"messages": [{"role": "user", "content": QUESTION}]})
+    ask(base_url, ticket_price)
 
 
 RUNS = {
@@ -175,12 +160,6 @@ RUNS = {
 def main() -> None:
     from opentelemetry import trace
     from opentelemetry._logs import set_logger_provider
-    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
-    from opentelemetry.sdk._logs import LoggerProvider
-    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
     name = sys.argv[1]
     if name.endswith("-latest"):
@@ -188,11 +167,8 @@ def main() -> None:
         os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "SPAN_ONLY"
     with provider(REPLIES) as base_url, receiver() as (address, got):
         os.environ["LANGFUSE_HOST"] = os.environ["LANGFUSE_BASE_URL"] = address
-        tracers = TracerProvider()
-        if name != "langfuse":  # it sends itself
-            tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{address}/v1/traces")))
-        loggers = LoggerProvider()
-        loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(endpoint=f"{address}/v1/logs")))
+        tracers = tracers_to(None if name == "langfuse" else address)  # Langfuse sends itself
+        loggers = loggers_to(address)
         set_logger_provider(loggers)
         trace.set_tracer_provider(tracers)
         RUNS[name](base_url, tracers)

@@ -1,7 +1,7 @@
 """Makes tests/ingest/dialects/genai-*.jsonl: the OpenAI client under the newest GenAI conventions.
 
-`run_genai_forms.py span` keeps the text of messages in span attributes, `event` in one log record a call, `old` is the
-package's default. Each in a process of its own, for the settings are read once.
+`run_genai_forms.py span` keeps the text of messages in span attributes, `event` in one log record a call. Each in a
+process of its own, for the settings are read once. (The package's default is what `run_genai.py` records.)
 """
 
 from __future__ import annotations
@@ -11,14 +11,13 @@ import sys
 from typing import Any
 
 from desk import REPLIES, TOOL, WRONG_MODEL, converse, ticket_price
+from exporting import loggers_to, tracers_to
 from loopback import MODEL, provider, receiver
 from paths import DIALECTS, write
 from received import logs_jsonl, spans_jsonl
 
 
 def settings(form: str) -> dict[str, str]:
-    if form == "old":
-        return {"OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true"}
     kept = {"span": "SPAN_ONLY", "event": "EVENT_ONLY"}[form]
     return {
         "OTEL_SEMCONV_STABILITY_OPT_IN": "gen_ai_latest_experimental",
@@ -28,17 +27,9 @@ def settings(form: str) -> dict[str, str]:
 
 def run(base_url: str, address: str) -> None:
     from openai import OpenAI
-    from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter
-    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.instrumentation.openai_v2 import OpenAIInstrumentor
-    from opentelemetry.sdk._logs import LoggerProvider
-    from opentelemetry.sdk._logs.export import BatchLogRecordProcessor
-    from opentelemetry.sdk.trace import TracerProvider
-    from opentelemetry.sdk.trace.export import BatchSpanProcessor
 
-    tracers, loggers = TracerProvider(), LoggerProvider()
-    tracers.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=f"{address}/v1/traces")))
-    loggers.add_log_record_processor(BatchLogRecordProcessor(OTLPLogExporter(endpoint=f"{address}/v1/logs")))
+    tracers, loggers = tracers_to(address), loggers_to(address)
     OpenAIInstrumentor().instrument(tracer_provider=tracers, logger_provider=loggers)
     client = OpenAI(base_url=base_url, api_key="none", max_retries=0)
 
