@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from hashlib import blake2b, sha256
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import orjson
@@ -122,7 +123,7 @@ def _content(trace: Trace) -> _Content:
     refs = TextRefs()
     first_seq = _first_seq(trace)
     details = [_detail(span, refs) for span in trace.spans]
-    spans = [{name: getattr(span, name) for name in _SPAN_PLAIN} for span in trace.spans]
+    spans = [dict(zip(_SPAN_PLAIN, _span_plain(span), strict=True)) for span in trace.spans]
     messages = [_message_row(p, message, first_seq.get(p), refs) for p, message in enumerate(trace.messages)]
     return _Content(first_seq, details, spans, messages, refs)
 
@@ -144,6 +145,7 @@ _SPAN_PLAIN = (
     "status", "tool_name", "model", "prompt_tokens", "completion_tokens", "total_tokens", "reasoning_tokens",
     "turn", "step",
 )  # fmt: skip
+_span_plain = attrgetter(*_SPAN_PLAIN)
 
 
 def _detail(span: Span, refs: TextRefs) -> bytes:

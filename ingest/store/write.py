@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
 from typing import Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Dialect, Select, Table, bindparam, delete, func, insert, select, update
@@ -243,7 +244,7 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Row]) -> No
     """Insert rows of the same columns through the driver: what SQLAlchemy does a row takes longer than SQLite."""
     if rows:
         statement, order = _insert_statement(table, tuple(rows[0]), connection.dialect)
-        connection.exec_driver_sql(statement, [tuple(row[name] for name in order) for row in rows] if order else rows)
+        connection.exec_driver_sql(statement, list(map(itemgetter(*order), rows)) if order else rows)
 
 
 @lru_cache(maxsize=64)
