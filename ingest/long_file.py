@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, NamedTuple
 
-from ingest.parse import has_lines, is_utf8
+from ingest.parse import first_line_is_cut_off, has_lines, is_utf8
 from ingest.trace import IngestError
 
 LONG_BYTES = 64_000_000
@@ -74,18 +74,20 @@ def long_file(path: str) -> LongFile | None:
         if not os.path.isfile(path) or (size := os.path.getsize(path)) < LONG_BYTES:
             return None
         with open(path, "rb") as file:
-            head = _two_lines(file)
+            first, second, third = _first_lines(file)
     except OSError:
         return None
-    return LongFile(path, size) if is_utf8(head) and has_lines(head) else None
+    head = first + second
+    is_cut_off = first_line_is_cut_off(head) and third.startswith(b"{")
+    return LongFile(path, size) if is_utf8(head) and (has_lines(head) or is_cut_off) else None
 
 
-def _two_lines(file: IO[bytes]) -> bytes:
-    """The first two lines that are not blank, or the beginning of a line that is too long."""
+def _first_lines(file: IO[bytes]) -> list[bytes]:
+    """The first three lines that are not blank; of one that is too long its beginning."""
     lines: list[bytes] = []
-    while len(lines) < 2 and (line := file.readline(_HEAD_LINE)):
+    while len(lines) < 3 and (line := file.readline(_HEAD_LINE)):
         lines += [line] if line.strip() else []
-    return b"".join(lines)
+    return [*lines, b"", b"", b""][:3]
 
 
 def _too_long(number: int) -> IngestError:

@@ -81,7 +81,7 @@ def _parts(text: bytes) -> Iterable[Document]:
     try:
         return [parse_document(text)]
     except IngestError as error:
-        if _first_line_is_cut_off(text):
+        if first_line_is_cut_off(text):
             return _lines(text)
         parts = list(_concatenated(text))
         found_more = len(parts) > 1 or (len(parts) == 1 and parts[0].error is None)
@@ -284,7 +284,7 @@ def has_lines(text: bytes) -> bool:
     return True
 
 
-def _first_line_is_cut_off(text: bytes) -> bool:
+def first_line_is_cut_off(text: bytes) -> bool:
     """A first line that is no JSON still belongs to JSON lines when the second is whole."""
     first, second = _first_lines(text)
     return (

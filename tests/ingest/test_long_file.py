@@ -116,6 +116,22 @@ def test_lines_that_cannot_be_read_are_named_with_their_number(tmp_path: Path, a
     assert len(found) == 6
 
 
+def test_a_first_line_that_is_cut_off_is_named_and_the_rest_is_read(
+    tmp_path: Path, as_long: pytest.MonkeyPatch
+) -> None:
+    first, *others = requests(4)
+    found = both_ways(written(tmp_path / "a.jsonl", [orjson.dumps(first)[:300], *others]), as_long)
+    assert [item.place.split(",")[0] for item in found if isinstance(item, Rejected)] == ["line 1"]
+    assert len(found) == 4
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_one_document_of_several_lines_is_read_whole(count: int, tmp_path: Path, as_long: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b"[" + b",\n".join(map(orjson.dumps, requests(count))) + b"\n]\n")
+    assert [item.source.path for item in read_traces(path) if isinstance(item, Trace)] == [""] * count
+
+
 def test_ids_warnings_and_logs_are_those_of_the_whole_file(tmp_path: Path, as_long: pytest.MonkeyPatch) -> None:
     first, second, third = requests(3)
     spans_of(second)[3].pop("spanId")
