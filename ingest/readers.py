@@ -35,6 +35,7 @@ from ingest.long_file import long_file
 from ingest.parse import to_utf8
 from ingest.trace import IngestError, Rejected, Source, Trace
 
+STANDARD_INPUT = "-"
 HEAD_BYTES = (4_096, 65_536)
 MAX_NESTING = 3
 """Archives in archives: so many levels are opened."""
@@ -317,8 +318,8 @@ def _unrecognised(data: bytes) -> IngestError:
 
 def _entries(path: Path | str) -> Iterator[Entry]:
     text = str(path)
-    if text == "-":
-        yield Entry("-", sys.stdin.buffer.read)
+    if text == STANDARD_INPUT:
+        yield _file(text)
     elif os.path.isdir(text):
         yield from _folder(text)
     elif os.path.exists(text):
@@ -349,6 +350,9 @@ def _is_system_file(name: str) -> bool:
 
 
 def _file(name: str) -> Entry:
+    if name == STANDARD_INPUT:
+        return Entry(name, sys.stdin.buffer.read)
+
     def load() -> bytes:
         try:
             if not os.path.isfile(name):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingest.head import rejected
-from ingest.readers import read_files, units
+from ingest.readers import STANDARD_INPUT, read_files, units
 from ingest.ready import Ready, made_ready, read_ahead
 from ingest.trace import IngestError, Rejected, Trace
 
@@ -62,7 +62,9 @@ def _units(paths: Sequence[Path | str]) -> Iterator[_Unit | Rejected]:
 
 
 def _size(name: str) -> int:
-    """The bytes that a file holds, about; 0 where it has no size."""
+    """The bytes that a file holds, about; 0 where it has no size. Standard input is read here, whatever it holds."""
+    if name == STANDARD_INPUT:
+        return LARGE_BYTES
     try:
         size = os.path.getsize(name)
     except OSError:

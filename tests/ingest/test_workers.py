@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 from concurrent.futures import Future
@@ -73,6 +74,16 @@ def test_large_files_are_read_trace_by_trace_in_this_process(
     monkeypatch.setattr(workers, "LARGE_BYTES", 2)
     assert ingested(tmp_path, SAMPLES / "trail", processes=2).traces
     assert started == []
+
+
+@pytest.mark.usefixtures("no_start_cost")
+def test_standard_input_is_read_in_this_process(
+    tmp_path: Path, started: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, *others = sorted((SAMPLES / "trail").glob("*.json"))
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(first.read_bytes()), encoding="utf-8"))
+    report = ingested(tmp_path, *others, Path("-"), processes=2)
+    assert (report.traces, report.rejected, started) == (len(others) + 1, [], [2])
 
 
 def test_the_files_of_a_process_that_died_are_named() -> None:
