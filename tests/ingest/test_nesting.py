@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ingest.batch import ingest
@@ -47,6 +47,7 @@ def deep_value(depth: int) -> Any:
     return value
 
 
+@settings(deadline=None)  # a busy machine is not a slow parser
 @given(JSON, st.integers(0, 3 * LEVELS))
 def test_values_at_any_depth_are_read_as_a_parser_without_limit_reads_them(value: Any, depth: int) -> None:
     text = "[" * depth + json.dumps(value) + ", 1]" * depth
