@@ -18,7 +18,7 @@ from app.session import link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
 from judging.disputes import FAR, ErrorGroup
 from judging.ledger import adjudication
-from judging.ledger.adjudication import AdjudicationError, Case, GoldError, Ruling
+from judging.ledger.adjudication import AdjudicationError, Case, Fate, GoldError, Ruling, Said
 from judging.ledger.anchoring import anchoring, changed_scores, traces_seen
 from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
 from judging.ledger.systems import systems
@@ -204,21 +204,20 @@ def desk(one: Case, judge: str | None) -> None:
 
 def scores(one: Case) -> None:
     layout.title("Scores", "A mark is a rater, a ring the final score. Left of 0: not applicable.")
-    if not one.dispute.scores:
+    given = {**one.dispute.scores, **{dimension: {} for dimension in one.scores_apart}}
+    if not given:
         st.caption("Nobody scored a dimension of this trace.")
         return
     st.plotly_chart(
-        rater_dots(one.dispute.scores, one.ruling.scores), key="rater-dots", config=CONFIG,
-        alt="Scores of the raters by dimension",
-    )  # fmt: skip
+        rater_dots(given, one.ruling.scores), key="rater-dots", config=CONFIG, alt="Scores of the raters by dimension"
+    )
     for dimension in DIMENSIONS:
-        if dimension in one.dispute.scores:
-            score_form(one, dimension)
+        if dimension in given:
+            score_form(one, dimension, given[dimension])
 
 
-def score_form(one: Case, dimension: str) -> None:
-    given = one.dispute.scores[dimension]
-    said = " · ".join(f"{rater} {grade(value)}" for rater, value in given.items())
+def score_form(one: Case, dimension: str, given: Mapping[str, float | None]) -> None:
+    said = " · ".join(f"{rater} {grade(value)}" for rater, value in given.items()) or "no rater shown"
     decided = dimension in one.ruling.scores
     values = set(given.values())
     default = grade(one.ruling.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
@@ -243,23 +242,25 @@ def errors(one: Case) -> None:
     for group in one.dispute.groups:
         with st.container(border=True):
             error_group(one, group, titles)
-    for made in one.ruling.errors.values():
-        if made.is_added:
-            with st.container(border=True):
-                added_error(made, one.ruling, titles)
+    for made in one.apart:
+        with st.container(border=True):
+            error_apart(made, titles)
     with st.popover("Add an error nobody saw", icon=":material/add:"):
         add_form(one.dispute.trace_id, titles)
 
 
-def added_error(made: GoldError, ruling: Ruling, titles: SpanTitles) -> None:
-    st.caption("Added here: no rater saw it.")
-    label_card("adjudicator", made.label, ruling)
-    st.caption(plain(f"Because: {made.reason}"))
+def error_apart(made: GoldError, titles: SpanTitles) -> None:
+    """An error of the gold that none of the labels shown speaks for."""
+    st.caption("Added here: no rater saw it." if made.is_added else "In the gold; what it came from is not shown here.")
+    label_card("adjudicator", made.label, "gold")
+    if made.reason:
+        st.caption(plain(f"Because: {made.reason}"))
+    sources = sorted(made.sources)
     with st.container(horizontal=True):
         with st.popover("Edit"):
-            edit_form([made.label_id], made.label, titles)
+            edit_form(sources, made.label, titles)
         with st.popover("Reject"):
-            reject_form([made.label_id], "Why it is no error after all")
+            reject_form(sources, "Why it is no error after all")
 
 
 def add_form(trace_id: str, titles: SpanTitles) -> None:
@@ -322,13 +323,13 @@ def error_group(one: Case, group: ErrorGroup, titles: SpanTitles) -> None:
         mark = "Disputed: " if group.is_disputed else ""
         st.caption(f"{mark}not seen by {', '.join(group.missing)}")
     for rater, label in group.labels:
-        label_card(rater, label, one.ruling)
-    key, ids = widget(group.label_ids[0]), list(group.label_ids)
+        label_card(rater, label, one.ruling.fate(label.label_id))
+    key, ids = widget(group.label_ids[0]), [*group.label_ids, *one.behind(group)]
     with st.container(horizontal=True):
         for rater, label in group.labels:
             if st.button(f"Keep {rater}'s", key=f"keep-{widget(label.label_id)}"):
                 keep(label, [other for other in ids if other != label.label_id])
-        if len(ids) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
+        if len(group.labels) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
             say("Merged.")
         with st.popover("Edit"):
             edit_form(ids, current(one.ruling, group), titles)
@@ -382,12 +383,12 @@ def edit_form(ids: list[str], label: ErrorLabel, titles: SpanTitles) -> None:
                 say("Saved.")
 
 
-def label_card(rater: str, label: ErrorLabel, ruling: Ruling) -> None:
-    fate = {"gold": "in the gold", "rejected": "rejected", "undecided": "undecided"}[ruling.fate(label.label_id)]
+def label_card(rater: str, label: ErrorLabel, fate: Fate) -> None:
+    became = "in the gold" if fate == "gold" else fate
     st.text(
         f"{rater} · {'+'.join(label.dimensions) or 'no dimension'} · {label.impact or 'no impact'} · "
         f"{counted(len(label.span_ids), 'span')}"
-        f"{f' · {label.category}' if label.category else ''} · {fate}"
+        f"{f' · {label.category}' if label.category else ''} · {became}"
     )
     if label.description:
         st.text(label.description)

@@ -35,6 +35,7 @@ ADJUDICATED = "adjudicated"
 AGREED = "all raters agree"
 Action = Literal["keep", "merge", "edit", "reject", "add"]
 Status = Literal["open", "closed", "changed"]
+Fate = Literal["gold", "rejected", "undecided"]
 _table = tables.adjudication
 AT_ONCE = 5_000  # ids in one question to the database
 FEW = 200  # traces that are asked for by name; of more, all that two people submitted are read
@@ -79,7 +80,7 @@ class Ruling:
     judges: frozenset[str] = frozenset()
     is_open: bool = False
 
-    def fate(self, label_id: str) -> Literal["gold", "rejected", "undecided"]:
+    def fate(self, label_id: str) -> Fate:
         """What became of a person's label."""
         if any(label_id in one.sources for one in self.errors.values()):
             return "gold"
@@ -112,6 +113,28 @@ class Case:
         if self.ruling.closed_at is None or self.ruling.is_open:
             return "open"
         return "changed" if self.said_at > self.ruling.closed_at or self.open_points else "closed"
+
+    @property
+    def apart(self) -> tuple[GoldError, ...]:
+        """The gold's errors that no label on the desk speaks for: they were added, come from a judge that is not
+        shown now, or from a label taken back. They stand in the gold all the same.
+        """
+        shown = self._shown
+        return tuple(one for one in self.ruling.errors.values() if one.sources.isdisjoint(shown))
+
+    @property
+    def scores_apart(self) -> dict[str, float | None]:
+        """Final scores of dimensions that no rater on the desk scored."""
+        return {key: value for key, value in self.ruling.scores.items() if key not in self.dispute.scores}
+
+    def behind(self, group: ErrorGroup) -> tuple[str, ...]:
+        """Labels that are not on the desk and were taken for the same error as this group: decided with it."""
+        taken = (one.sources for one in self.ruling.errors.values() if not one.sources.isdisjoint(group.label_ids))
+        return tuple(sorted({label_id for sources in taken for label_id in sources} - self._shown))
+
+    @property
+    def _shown(self) -> set[str]:
+        return {label_id for group in self.dispute.groups for label_id in group.label_ids}
 
 
 # ---- what is to be decided -------------------------------------------------------------------------------------
@@ -595,7 +618,9 @@ def _spans(
 
 
 def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabel]:
-    """What raters (or the adjudicator) said under these ids, in that order. Raises `AdjudicationError` for others."""
+    """What raters said under these ids, in that order; for what nobody says now, the error that it became in the
+    gold. Raises `AdjudicationError` for others.
+    """
     table = tables.error_label
     wanted = list(dict.fromkeys(label_ids))
     if not wanted:
@@ -604,7 +629,7 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
         label.label_id: label for label in error_labels(connection, table.c.label_id.in_(wanted), table.c.occasion == 0)
     }
     found |= {label.label_id: label for label in finding_labels(connection, wanted)}
-    found |= _added(connection, [label_id for label_id in wanted if label_id not in found])
+    found |= _standing(connection, [label_id for label_id in wanted if label_id not in found])
     gone = [label_id for label_id in wanted if label_id not in found]
     if gone:
         raise AdjudicationError(f"label {gone[0]} is not there any more: reload the page")
@@ -614,12 +639,16 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
     return sources
 
 
-def _added(connection: Connection, label_ids: Sequence[str]) -> dict[str, ErrorLabel]:
-    """Errors of these ids that no rater saw, as they stand now."""
+def _standing(connection: Connection, label_ids: Sequence[str]) -> dict[str, ErrorLabel]:
+    """The gold's errors made from these ids, as they stand now, under the ids that were asked for."""
     if not label_ids:
         return {}
-    made = (one for ruling in rulings(connection).values() for one in ruling.errors.values())
-    return {one.label_id: one.label for one in made if one.is_added and one.label_id in label_ids}
+    made = [one for ruling in rulings(connection).values() for one in ruling.errors.values()]
+    return {
+        label_id: replace(one.label, label_id=label_id)
+        for one in made
+        for label_id in one.sources.intersection(label_ids)
+    }
 
 
 # ---- writing ---------------------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from hashlib import blake2b
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,10 @@ from app import session
 from ingest.store import reading, writing
 from judging.ledger import Workspace, adjudication, open_workspace
 from judging.ledger.frames import default_human
+from judging.ledger.imports import import_outcomes
+from judging.ledger.judge_column import judge_opinion, show_judge
 from judging.ledger.queue import QueueSpec, make_queue, next_item
+from judging.records import Call, Citation, Finding, Verdict
 from tests.app.conftest import OpenPage
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
@@ -134,6 +138,43 @@ def test_a_judge_is_shown_only_where_a_researcher_says_so(
     assert "R3" in said
     assert "checks" not in said
     assert not any("finding" in str(button.key) for button in at.button)
+
+
+def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge_is_not(
+    space: Workspace, open_page: OpenPage
+) -> None:
+    finding = Finding(
+        description="Slow.", evidence="", citations=(Citation(cite="S1", span_id=span_id(1)),), dimension="PQ",
+        impact="low",
+    )  # fmt: skip
+    verdict = Verdict(
+        judge="PA", trace_id=trace_id(0), state="scored", score=2, criteria="", rationale="", findings=(finding,),
+        call=Call(model="model-x"),
+    )  # fmt: skip
+    import_outcomes(space.engine, [verdict], model="model-x", author="test")
+    with writing(space.engine) as connection:
+        show_judge(connection, "model-x", by="ruth")
+        opinion = judge_opinion(connection, trace_id(0), "model-x")
+        assert opinion is not None
+        own = opinion.errors[0].label_id
+        adjudication.keep(connection, own, by="judy")
+        adjudication.set_score(connection, trace_id(0), "PA", 2, by="judy", reason="as one said")
+        show_judge(connection, None, by="ruth")
+    at = open_page("adjudicate")
+    shown = " ".join([*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption)])
+    assert "In the gold; what it came from is not shown here." in shown
+    assert "adjudicator · PQ · low · 1 span · in the gold" in shown
+    assert "Slow." in shown
+    assert at.segmented_control(key=f"grade-{trace_id(0)}-PA").value == "2"
+    assert "model-x" not in shown
+    key = blake2b(own.encode(), digest_size=8).hexdigest()
+    at.segmented_control(key=f"impact-{key}").set_value("high")
+    at.text_input(key=f"edit-reason-{key}").input("worse")
+    at.button(key=f"FormSubmitter:edit-{key}-Save").click().run()
+    assert [one.value for one in at.success] == ["Saved."]
+    with reading(space.engine) as connection:
+        (made,) = adjudication.rulings(connection)[trace_id(0)].errors.values()
+    assert (made.label.impact, made.label.description) == ("high", "Slow.")
 
 
 def test_who_labels_a_trace_blind_reads_nobody_elses_labels_of_it(space: Workspace, open_page: OpenPage) -> None:

@@ -547,3 +547,50 @@ class TestAJudgeAmongTheRaters:
         with reading(judged.engine) as connection:
             (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
         assert gold.attributes["judge_shown"] == self.SYSTEM
+
+    def test_gold_made_of_a_finding_stands_and_is_changed_while_the_judge_is_not_shown(self, judged: Workspace) -> None:
+        own, _ = (list(group.label_ids) for group in self.case(judged, self.SYSTEM).dispute.groups)
+        with writing(judged.engine) as connection:
+            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            key = desk.edit(connection, own, by="judy", reason="slow indeed", impact="low")
+            desk.set_score(connection, trace_id(1), "TC", 0, by="judy", reason="as one said")
+            judge_column.show_judge(connection, None, by="ruth")
+        now = self.case(judged, None)
+        assert [(one.label_id, one.is_added) for one in now.apart] == [(key, False)]
+        assert now.scores_apart == {"TC": 0}
+        with writing(judged.engine) as connection:
+            assert desk.edit(connection, own, by="judy", reason="worse", impact="high") == key
+        (made,) = self.case(judged, None).apart
+        assert (made.label.description, made.label.impact, made.label.label_id) == ("Slow.", "high", key)
+        with writing(judged.engine) as connection:
+            desk.reject(connection, own, by="judy", reason="no error here")
+        assert self.case(judged, None).ruling.errors == {}
+
+    def test_a_label_takes_the_finding_it_was_merged_with_along_while_the_judge_is_not_shown(
+        self, judged: Workspace
+    ) -> None:
+        _, both = (list(group.label_ids) for group in self.case(judged, self.SYSTEM).dispute.groups)
+        with writing(judged.engine) as connection:
+            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            desk.merge(connection, both, by="judy")
+            judge_column.show_judge(connection, None, by="ruth")
+        now = self.case(judged, None)
+        (group,) = now.dispute.groups
+        assert now.apart == ()
+        assert {*group.label_ids, *now.behind(group)} == set(both)
+        with writing(judged.engine) as connection:
+            desk.reject(connection, [*group.label_ids, *now.behind(group)], by="judy", reason="no error")
+        assert self.case(judged, None).ruling.errors == {}
+
+    def test_gold_made_of_a_label_that_its_person_took_back_stays_on_the_desk(self, judged: Workspace) -> None:
+        (group,) = self.case(judged, None).dispute.groups
+        with writing(judged.engine) as connection:
+            key = desk.keep(connection, group.label_ids[0], by="judy")
+        taken_back = [op("review.put", status="open"), op("error.delete", label_id=group.label_ids[0])]
+        send(judged, "ada", trace_id(1), *taken_back, op("review.put", status="submitted", no_error=True))
+        now = self.case(judged, None)
+        assert now.dispute.groups == ()
+        assert [one.label_id for one in now.apart] == [key]
+        with writing(judged.engine) as connection:
+            desk.edit(connection, sorted(now.apart[0].sources), by="judy", reason="less than I thought", impact="low")
+        assert self.case(judged, None).apart[0].label.impact == "low"
