@@ -333,6 +333,29 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
 
 @main.command()
 @HOME
+@click.option("--person", default=None, help="Whose token it is (default: TRACEJURY_USER).")
+@click.option(
+    "--for",
+    "use",
+    type=click.Choice(["export", "otlp"]),
+    default="export",
+    show_default=True,
+    help="Read /api/export, or send traces to /v1/traces.",
+)
+@click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="How long it is good.")
+@click.option("--take-back", is_flag=True, help="End every token of this person instead.")
+def token(home: Path | None, person: str | None, use: str, days: int, take_back: bool) -> None:
+    """Print a token with which a script asks a running app."""
+    from app.commands import tokens
+
+    if take_back:
+        tokens.take_back(home, person)
+    else:
+        tokens.token(home, person, use=use, days=days)
+
+
+@main.command()
+@HOME
 @click.option("--repair", is_flag=True, help="Mend what can be mended (search index, summaries).")
 @JSON
 def verify(home: Path | None, repair: bool, as_json: bool) -> None:

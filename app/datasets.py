@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import asdict
 from typing import Any, Final, NamedTuple
 
@@ -111,9 +111,14 @@ DATASETS: Final[tuple[Dataset, ...]] = (
 BY_NAME: Final = {dataset.name: dataset for dataset in DATASETS}
 
 
-def dataset_bytes(dataset: Dataset, choice: Choice, form: str) -> bytes:
+def open_rows(frame: pd.DataFrame, blind: Collection[str]) -> pd.DataFrame:
+    """The rows that may reach somebody who labels the traces `blind` without knowing what others say."""
+    return frame[~frame["trace_id"].isin(blind)] if blind else frame
+
+
+def dataset_bytes(dataset: Dataset, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
     """The rows in `csv`, `json`, `parquet`, `md` or `tex`."""
-    frame = dataset.frame(choice)
+    frame = open_rows(dataset.frame(choice), blind)
     match form:
         case "csv":
             return csv_bytes(frame)
@@ -154,15 +159,22 @@ def available(inputs: Inputs) -> list[Table]:
     return [table for table in TABLES if can_build(table, inputs)]
 
 
-def manifest(choice: Choice) -> dict[str, Json]:
-    """What an export was made from: versions, hashes, filters, seed, draws, rules for missing."""
+def manifest(choice: Choice, *, blind: Collection[str] = ()) -> dict[str, Json]:
+    """What an export was made from: versions, hashes, filters, seed, draws, rules for missing, rows left out."""
     with reading(workspace().engine) as connection:
         found = manifest_of(connection, loading.frames(choice), loading.selection(choice), loading.inputs(choice))
     made_of = loading.standing(choice).shown  # what the figures are of, whatever came in since
-    return {**found, "ledger_revision": list(made_of), "split": choice.split, "filters": choice.label()}
+    return {**found, "ledger_revision": list(made_of), "split": choice.split, "filters": choice.label(),
+            "rows_left_out_of_traces": list[Json](sorted(blind))}  # fmt: skip
 
 
-def report_zip(choice: Choice, *, forms: tuple[str, ...] = ("csv",), long: pd.DataFrame | None = None) -> bytes:
+def report_zip(
+    choice: Choice,
+    *,
+    forms: tuple[str, ...] = ("csv",),
+    long: pd.DataFrame | None = None,
+    blind: Collection[str] = (),
+) -> bytes:
     """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive."""
     choice = loading.whole(choice, *(table.name for table in TABLES if can_build(table, loading.inputs(choice))))
     inputs = loading.inputs(choice)
@@ -179,12 +191,12 @@ def report_zip(choice: Choice, *, forms: tuple[str, ...] = ("csv",), long: pd.Da
             for form in forms:
                 add(archive, f"tables/{table.name}.{form}", WRITERS[form](frame, table), len(frame))
         for dataset in DATASETS:
-            frame = dataset.frame(choice)
+            frame = open_rows(dataset.frame(choice), blind)
             add(archive, f"data/{dataset.name}.csv", csv_bytes(frame), len(frame))
         if long is not None:
             add(archive, "tables/every_figure_long.csv", csv_bytes(long), len(long))
         archive.writestr(
-            "manifest.json", orjson.dumps({**manifest(choice), "files": files}, option=orjson.OPT_INDENT_2)
+            "manifest.json", orjson.dumps({**manifest(choice, blind=blind), "files": files}, option=orjson.OPT_INDENT_2)
         )
     return held.getvalue()
 

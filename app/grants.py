@@ -1,4 +1,4 @@
-"""Short-lived tokens for the API routes: bound to a person and to one trace (or one purpose)."""
+"""Short-lived tokens for the API routes: bound to a person and to one trace, or one data set."""
 
 from __future__ import annotations
 
@@ -7,26 +7,28 @@ from typing import NamedTuple
 from itsdangerous import BadData, SignatureExpired, URLSafeTimedSerializer
 
 MAX_AGE_S = 20 * 60
-"""The desk's tokens: its page renews them while it is open and the person is signed in."""
-LONG_AGE_S = 12 * 3600
-"""Tokens of exports, which scripts use, and of pages that do not renew theirs."""
+"""A page renews its token while it is open and the person is signed in."""
 TRACE = "trace"
 
 
 class Grant(NamedTuple):
-    """What a token allows: this person, this subject (a trace id, or `export`)."""
+    """What a token allows: this person, this subject (a trace id, or a data set's name).
+
+    `epoch` is that of the session it was made in: signing out ends it too.
+    """
 
     user: str
     subject: str
     occasion: int = 0
+    epoch: int = 0
 
 
 class TokenError(Exception):
     """A token that is missing, forged, out of date or for something else; `status` is the HTTP code."""
 
-    def __init__(self, reason: str, *, status: int = 401) -> None:
+    def __init__(self, reason: str, *, status: int = 401, remedy: str = "reload the page") -> None:
         super().__init__(reason)
-        self.status = status
+        self.status, self.remedy = status, remedy
 
 
 def mint(secret: str, grant: Grant, *, purpose: str = TRACE) -> str:
@@ -34,21 +36,19 @@ def mint(secret: str, grant: Grant, *, purpose: str = TRACE) -> str:
     return _serializer(secret, purpose).dumps(list(grant))
 
 
-def check(secret: str, token: object, *, subject: str, purpose: str = TRACE, max_age_s: int | None = None) -> Grant:
+def check(secret: str, token: object, *, subject: str, purpose: str = TRACE) -> Grant:
     """The grant of `token`. Raises `TokenError` unless it is genuine, fresh, and for `purpose` and `subject`."""
-    if max_age_s is None:
-        max_age_s = MAX_AGE_S if purpose == TRACE else LONG_AGE_S
     if not isinstance(token, str) or not token:
         raise TokenError("no token was sent")
     try:
-        user, granted, occasion = _serializer(secret, purpose).loads(token, max_age=max_age_s)
+        grant = Grant(*_serializer(secret, purpose).loads(token, max_age=MAX_AGE_S))
     except SignatureExpired as error:
-        raise TokenError("the token is out of date: reload the page") from error
+        raise TokenError("the token is out of date") from error
     except (BadData, ValueError, TypeError) as error:
         raise TokenError("the token is not genuine") from error
-    if granted != subject:
+    if grant.subject != subject:
         raise TokenError("the token is for something else", status=403)
-    return Grant(user, granted, occasion)
+    return grant
 
 
 def _serializer(secret: str, purpose: str) -> URLSafeTimedSerializer:

@@ -28,6 +28,7 @@ from judging.export import inputs_of, selected_words
 from judging.figures import FRAMES, OPINIONS, Bench, Chosen, Question, make
 from judging.figures import Revision as Revision
 from judging.ledger import tables, views
+from judging.ledger.anchoring import at_work_blind
 from judging.ledger.frames import (
     Counting,
     Frames,
@@ -370,6 +371,12 @@ def splits_of(name: str) -> Mapping[str, str]:
     except ValueError as error:
         raise SplitError(f"{error}. Replace the file under Split.") from error
     return {trace_id: split for trace_id, split in found.items() if part in {"", split}}
+
+
+def blind_to_me() -> frozenset[str]:
+    """The traces that the person at the screen labels blind now: nothing that is said of them may be shown."""
+    with reading(workspace().engine) as connection:
+        return at_work_blind(connection, user().name)
 
 
 def saved_views_menu(page: str) -> None:

@@ -26,10 +26,11 @@ _SAID = "said"
 
 @dataclass(frozen=True, kw_only=True)
 class User:
-    """The person at the screen; `name` stands at every label."""
+    """The person at the screen; `name` stands at every label, `epoch` in every token made for them."""
 
     name: str
     role: Role
+    epoch: int = 0
 
     def may(self, role: Role) -> bool:
         return RANK[self.role] >= RANK[role]
@@ -63,7 +64,7 @@ def signed_in() -> User | None:
             found = _person_of_provider()
         case _:
             return User(name=st.query_params.get("as") or config().user, role="admin")
-    return None if found is None else User(name=found.name, role=found.role)
+    return None if found is None else User(name=found.name, role=found.role, epoch=found.epoch)
 
 
 def person_of_session(session: signin.Session | None) -> Person | None:
@@ -149,7 +150,13 @@ def _ask_to_sign_in() -> None:
 
 def trace_token(trace_id: str, occasion: int = 0) -> str:
     """The token that lets this person's browser save labels of this trace."""
-    return grants.mint(workspace().secret(), grants.Grant(user().name, trace_id, occasion))
+    return token(trace_id, occasion=occasion)
+
+
+def token(subject: str, *, occasion: int = 0, purpose: str = grants.TRACE) -> str:
+    """A token of this person for a subject, good for `grants.MAX_AGE_S` seconds while they are signed in."""
+    who = user()
+    return grants.mint(workspace().secret(), grants.Grant(who.name, subject, occasion, who.epoch), purpose=purpose)
 
 
 def link_params(**extra: str | None) -> dict[str, str]:

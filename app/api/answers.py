@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
+from app.api.packing import json_bytes
 from app.grants import TokenError
 from ingest.store import load, reading, schema
 from judging.ledger import Workspace
@@ -37,7 +37,7 @@ async def answered(work: Callable[[], Any]) -> Response:
     try:
         made = await run_in_threadpool(work)
     except TokenError as error:
-        return _json({"error": str(error), "remedy": "reload the page"}, error.status)
+        return _json({"error": str(error), "remedy": error.remedy}, error.status)
     except NotServedError as error:
         return _json({"error": error.reason, "remedy": error.remedy}, error.status)
     return made if isinstance(made, Response) else _json(made, 200)
@@ -87,8 +87,4 @@ class Readings:
 
 
 def _json(body: Any, status: int) -> Response:
-    try:
-        data = orjson.dumps(body)
-    except orjson.JSONEncodeError:  # a lone surrogate: escaped, the browser reads it
-        data = json.dumps(body).encode("ascii")
-    return Response(data, status, _FRESH, "application/json")
+    return Response(json_bytes(body), status, _FRESH, "application/json")

@@ -13,7 +13,7 @@ from starlette.routing import Route
 from app.api.answers import NotServedError, Readings, answered, json_body
 from app.api.rights import checked
 from app.components.comparison.payload import pairs_payload, texts_payload
-from app.grants import Grant, mint
+from app.grants import Grant
 from app.session import workspace
 from ingest.store import reading, writing
 from judging.comparison import Comparison, Pair
@@ -27,11 +27,7 @@ STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
 RELOAD = "reload the page"
 PURPOSE = "compare"
-
-
-def compare_token(space: Workspace, user: str, trace_id: str) -> str:
-    """The token for reading and deciding this trace's pairs; only for those who may see judges' answers."""
-    return mint(space.secret(), Grant(user, trace_id), purpose=PURPOSE)
+"""Of tokens for reading and deciding a trace's pairs; made only for those who may see judges' answers."""
 
 
 def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:

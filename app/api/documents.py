@@ -5,14 +5,17 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, Row, select
 
+from app.api.packing import json_bytes, packed
 from app.components.annotator.payload import SPAN_FIELDS, Document, Hidden, document, outline
 from app.grants import Grant
+from app.session import workspace
 from ingest.store import load, reading, schema
 from judging.ledger import Workspace, tables
 from judging.reading import read
@@ -29,33 +32,61 @@ class Version(NamedTuple):
     hide: tuple[Hidden, ...]
 
 
+class Opened:
+    """A document with its opening as it is sent: made once, compressed once."""
+
+    def __init__(self, made: Document) -> None:
+        self.document = made
+
+    @cached_property
+    def opening(self) -> bytes:
+        return packed(json_bytes(self.document.opening()))
+
+
 class Documents:
     """The documents opened last, so that bodies and searches need no second reading of the trace."""
 
     def __init__(self, space: Callable[[], Workspace]) -> None:
         self._space = space
-        self._kept: OrderedDict[Version, Future[Document]] = OrderedDict()
+        self._kept: OrderedDict[Version, Future[Opened]] = OrderedDict()
         self._lock = threading.Lock()
+        self._ahead = ThreadPoolExecutor(1, thread_name_prefix="documents")
+
+    def prepare(self, grant: Grant) -> None:
+        """Read the granted trace ahead: the page that asks for it is still on its way to the browser."""
+        self._ahead.submit(self._prepare, grant)
+
+    def _prepare(self, grant: Grant) -> None:
+        with reading(self._space().engine) as connection:
+            version, head = _version(connection, grant)
+        if head.spans <= LONG_TRACE:  # a longer one opens with its outline, which must not wait
+            _ = self._get(version).opening
 
     def get(self, grant: Grant) -> Document:
         """The document of the granted trace as it is stored now. Raises `KeyError` for an unknown one."""
         with reading(self._space().engine) as connection:
             version, _ = _version(connection, grant)
-        return self._get(version)
+        return self._get(version).document
 
-    def opening(self, grant: Grant) -> Any:
-        """What the island opens with: everything that is needed first, or of a long trace its outline."""
+    def opening(self, grant: Grant) -> bytes:
+        """What the island opens with, as gzipped JSON: what is needed first, or of a long trace its outline."""
         with reading(self._space().engine) as connection:
             version, head = _version(connection, grant)
             if head.spans > LONG_TRACE and not self._is_kept(version):
-                return _outline(connection, head, version)
-        return self._get(version).opening()
+                return packed(json_bytes(_outline(connection, head, version)))
+        return self._get(version).opening
 
-    def _get(self, version: Version) -> Document:
+    def whole(self, grant: Grant) -> bytes:
+        """The same once a long trace has been read."""
+        with reading(self._space().engine) as connection:
+            version, _ = _version(connection, grant)
+        return self._get(version).opening
+
+    def _get(self, version: Version) -> Opened:
         """Requests that come while a trace is being read wait for that one reading."""
         with self._lock:
             known = self._kept.get(version)
-            future: Future[Document] = known or Future()
+            future: Future[Opened] = known or Future()
             self._kept[version] = future
             self._kept.move_to_end(version)
             while len(self._kept) > _KEPT_DOCUMENTS:
@@ -68,14 +99,14 @@ class Documents:
         with self._lock:
             return version in self._kept and self._kept[version].done()
 
-    def _fill(self, version: Version, future: Future[Document]) -> None:
+    def _fill(self, version: Version, future: Future[Opened]) -> None:
         try:
             with reading(self._space().engine) as connection:
                 digest = connection.scalar(
                     select(schema.trace.c.digest).where(schema.trace.c.trace_id == version.trace_id)
                 )
                 trace = load(connection, version.trace_id, with_logs=False)
-            future.set_result(document(trace, read(trace), hide=version.hide, digest=str(digest)))
+            future.set_result(Opened(document(trace, read(trace), hide=version.hide, digest=str(digest))))
         except BaseException as error:  # those who wait must hear of it; the next request tries again
             with self._lock:
                 self._kept.pop(version, None)
@@ -118,3 +149,7 @@ def _outline(connection: Connection, head: Row[Any], version: Version) -> Any:
     warnings = orjson.loads(head.warnings)
     spans = map(tuple, connection.execute(rows))
     return outline(head, spans, warnings, hide=version.hide, digest=version.digest)
+
+
+DOCUMENTS = Documents(workspace)
+"""Those of the running app: its routes and its Work page share them."""

@@ -1,4 +1,7 @@
-"""Stable addresses for data: `GET /api/export/{name}?token=...`, with the filters of the Agreement page."""
+"""Stable addresses for data: `GET /api/export/{name}`, with the filters of the Agreement page and a token.
+
+The token of a page stands in the address; a script sends its own as `Authorization: Bearer`.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +13,24 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from app import datasets, loading
+from app.api import scripts
 from app.api.answers import NotServedError, answered
 from app.api.rights import checked
 from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, truth_of
 from app.computing import NotComputedError
-from app.grants import Grant, mint
 from app.loading import Choice, SplitError
 from app.session import workspace
+from ingest.store import reading
 from judging.agreement.frames import Missing
 from judging.agreement.majority import Gold
 from judging.ledger import Workspace
+from judging.ledger.anchoring import at_work_blind
 from judging.ledger.frames import Counting
 
-SUBJECT = "export"
+PURPOSE = "export"
+"""Of tokens for one data set; made only for those who may see judges' answers."""
 STATS = "stats"
 SEVERAL = ("judges", "versions", "data")
-
-
-def export_token(space: Workspace, user: str) -> str:
-    """The token for every export; only for those who may see judges' answers."""
-    return mint(space.secret(), Grant(user, SUBJECT), purpose=SUBJECT)
 
 
 def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
@@ -38,7 +39,8 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     async def export(request: Request) -> Response:
         name, asked = request.path_params["name"], request.query_params
         several = {key: _parts(asked.getlist(key)) for key in SEVERAL}
-        return await answered(lambda: _export(space(), name, dict(asked), several))
+        sent = scripts.bearer(request) or asked.get("token")
+        return await answered(lambda: _export(space(), sent, name, dict(asked), several))
 
     return (Route("/api/export/{name}", export),)
 
@@ -103,17 +105,28 @@ def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], de
     return meanings[word]
 
 
-def _export(space: Workspace, name: str, asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Response:
-    checked(space, asked.get("token"), subject=SUBJECT, purpose=SUBJECT, role="researcher")
+def _exporter(space: Workspace, token: str | None, name: str) -> str:
+    """Who asks. Raises `TokenError` for somebody who may not."""
+    if scripts.is_script(token):
+        return scripts.checked_script(space, token, use="export").user
+    return checked(space, token, subject=name, purpose=PURPOSE, role="researcher").user
+
+
+def _export(
+    space: Workspace, token: str | None, name: str, asked: Mapping[str, str], several: Mapping[str, Sequence[str]]
+) -> Response:
+    who = _exporter(space, token, name)
+    with reading(space.engine) as connection:
+        blind = at_work_blind(connection, who)
     form = asked.get("format") or "csv"
     choice = choice_of(asked, several)
     try:
         if name == "manifest":
             choice = loading.with_frames(choice)
-            return JSONResponse(datasets.manifest(choice))
+            return JSONResponse(datasets.manifest(choice, blind=blind))
         if name == "report":
             choice = loading.with_frames(choice)
-            return _file(datasets.report_zip(choice), "tracejury-report", "zip")
+            return _file(datasets.report_zip(choice, blind=blind), "tracejury-report", "zip")
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
         if name == STATS:
@@ -122,7 +135,7 @@ def _export(space: Workspace, name: str, asked: Mapping[str, str], several: Mapp
             known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
             raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")
         choice = loading.with_frames(choice)
-        return _file(datasets.dataset_bytes(datasets.BY_NAME[name], choice, form), name, form)
+        return _file(datasets.dataset_bytes(datasets.BY_NAME[name], choice, form, blind=blind), name, form)
     except NotComputedError as error:
         raise NotServedError(503, str(error), "ask again") from error
     except SplitError as error:

@@ -22,8 +22,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app import grants
+from app.api import scripts
 from app.config import config
+from app.grants import TokenError
 from app.session import workspace
 from ingest.inbox import NAMES, Signal, receive, show_stragglers
 from ingest.trace import IngestError
@@ -31,8 +32,6 @@ from judging.ledger import Workspace
 
 MAX_BODY = 64 * 1024**2  # bytes, unpacked
 REQUESTS_A_SECOND = 50
-SUBJECT = "otlp"
-TOKEN_AGE_S = 366 * 86400
 STRAGGLER_S, LOOK_EVERY_S = 600.0, 60.0
 _log = logging.getLogger(__name__)
 
@@ -60,10 +59,9 @@ def _refused(request: Request, opener: Callable[[], Workspace]) -> Response | No
     if config().sign_in == "off":
         return None
     try:
-        bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
-        grants.check(opener().secret(), bearer, subject=SUBJECT, purpose=SUBJECT, max_age_s=TOKEN_AGE_S)
-    except grants.TokenError as error:
-        return _status(error.status, str(error))
+        scripts.checked_script(opener(), scripts.bearer(request), use="otlp")
+    except TokenError as error:
+        return _status(error.status, f"{error}: {error.remedy}")
     return None
 
 

@@ -7,17 +7,26 @@ from app.grants import TRACE, Grant, TokenError, check
 from app.session import RANK, Role
 from ingest.store import reading
 from judging.ledger import Workspace
-from judging.ledger.people import person
+from judging.ledger.people import Person, person
 
 
 def checked(space: Workspace, token: object, *, subject: str, purpose: str = TRACE, role: Role = "annotator") -> Grant:
     """The token's grant. Raises `TokenError` for a token that is not good for this, and, where people sign in,
-    for a person who has been deactivated or has lost the role since it was made.
+    for a person who has been deactivated, has lost the role or has signed out since it was made.
     """
     grant = check(space.secret(), token, subject=subject, purpose=purpose)
-    if config().sign_in != "off":
-        with reading(space.engine) as connection:
-            found = person(connection, grant.user)
-        if found is None or RANK[found.role] < RANK[role]:
-            raise TokenError("this person may no longer do this", status=403)
+    found = still_may(space, grant.user, role)
+    if found is not None and found.epoch != grant.epoch:
+        raise TokenError("this person has signed out")
     return grant
+
+
+def still_may(space: Workspace, name: str, role: Role) -> Person | None:
+    """The person, who must have the role; None where nobody signs in. Raises `TokenError`."""
+    if config().sign_in == "off":
+        return None
+    with reading(space.engine) as connection:
+        found = person(connection, name)
+    if found is None or RANK[found.role] < RANK[role]:
+        raise TokenError("this person may no longer do this", status=403)
+    return found

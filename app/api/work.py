@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Any
 
-import orjson
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.documents import Documents
+from app.api.documents import DOCUMENTS, Documents
+from app.api.packing import json_bytes, unpacked
 from app.api.reveal import reveal_routes
 from app.api.rights import checked
 from app.api.settings import settings_routes
@@ -26,6 +25,7 @@ from judging.ledger.ops import OpError, read_ops
 
 BODY_LIMIT = 4_000_000  # bytes of one request
 STRETCH_LIMIT = 64  # blocks of one answer
+_FRESH = {"Cache-Control": "no-store"}
 
 Answer = tuple[int, Any]
 
@@ -38,18 +38,18 @@ class RefusedError(Exception):
         self.status, self.reason, self.remedy = status, reason, remedy
 
 
-def work_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
+def work_routes(space: Callable[[], Workspace], documents: Documents | None = None) -> tuple[Route, ...]:
     """The routes over a workspace that is opened when the first request comes."""
-    documents = Documents(space)
+    documents = documents or Documents(space)
 
     async def operations(request: Request) -> Response:
         body = await _body(request)
         return await _answered(lambda: _operations(space(), body))
 
     async def trace(request: Request) -> Response:
-        if request.query_params.get("rest") == "1":
-            return await _read(request, lambda grant: documents.get(grant).opening())
-        return await _read(request, documents.opening)
+        takes_gzip = "gzip" in request.headers.get("accept-encoding", "")
+        opening = documents.whole if request.query_params.get("rest") == "1" else documents.opening
+        return await _read(request, lambda grant: _opening(opening(grant), takes_gzip=takes_gzip))
 
     async def span(request: Request) -> Response:
         first, count = int(request.path_params["seq"]), min(_number(request, "count", 1), STRETCH_LIMIT)
@@ -76,6 +76,11 @@ def work_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
         *reveal_routes(space),
         *settings_routes(space),
     )
+
+
+def _opening(gzipped: bytes, *, takes_gzip: bool) -> Response:
+    headers = {**_FRESH, "Vary": "Accept-Encoding"} | ({"Content-Encoding": "gzip"} if takes_gzip else {})
+    return Response(gzipped if takes_gzip else unpacked(gzipped), 200, headers, "application/json")
 
 
 def _judge_text(documents: Documents, grant: Grant) -> bytes:
@@ -148,17 +153,11 @@ async def _answered(work: Callable[[], Answer]) -> Response:
         status, body = 422, {"error": error.reason, "remedy": error.remedy, "op_id": error.op_id}
     except RefusedError as error:
         status, body = error.status, {"error": error.reason, "remedy": error.remedy}
-    fresh = {"Cache-Control": "no-store"}
+    if isinstance(body, Response):
+        return body
     if isinstance(body, bytes):
-        return Response(body, status, fresh, "text/plain; charset=utf-8")
-    return Response(_json(body), status, fresh, "application/json")
-
-
-def _json(body: Any) -> bytes:
-    try:
-        return orjson.dumps(body)
-    except orjson.JSONEncodeError:  # a lone surrogate: escaped, the browser reads it
-        return json.dumps(body).encode("ascii")
+        return Response(body, status, _FRESH, "text/plain; charset=utf-8")
+    return Response(json_bytes(body), status, _FRESH, "application/json")
 
 
 def _number(request: Request, name: str, default: int) -> int:
@@ -166,4 +165,4 @@ def _number(request: Request, name: str, default: int) -> int:
     return int(text) if text.isdecimal() and len(text) < 9 else default
 
 
-ROUTES = work_routes(workspace)
+ROUTES = work_routes(workspace, DOCUMENTS)

@@ -1,14 +1,15 @@
-"""Who is signed in: name, role, a new password, the way out."""
+"""Who is signed in: name, role, tokens for scripts, a new password, the way out."""
 
 from __future__ import annotations
 
 import streamlit as st
 
+from app.api.scripts import MOST_DAYS, USES, USUAL_DAYS, mint_script
 from app.components import layout
 from app.config import config
 from app.session import sign_out_now, user, workspace
 from ingest.store import writing
-from judging.ledger.people import PeopleError, TooManyTriesError, change_person, sign_in
+from judging.ledger.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
 
 
 def page() -> None:
@@ -19,6 +20,25 @@ def page() -> None:
     st.caption("Signing out ends your sessions on every machine. What you labelled is saved.")
     if config().sign_in == "password":
         password_form(who.name)
+    if who.may("researcher"):
+        script_tokens(who.name)
+
+
+def script_tokens(name: str) -> None:
+    layout.title("Tokens for scripts", "Sent as “Authorization: Bearer TOKEN” to /api/export/NAME or /v1/traces.")
+    made = None
+    with st.form("script_token", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
+        use = st.selectbox("For", list(USES), key="script_use", width=260, format_func=lambda one: USES[one])
+        days = st.number_input("Days", 1, MOST_DAYS, USUAL_DAYS, key="script_days", width=120)
+        if st.form_submit_button("Make a token"):
+            made = mint_script(workspace(), name, use=use, days=int(days), by=name)
+    if made is not None:
+        st.code(made, language=None, wrap_lines=True)
+        st.caption("Copy it now: it is kept nowhere. It ends after its days, with your role, or when taken back.")
+    if st.button("Take all my tokens back", key="take_back", icon=":material/key_off:"):
+        with writing(workspace().engine) as connection:
+            take_back_scripts(connection, name, by=name)
+        st.success("No token of yours is good any more.")
 
 
 def password_form(name: str) -> None:

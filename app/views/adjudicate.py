@@ -18,7 +18,7 @@ from app.session import link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
 from judging.disputes import FAR, ErrorGroup
 from judging.ledger import adjudication
-from judging.ledger.adjudication import AdjudicationError, Case, Fate, GoldError, Ruling, Said
+from judging.ledger.adjudication import AdjudicationError, Case, Fate, GoldError, Ruling
 from judging.ledger.anchoring import anchoring, changed_scores, traces_seen
 from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
 from judging.ledger.systems import systems

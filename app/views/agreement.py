@@ -805,7 +805,7 @@ def behind_pairs(
 
 
 def listed(choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None = None) -> None:
-    row = listing(rows, key=key)
+    row = listing(rows[~rows["trace_id"].isin(loading.blind_to_me())], key=key)  # as Compare would refuse them
     if row is None:
         return
     pair, person = row.get("error_id"), row.get("annotator")

@@ -7,14 +7,14 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from app import loading
-from app.api.compare import compare_token
+from app import grants, loading
+from app.api.compare import PURPOSE
 from app.components import charts, layout
 from app.components.behind import chosen_point
 from app.components.comparison import comparison
 from app.components.comparison.payload import pairs_payload
 from app.components.figures import counted, plain
-from app.session import link_params, user, workspace
+from app.session import link_params, token, user, workspace
 from ingest.store import load, reading
 from judging.comparison import Comparison, JudgedCell
 from judging.ledger.anchoring import may_see_judges
@@ -73,7 +73,8 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
     comparison(
         {
             "trace_id": trace_id,
-            "token": compare_token(workspace(), user().name, trace_id),
+            "token": token(trace_id, purpose=PURPOSE),
+            "token_s": grants.MAX_AGE_S,
             "base": st.get_option("server.baseUrlPath").rstrip("/"),
             "human": human,
             "judge": system,
@@ -281,7 +282,7 @@ def reply(cell: JudgedCell) -> None:
 
 
 def follow(trace_id: str, open_pairs: dict[str, int]) -> None:
-    """Another trace when the island asks for the next undecided one; `saved` only renews the page."""
+    """Another trace when the island asks for the next undecided one; `saved` and `renew` only draw the page anew."""
     act = st.session_state[KEY].get("act") or {}
     if act.get("kind") != "next":
         return

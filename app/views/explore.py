@@ -13,10 +13,9 @@ from app import loading
 from app.components import charts, layout
 from app.components.figures import counted
 from app.components.sheet import sheet
-from app.session import link_params, user, workspace
+from app.session import link_params, workspace
 from ingest.store import reading
 from judging.ledger import exploring
-from judging.ledger.anchoring import at_work_blind
 from judging.records import DIMENSIONS
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
@@ -38,7 +37,7 @@ def page() -> None:
     if traces.empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
         return
-    own = at_work_now() & set(traces["trace_id"])
+    own = loading.blind_to_me() & set(traces["trace_id"])
     known = exploring.without_opinions(known_now(), own)
     query = st.text_input(
         "Search", key="q", placeholder="Words in any span: all of them must stand in it", icon=":material/search:",
@@ -54,12 +53,6 @@ def page() -> None:
         )
     listing(kept, len(known))
     insights(kept[~kept["trace_id"].isin(own)])
-
-
-def at_work_now() -> set[str]:
-    """The traces that this person labels blind at the moment."""
-    with reading(workspace().engine) as connection:
-        return at_work_blind(connection, user().name)
 
 
 # What the page knows of all traces, each part kept until what it is made from changes; shared between sessions,

@@ -9,8 +9,8 @@ import orjson
 import pandas as pd
 import streamlit as st
 
-from app import datasets, loading
-from app.api.exports import export_token
+from app import datasets, grants, loading
+from app.api.exports import PURPOSE
 from app.awaited import awaited, of_one_revision
 from app.components import filters, layout
 from app.components.figures import counted, plain
@@ -19,7 +19,7 @@ from app.components.sheet import sheet
 from app.components.snapshot import snapshot
 from app.computing import shown_revision
 from app.loading import Choice
-from app.session import user, workspace
+from app.session import token
 from judging.agreement.tables import Inputs, Table, printed
 
 NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown", "tex": "LaTeX", "parquet": "Parquet"}
@@ -54,7 +54,9 @@ def report(choice: Choice, at: loading.Standing) -> None:
 def whole_report(choice: Choice) -> None:
     def archive() -> bytes:
         held = loading.whole(choice)
-        return datasets.report_zip(held, forms=("csv", "md", "tex"), long=every_figure(loading.inputs(held)))
+        return datasets.report_zip(
+            held, forms=("csv", "md", "tex"), long=every_figure(loading.inputs(held)), blind=loading.blind_to_me()
+        )
 
     def web_page() -> bytes:
         held = loading.whole(choice, *(table.name for table in datasets.available(loading.inputs(choice))))
@@ -130,15 +132,28 @@ def rows_behind(choice: Choice) -> None:
         bind="query-params",
     )  # fmt: skip
     dataset = titles[str(chosen)]
-    frame = dataset.frame(choice)
+    blind = loading.blind_to_me()
+    frame = datasets.open_rows(dataset.frame(choice), blind)
     st.caption(dataset.about)
+    if blind:
+        st.info(f"{counted(len(blind), 'trace')} left out: you are at work on {'it' if len(blind) == 1 else 'them'} "
+                "yourself, blind. Tables count them all the same.")  # fmt: skip
     if frame.empty:
         st.info("No row fits the current filter.")
         return
     sheet(frame.head(PREVIEWED), most=7, digits=4)
-    export_buttons(len(frame), dataset.name, lambda form: datasets.dataset_bytes(dataset, choice, form))
-    st.caption("The same by a stable address, for scripts (the token lasts twelve hours):")
-    st.code(address(dataset.name), language=None, wrap_lines=True)
+    export_buttons(len(frame), dataset.name, lambda form: datasets.dataset_bytes(dataset, choice, form, blind=blind))
+    st.fragment(stable_address, key="address", run_every=grants.MAX_AGE_S / 2)(dataset.name)
+
+
+def stable_address(name: str) -> None:
+    """Drawn anew while the page is open, so that the token in it is never out of date."""
+    st.caption(
+        f"The same by a stable address, good for {grants.MAX_AGE_S // 60} minutes and renewed while this page is open. "
+        "A script leaves the token out and sends its own as `Authorization: Bearer`: `tracejury token`, or the "
+        "Account page, makes one."
+    )
+    st.code(address(name), language=None, wrap_lines=True)
 
 
 def about_of(choice: Choice) -> str:
@@ -177,7 +192,7 @@ def address(name: str) -> str:
     from urllib.parse import urlencode
 
     base = st.get_option("server.baseUrlPath").strip("/")
-    query = urlencode({"format": "csv", **filters.shared(), "token": export_token(workspace(), user().name)})
+    query = urlencode({"format": "csv", **filters.shared(), "token": token(name, purpose=PURPOSE)})
     return f"/{base + '/' if base else ''}api/export/{name}?{query}"
 
 

@@ -12,6 +12,7 @@ import streamlit as st
 from sqlalchemy import Row
 
 from app import grants
+from app.api.documents import DOCUMENTS
 from app.components.annotator import annotator
 from app.components.annotator.payload import frame
 from app.components.figures import counted
@@ -253,6 +254,7 @@ def desk(ids: list[str]) -> None:
 def desk_frame(trace_id: str, occasion: int, header: dict[str, Json]) -> dict[str, Json]:
     """What the island is given. What it keeps by person and trace (undo, unsent work) it keeps by occasion too."""
     name = user().name
+    DOCUMENTS.prepare(grants.Grant(name, trace_id, occasion))
     return frame(
         trace_id=trace_id,
         token=trace_token(trace_id, occasion),

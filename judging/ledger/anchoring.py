@@ -61,9 +61,9 @@ def traces_seen(connection: Connection, *, annotator: str, role: Role, trace_ids
     return {one for one in left if may_see_judges(connection, annotator=annotator, role=role, trace_id=one)}
 
 
-def at_work_blind(connection: Connection, annotator: str) -> set[str]:
-    """The traces that a person is at work on now in blind queues."""
-    return {str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator))}
+def at_work_blind(connection: Connection, annotator: str) -> frozenset[str]:
+    """The traces that this person labels now without having seen what others say of them."""
+    return frozenset(str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator)))
 
 
 def visible_labels(

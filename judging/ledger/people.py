@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 from ingest.store import reading, writing
 from judging.ledger import tables
 from judging.ledger.audit import record
+from judging.ledger.labels import ensure_annotator
 
 Role = Literal["annotator", "adjudicator", "researcher", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)
@@ -27,6 +28,7 @@ WINDOW_S = 15 * 60
 TRIES_BY_NAME = 8
 TRIES_BY_ADDRESS = 40
 _TRIED, _IN, _OUT = "sign-in tried", "signed in", "signed out"
+_EPOCH, _SCRIPTS = "epoch", "script_epoch"  # counters in `annotator.settings`
 _SECOND = 1_000_000
 _table = tables.annotator
 
@@ -100,7 +102,8 @@ def change_person(
     active: bool | None = None,
     password: str | None = None,
 ) -> Person:
-    """Change what is given; None leaves as it is. A new password and a deactivation end this person's sessions.
+    """Change what is given; None leaves as it is. A new password and a deactivation end this person's sessions
+    and tokens.
 
     Raises `PeopleError`: nobody may take away the last active administrator.
     """
@@ -120,7 +123,7 @@ def change_person(
     if loses_admin and _active_admins(connection) <= 1:
         raise PeopleError(f"{name} is the last administrator: make someone else one first")
     if password is not None or active is False:
-        values["settings"] = _with_epoch(_row(connection, name), before.epoch + 1)
+        values["settings"] = _ended(_row(connection, name), _EPOCH, _SCRIPTS)
     connection.execute(update(_table).where(_table.c.annotator == name).values(**values))
     detail: dict[str, Any] = {key: values[key] for key in ("role", "email", "active") if key in values}
     record(
@@ -222,9 +225,22 @@ def sign_out(engine: Engine, name: str) -> None:
         row = _row(connection, name)
         if row is None:
             return
-        settings = _with_epoch(row, _person(row).epoch + 1)
-        connection.execute(update(_table).where(_table.c.annotator == name).values(settings=settings))
+        connection.execute(update(_table).where(_table.c.annotator == name).values(settings=_ended(row, _EPOCH)))
         record(connection, who=name, what=_OUT, subject=name)
+
+
+def script_epoch(connection: Connection, name: str) -> int:
+    """How often this person's tokens for scripts were taken back; 0 for somebody nobody knows yet."""
+    row = _row(connection, name)
+    return 0 if row is None else int(orjson.loads(row.settings).get(_SCRIPTS, 0))
+
+
+def take_back_scripts(connection: Connection, name: str, *, by: str) -> None:
+    """End every token for scripts that was made for this person."""
+    ensure_annotator(connection, name)
+    settings = _ended(_row(connection, name), _SCRIPTS)
+    connection.execute(update(_table).where(_table.c.annotator == name).values(settings=settings))
+    record(connection, who=by, what="script tokens taken back", subject=name)
 
 
 def _refuse_guessing(connection: Connection, name: str, address: str, now: int) -> None:
@@ -290,7 +306,7 @@ def _person(row: Row[Any]) -> Person:
         email=row.email,
         has_password=row.password_hash is not None,
         active=row.active,
-        epoch=int(orjson.loads(row.settings).get("epoch", 0)),
+        epoch=int(orjson.loads(row.settings).get(_EPOCH, 0)),
     )
 
 
@@ -313,9 +329,10 @@ def _free_email(connection: Connection, email: str | None, name: str) -> str | N
     return email
 
 
-def _with_epoch(row: Row[Any] | None, epoch: int) -> str:
+def _ended(row: Row[Any] | None, *counters: str) -> str:
+    """The settings with these counters one up: what was made under the old numbers is good no more."""
     settings = {} if row is None else orjson.loads(row.settings)
-    return orjson.dumps({**settings, "epoch": epoch}).decode()
+    return orjson.dumps({**settings, **{name: int(settings.get(name, 0)) + 1 for name in counters}}).decode()
 
 
 def _active_admins(connection: Connection) -> int:

@@ -10,7 +10,8 @@ from sqlalchemy import select, update
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.api.compare import compare_routes, compare_token
+from app import grants
+from app.api.compare import PURPOSE, compare_routes
 from app.grants import Grant, mint
 from ingest.store import reading, writing
 from judging.comparison import Comparison, Pair
@@ -40,9 +41,12 @@ def client(full: Workspace) -> TestClient:
     return TestClient(Starlette(routes=list(compare_routes(lambda: full))))
 
 
+def compare_token(space: Workspace, trace_id: str) -> str:
+    return mint(space.secret(), Grant("ruth", trace_id), purpose=PURPOSE)
+
+
 def body(space: Workspace, trace_id: str, **decision: Any) -> dict[str, Any]:
-    token = compare_token(space, "ruth", trace_id)
-    return {"token": token, "trace_id": trace_id, "human": "ada", "judge": SYSTEM, **decision}
+    return {"token": compare_token(space, trace_id), "trace_id": trace_id, "human": "ada", "judge": SYSTEM, **decision}
 
 
 def test_a_confirmed_pair_names_who_confirmed_it(full: Workspace, client: TestClient) -> None:
@@ -178,6 +182,20 @@ def test_without_a_genuine_token_nothing_is_answered(full: Workspace, client: Te
     assert answer.status_code == 401
 
 
+def test_a_token_that_has_run_out_decides_nothing(
+    full: Workspace, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found, pair = comparison_with(full, "localized")
+    sent = body(full, found.trace_id, finding_key=pair.finding_key, verdict="duplicate")
+    later = time.time() + grants.MAX_AGE_S + 1
+    monkeypatch.setattr(time, "time", lambda: later)
+    answers = [
+        client.post("/api/compare/decide", json=sent),
+        client.get(f"/api/compare/texts/{found.trace_id}", params={"token": sent["token"]}),
+    ]
+    assert [(one.status_code, one.json()["error"]) for one in answers] == [(401, "the token is out of date")] * 2
+
+
 def test_who_is_at_work_on_the_trace_blind_reads_and_decides_nothing_of_it(full: Workspace, client: TestClient) -> None:
     found, pair = comparison_with(full, "localized")
     assert pair.error is not None
@@ -207,7 +225,7 @@ def test_texts_hold_the_stored_text_whole_and_mark_both_evidences(full: Workspac
     found, pair = comparison_with(full, "localized")
     assert pair.error is not None
     asked = {
-        "token": compare_token(full, "ruth", found.trace_id),
+        "token": compare_token(full, found.trace_id),
         "label": pair.error.label_id,
         "finding": pair.finding_key,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 import zipfile
 from typing import Any
 
@@ -12,13 +13,17 @@ import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app import datasets, loading
-from app.api.exports import export_routes, export_token
+from app import datasets, grants, loading
+from app.api.exports import PURPOSE, export_routes
+from app.api.scripts import mint_script
 from app.components.judges import every_figure
 from app.components.snapshot import snapshot
 from app.grants import Grant, mint
 from app.loading import Choice
+from ingest.store import writing
 from judging.ledger import Workspace
+from judging.ledger.people import take_back_scripts
+from tests.app.workspaces import hold_blind
 
 
 @pytest.fixture
@@ -27,7 +32,11 @@ def client(full: Workspace) -> TestClient:
 
 
 def get(space: Workspace, client: TestClient, name: str, **asked: Any) -> Any:
-    return client.get(f"/api/export/{name}", params={"token": export_token(space, "ruth"), **asked})
+    return client.get(f"/api/export/{name}", params={"token": token_for(space, name), **asked})
+
+
+def token_for(space: Workspace, name: str) -> str:
+    return mint(space.secret(), Grant("ruth", name), purpose=PURPOSE)
 
 
 @pytest.mark.parametrize("name", list(datasets.BY_NAME))
@@ -72,7 +81,7 @@ def test_the_majority_of_people_can_be_asked_for_by_either_name(full: Workspace,
 
 
 def test_several_judges_can_be_asked_for(full: Workspace, client: TestClient) -> None:
-    url = f"/api/export/pairs?token={export_token(full, 'ruth')}&judges=checks&judges=hasty-judge"
+    url = f"/api/export/pairs?token={token_for(full, 'pairs')}&judges=checks&judges=hasty-judge"
     frame = pd.read_csv(io.BytesIO(client.get(url).content))
     assert set(frame["system"]) == {"checks", "hasty-judge"}
 
@@ -124,9 +133,32 @@ def test_a_wrong_question_is_answered_with_what_there_is(
 def test_without_the_exports_token_nothing_leaves(full: Workspace, client: TestClient) -> None:
     assert client.get("/api/export/pairs").status_code == 401
     assert client.get("/api/export/pairs", params={"token": "forged"}).status_code == 401
-    for trace_id in ("some-trace", "export"):  # a trace may call itself what it likes
+    for trace_id in ("some-trace", "labels"):  # a trace may call itself what it likes
         for_a_trace = mint(full.secret(), Grant("ada", trace_id))
         assert client.get("/api/export/labels", params={"token": for_a_trace}).status_code == 401
+
+
+def test_an_addresses_token_is_for_its_data_set_alone_and_ends_after_minutes(
+    full: Workspace, client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = token_for(full, "pairs")
+    assert client.get("/api/export/pairs", params={"token": token}).status_code == 200
+    assert client.get("/api/export/labels", params={"token": token}).status_code == 403
+    later = time.time() + grants.MAX_AGE_S + 1
+    monkeypatch.setattr(time, "time", lambda: later)
+    answer = client.get("/api/export/pairs", params={"token": token})
+    assert (answer.status_code, answer.json()["error"]) == (401, "the token is out of date")
+
+
+def test_a_script_reads_every_data_set_with_its_own_token_in_the_header(full: Workspace, client: TestClient) -> None:
+    header = {"Authorization": f"Bearer {mint_script(full, 'ruth', use='export', days=1, by='ruth')}"}
+    for name in ("pairs", "labels", "manifest"):
+        assert client.get(f"/api/export/{name}", headers=header).status_code == 200
+    with writing(full.engine) as connection:
+        take_back_scripts(connection, "ruth", by="ruth")
+    answer = client.get("/api/export/pairs", headers=header)
+    assert (answer.status_code, answer.json()["error"]) == (401, "the token was taken back")
+    assert "tracejury token" in answer.json()["remedy"]
 
 
 def test_the_manifest_names_filters_seed_draws_hashes_and_rules(full: Workspace, client: TestClient) -> None:
@@ -165,3 +197,21 @@ def test_every_figure_is_there_once_with_its_n_and_reason(full: Workspace) -> No
     undefined = long[long["value"].isna()]
     assert undefined["reason"].notna().all()
     assert {"caught.recall", "localized.f1", "scores.ac2", "runs.alpha_interval"} <= set(long["metric"])
+
+
+def test_rows_of_a_trace_that_one_labels_blind_do_not_leave_and_the_manifest_says_so(
+    full: Workspace, client: TestClient
+) -> None:
+    """The samples' labels of one trace, asked for by somebody who holds that trace in a blind queue."""
+    before = pd.read_csv(io.BytesIO(get(full, client, "labels").content))
+    trace_id = str(before["trace_id"].iloc[0])
+    hold_blind(full, "ruth", trace_id)
+    for name in datasets.BY_NAME:
+        assert trace_id.encode() not in get(full, client, name).content, name
+    after = pd.read_csv(io.BytesIO(get(full, client, "labels").content))
+    assert len(after) == len(before) - (before["trace_id"] == trace_id).sum()
+    assert get(full, client, "manifest").json()["rows_left_out_of_traces"] == [trace_id]
+    archive = zipfile.ZipFile(io.BytesIO(get(full, client, "report").content))
+    assert trace_id.encode() not in archive.read("data/labels.csv")
+    other = mint(full.secret(), Grant("someone else", "labels"), purpose=PURPOSE)
+    assert trace_id.encode() in client.get("/api/export/labels", params={"token": other}).content

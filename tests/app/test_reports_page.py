@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import pandas as pd
+from streamlit.testing.v1 import AppTest
+
 from app import loading
 from app.loading import Choice
 from judging.ledger import Workspace
 from tests.app.conftest import OpenPage
+from tests.app.workspaces import hold_blind
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
@@ -39,3 +43,17 @@ def test_the_stable_address_carries_filters_and_token(full: Workspace, open_page
     at = open_page("reports", human="ben")
     (address,) = [code.value for code in at.code if "/api/export/" in code.value]
     assert address.startswith("/api/export/pairs?format=csv&human=ben&token=")
+
+
+def test_rows_of_a_trace_that_one_labels_blind_are_not_shown(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("reports")
+    at.segmented_control(key="rows").set_value("Error labels").run()
+    trace_id = rows_shown(at)["trace_id"].iloc[0]
+    hold_blind(full, "me", trace_id)
+    at.run()
+    assert "1 trace left out" in " ".join(str(one.value) for one in at.info)
+    assert trace_id not in set(rows_shown(at)["trace_id"])
+
+
+def rows_shown(at: AppTest) -> pd.DataFrame:
+    return next(table.value for table in at.dataframe if "label_id" in table.value)

@@ -11,7 +11,7 @@ from app.config import config
 from app.grants import Grant, TokenError, check, mint
 from ingest.store import writing
 from judging.ledger import Workspace
-from judging.ledger.people import add_person, change_person
+from judging.ledger.people import add_person, change_person, sign_out
 from tests.build import workspace
 
 
@@ -44,3 +44,15 @@ def test_a_person_who_lost_the_role_or_the_place_holds_a_dead_token(space: Works
         with pytest.raises(TokenError) as caught:
             checked(space, token, **asked)  # type: ignore[arg-type]
         assert caught.value.status == 403
+
+
+def test_signing_out_ends_the_tokens_made_before(space: Workspace) -> None:
+    token = mint(space.secret(), Grant("ada", "trace-1"))
+    assert checked(space, token, subject="trace-1").user == "ada"
+    sign_out(space.engine, "ada")
+    with pytest.raises(TokenError, match="signed out") as caught:
+        checked(space, token, subject="trace-1")
+    assert caught.value.status == 401  # the page asks for another; work that waits is not refused
+    assert checked(space, mint(space.secret(), Grant("ada", "trace-1", epoch=1)), subject="trace-1").user == "ada"
+    with pytest.raises(TokenError):
+        checked(space, mint(space.secret(), Grant("root", "trace-1", epoch=1)), subject="trace-1")

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app.api import documents, work
+from app.api.packing import packed
 from app.cli import main
 from app.grants import Grant, mint
 from ingest.store import load, pack, write, writing
@@ -245,6 +246,32 @@ def test_an_unchanged_trace_is_read_once(
     for _ in range(3):
         client.get(f"/api/span/{TRACE}/0", params={"token": token()})
     assert len(loads) == 1
+
+
+def test_a_trace_read_ahead_is_not_read_again_when_the_page_asks_for_it(
+    space: Workspace, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loads, packs = [], []
+    monkeypatch.setattr(documents, "load", lambda *given, **named: loads.append(given) or load(*given, **named))
+    monkeypatch.setattr(documents, "packed", lambda body: packs.append(1) or packed(body))
+    held = documents.Documents(lambda: space)
+    for trace_id in (TRACE, "no such trace"):
+        held.prepare(Grant("ann", trace_id))
+    held._ahead.shutdown(wait=True)
+    client = TestClient(Starlette(routes=list(work.work_routes(lambda: space, held))))
+    for _ in range(2):
+        assert len(client.get(f"/api/trace/{TRACE}", params={"token": token()}).json()["blocks"]) == 6
+    assert (len(loads), len(packs)) == (1, 1)
+
+
+def test_a_browser_without_gzip_gets_the_same_opening_plain(client: TestClient, token: Callable[..., str]) -> None:
+    asked = {"token": token()}
+    small = client.get(f"/api/trace/{TRACE}", params=asked, headers={"Accept-Encoding": "gzip"})
+    plain = client.get(f"/api/trace/{TRACE}", params=asked, headers={"Accept-Encoding": "identity"})
+    assert small.headers["content-encoding"] == "gzip"
+    assert "content-encoding" not in plain.headers
+    assert int(small.headers["content-length"]) < int(plain.headers["content-length"]) / 2
+    assert small.json() == plain.json()
 
 
 def test_the_judges_text_is_byte_for_byte_what_the_command_prints(

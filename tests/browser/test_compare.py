@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from ingest.store import reading
 from judging.ledger import Workspace
@@ -115,3 +115,49 @@ def test_a_decision_that_cannot_be_stored_says_so_and_is_not_shown_as_made(
     page.keyboard.press("y")
     expect(page.get_by_role("alert").filter(has_text="Not saved")).to_be_visible()
     expect(row.locator(".tjc-done")).to_have_text("·")
+
+
+def test_a_pass_that_ran_out_is_renewed_and_the_decision_stored(
+    page: Page, sample_server: str, sample_space: Workspace
+) -> None:
+    trace_id = first_trace(sample_space, "hasty-judge", "localized")
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=hasty-judge")
+    settled(page)
+    row = page.locator(".tjc-row", has=page.locator('[data-state="localized"]')).first
+    row.click()
+    key = row.get_attribute("data-key")
+    assert key is not None
+    tokens: list[str] = []
+
+    def run_out(route: Route) -> None:
+        tokens.append(route.request.post_data_json["token"])
+        if len(tokens) == 1:
+            route.fulfill(status=401, json={"error": "the token is out of date", "remedy": "reload the page"})
+        else:
+            route.continue_()
+
+    page.route("**/api/compare/decide", run_out)
+    page.keyboard.press("y")
+    expect(page.locator(f'.tjc-row[data-key="{key}"] .tjc-done')).to_have_attribute("title", "confirmed by ruth")
+    assert status_of(sample_space, key) == "confirmed"
+    assert len(set(tokens)) == 2
+
+
+def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(
+    page: Page, sample_server: str, sample_space: Workspace
+) -> None:
+    trace_id = first_trace(sample_space, "hasty-judge", "extra")
+    page.clock.install()
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=hasty-judge")
+    settled(page)
+    page.locator(".tjc-row", has=page.locator('[data-state="extra"]')).first.click()
+    expect(page.locator(".tjc-texts .tjc-span").first).to_be_visible()
+    page.keyboard.press("m")
+    choice = page.get_by_label("Match with")
+    expect(choice).to_be_visible()
+    page.evaluate("document.querySelector('.tjc-acts select').dataset.kept = 'yes'")
+    token = "() => document.querySelector('[data-tjc]').dataset.pass"
+    before = page.evaluate(token)
+    page.clock.fast_forward(11 * 60 * 1000)
+    page.wait_for_function("(before) => document.querySelector('[data-tjc]').dataset.pass !== before", arg=before)
+    assert page.evaluate("document.querySelector('.tjc-acts select').dataset.kept") == "yes"

@@ -2,6 +2,8 @@
 // Trace text is set as text only. Decisions go to the API; the page is told once a batch of them has been stored.
 
 const TJC_SETTLE = 700; // milliseconds after the last decision before the page is told
+const TJC_ASK_AGAIN = 3000; // milliseconds after which a pass that did not come is asked for again
+const TJC_PASS_PATIENCE = 20000; // milliseconds that a request waits for a fresh pass
 const TJC_SIDES = { human: "human", judge: "judge", both: "both" };
 
 function tjcEl(tag, { text, on, ...attributes } = {}, ...children) {
@@ -35,6 +37,7 @@ class Comparison {
     this.isMatching = false;
     this.message = "";
     this.texts = new Map();
+    this.passWaiters = [];
     this.abort = new AbortController();
     document.addEventListener("keydown", (event) => this.key(event), { signal: this.abort.signal });
   }
@@ -42,12 +45,22 @@ class Comparison {
   close() {
     this.abort.abort();
     clearTimeout(this.timer);
+    clearTimeout(this.passTimer);
+    this.passArrived(false);
   }
 
   take(component) {
     const { data, setTriggerValue } = component;
     this.trigger = setTriggerValue;
+    const isFresh = data.token !== this.token;
     this.token = data.token;
+    this.tokenS = data.token_s || 1200;
+    if (isFresh) {
+      this.passes = (this.passes || 0) + 1;
+      this.root.dataset.pass = this.passes; // how many so far
+      this.renewLater();
+      this.passArrived(true);
+    }
     this.base = data.base || "";
     this.human = data.human;
     this.judge = data.judge;
@@ -64,6 +77,8 @@ class Comparison {
       this.revision = -1;
     }
     // a page drawn before the last decision comes later than its answer: it must not take the decision back
+    const isOnlyFresh = !isNew && isFresh && data.revision === this.revision && data.focus === this.focus;
+    if (isOnlyFresh) return; // another pass and nothing else: what is open on the page stays open
     if (isNew || (!this.isSaving && data.revision >= this.revision)) this.hold(data);
     const focused = data.focus && data.focus !== this.focus ? this.pairs.find((pair) => this.isFocus(pair, data.focus)) : null;
     this.focus = data.focus;
@@ -209,12 +224,18 @@ class Comparison {
     const pair = this.pair;
     if (!pair) return;
     if (!this.texts.has(pair.key)) {
-      const query = new URLSearchParams({ token: this.token, label: pair.error ? pair.error.id : "", finding: pair.finding ? pair.finding.key : "" });
-      const spans = await this.fetchJson(`/api/compare/texts/${encodeURIComponent(this.traceId)}?${query}`);
+      const traceId = this.traceId;
+      const of = { label: pair.error ? pair.error.id : "", finding: pair.finding ? pair.finding.key : "" };
+      const spans = await this.fetchJson(() => [`/api/compare/texts/${encodeURIComponent(traceId)}?${new URLSearchParams({ token: this.token, ...of })}`, {}]);
+      if (traceId !== this.traceId) return;
       if (spans) this.texts.set(pair.key, spans.spans);
     }
     const host = this.root.querySelector("[data-tjc-texts]");
     if (!host || this.chosen !== pair.key) return;
+    if (!this.texts.has(pair.key)) {
+      host.replaceChildren(tjcEl("p", { class: "tjc-error", role: "alert", text: "The text could not be loaded. " }, tjcEl("button", { text: "Try again", on: { click: () => this.showTexts() } })));
+      return;
+    }
     host.replaceChildren(...(this.texts.get(pair.key) || []).map(tjcSpan));
     tjcScrollTo(this.root.querySelector(".tjc-main"), host.querySelector("mark"));
   }
@@ -301,12 +322,11 @@ class Comparison {
     if (this.isSaving) return;
     this.isSaving = true;
     const place = this.pairs.findIndex((pair) => pair.key === this.chosen);
-    const answer = await this.fetchJson("/api/compare/decide", {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ token: this.token, trace_id: this.traceId, human: this.human, judge: this.judge, repeat: this.repeat, ...decision }),
-    });
+    const sent = { trace_id: this.traceId, human: this.human, judge: this.judge, repeat: this.repeat, ...decision };
+    const headers = { "Content-Type": "application/json" };
+    const answer = await this.fetchJson(() => ["/api/compare/decide", { method: "POST", headers, body: JSON.stringify({ token: this.token, ...sent }) }]);
     this.isSaving = false;
+    if (sent.trace_id !== this.traceId || sent.human !== this.human || sent.judge !== this.judge || sent.repeat !== this.repeat) return; // stored; another page is shown now
     if (!answer) return this.draw();
     this.message = "";
     this.isMatching = false;
@@ -320,14 +340,54 @@ class Comparison {
     this.timer = setTimeout(() => this.trigger("act", { kind: "saved", at: Date.now() }), TJC_SETTLE);
   }
 
-  async fetchJson(path, options = {}) {
+  // ---- the pass: short-lived, renewed while the page is open and the person is signed in -------------------------
+
+  renewLater() {
+    this.isAskingForPass = false;
+    clearTimeout(this.passTimer);
+    this.passTimer = setTimeout(() => this.renew(), this.tokenS * 500);
+  }
+
+  /** Asks until one comes: a word to a server that is away is lost. */
+  renew() {
+    clearTimeout(this.passTimer);
+    if (this.abort.signal.aborted) return;
+    this.isAskingForPass = true;
+    this.trigger("act", { kind: "renew", at: Date.now() });
+    this.passTimer = setTimeout(() => this.renew(), TJC_ASK_AGAIN);
+  }
+
+  /** True once another pass is here; false when none came in time. */
+  freshPass() {
+    if (!this.isAskingForPass) this.renew();
+    return new Promise((done) => {
+      this.passWaiters.push(done);
+      setTimeout(() => done(false), TJC_PASS_PATIENCE);
+    });
+  }
+
+  passArrived(isFresh) {
+    for (const done of this.passWaiters.splice(0)) done(isFresh);
+  }
+
+  /** Asks (`request` gives path and options with the pass of now); once more with a fresh pass where it ran out. */
+  async withPass(request) {
+    const ask = () => {
+      const [path, options] = request();
+      return fetch(this.base + path, { ...options, signal: this.abort.signal });
+    };
+    const answer = await ask();
+    return answer.status === 401 && (await this.freshPass()) ? ask() : answer;
+  }
+
+  async fetchJson(request) {
     try {
-      const response = await fetch(this.base + path, { ...options, signal: this.abort.signal });
-      const body = await response.json();
+      const response = await this.withPass(request);
+      const body = await response.json().catch(() => ({}));
       if (response.ok) return body;
-      this.message = `${body.error || response.status}. ${body.remedy || ""}`;
+      this.message = `${body.error || `The server answered ${response.status}`}. ${body.remedy || ""}`;
     } catch (error) {
-      if (error.name !== "AbortError") this.message = "Not saved: the server does not answer. Try again.";
+      if (error.name !== "AbortError") this.message = "The server does not answer. Try again.";
     }
     return null;
   }

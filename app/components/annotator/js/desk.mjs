@@ -914,8 +914,9 @@ class Desk {
     const size = `${window.innerWidth} ${window.innerHeight} ${Math.round(top)} ${this.root.dataset.scheme}`;
     if (!this.tree || size === this.fitted) return;
     this.fitted = size;
+    const width = this.tree.mapWidth(); // measured before anything is drawn anew
     this.tree.draw();
-    this.tree.drawMap();
+    this.tree.drawMap(width);
   }
 
   // ---- time --------------------------------------------------------------------------------------------------

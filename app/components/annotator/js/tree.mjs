@@ -225,9 +225,12 @@ export class Tree {
     this.desk.select(this.hits.find((seq) => seq > this.desk.current) ?? this.hits[0], { toHit: true });
   }
 
-  drawMap() {
+  mapWidth() {
+    return Math.max(120, this.desk.part("map").clientWidth - 20); // less its padding
+  }
+
+  drawMap(width) {
     const host = this.desk.part("map");
-    const width = Math.max(120, host.clientWidth - 20); // less its padding
     let deepest = 0;
     for (const depth of this.spans.depth) deepest = Math.max(deepest, depth);
     const rows = Math.min(deepest + 1, TJ_MAP_ROWS);

@@ -1,0 +1,36 @@
+"""The command `token`: tokens for scripts. Who holds the workspace's folder may make one for anybody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import cast
+
+import click
+
+from app.api import scripts
+from app.api.rights import still_may
+from app.commands.output import counted, opened, say
+from app.config import config
+from app.grants import TokenError
+from ingest.store import writing
+from judging.ledger.people import take_back_scripts
+
+BY = "command line"
+
+
+def token(home: Path | None, person: str | None, *, use: str, days: int) -> None:
+    """The token on standard output; for whom, and how long it is good, on standard error."""
+    space, name = opened(home), person or config().user
+    try:
+        still_may(space, name, "researcher")
+    except TokenError as error:
+        raise click.UsageError(f"{name!r} has no such right here: name a researcher with --person") from error
+    click.echo(scripts.mint_script(space, name, use=cast("scripts.Use", use), days=days, by=BY))
+    say(f"for {name}, to {use}, good for {counted(days, 'day')}; --take-back ends it")
+
+
+def take_back(home: Path | None, person: str | None) -> None:
+    space, name = opened(home), person or config().user
+    with writing(space.engine) as connection:
+        take_back_scripts(connection, name, by=BY)
+    say(f"no token of {name} is good any more")
