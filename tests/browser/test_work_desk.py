@@ -11,7 +11,7 @@ from judging.ledger import Workspace
 from judging.records import DIMENSIONS
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
 from tests.browser import desk as given
-from tests.browser.desk import OpenDesk, store
+from tests.browser.desk import Desk, OpenDesk, store
 
 pytestmark = pytest.mark.browser
 space, server, warm_context, context, open_desk = (
@@ -532,3 +532,46 @@ def test_undo_and_redo_go_over_scores_notes_and_confidence(open_desk: OpenDesk) 
     desk.keys(*["Shift+U"] * 20)
     again = desk.saved()
     assert (again["errors"], again["scores"]) == (full["errors"], full["scores"])
+
+
+def said(desk: Desk) -> str:
+    return str(desk.stored()["errors"][0]["description"])
+
+
+def test_words_of_an_input_method_are_composed_in_peace_and_then_saved(
+    open_desk: OpenDesk, context: BrowserContext
+) -> None:
+    """Somebody who writes Japanese looks at choices for longer than the pause after which words are saved."""
+    desk = open_desk()
+    desk.keys("a", "1", "h", "d")
+    method = context.new_cdp_session(desk.page)
+    field = "document.activeElement.dataset.hold"
+    for words in ("に", "にほ", "にほん"):
+        end = {"selectionStart": len(words), "selectionEnd": len(words)}
+        method.send("Input.imeSetComposition", {"text": words, **end})
+        desk.page.evaluate("document.activeElement.dataset.kept = 'yes'")
+        desk.page.wait_for_timeout(500)
+        assert desk.page.evaluate("document.activeElement.dataset.kept") == "yes", f"a new field after {words}"
+        assert desk.page.evaluate(field) == "description"
+    assert said(desk) == ""
+    method.send("Input.insertText", {"text": "日本"})
+    desk.keys("!")
+    desk.saved()
+    assert said(desk) == "日本!"
+
+
+def test_a_fields_own_undo_reaches_over_what_was_saved_meanwhile(open_desk: OpenDesk) -> None:
+    desk = open_desk()
+    desk.keys("a", "1", "h", "d")
+    desk.page.keyboard.type("first")
+    desk.saved()
+    desk.page.keyboard.type(" second")
+    desk.saved()
+    assert said(desk) == "first second"
+    desk.page.keyboard.press("Control+z")
+    desk.saved()
+    assert said(desk) != "first second"
+    desk.keys("Escape", "u")
+    desk.saved()
+    assert said(desk) == ""
+    expect(desk.page.get_by_label("Description")).to_have_value("")

@@ -37,6 +37,7 @@ class Desk {
     this.pane = "text";
     this.errorId = null;
     this.isBusy = false;
+    this.isComposing = false;
     this.lower = "scores";
     this.revealed = null;
     this.settings = this.openSettings();
@@ -617,6 +618,8 @@ class Desk {
     const options = { signal: this.signal };
     document.addEventListener("keydown", (event) => this.key(event), { ...options, capture: true });
     for (const sign of ["pointerdown", "pointermove", "keydown", "wheel"]) document.addEventListener(sign, () => (this.lastSign = Date.now()), { ...options, passive: true });
+    this.root.addEventListener("compositionstart", () => (this.isComposing = true), options);
+    this.root.addEventListener("compositionend", () => this.composed(), options);
     window.addEventListener("online", () => this.outbox.nudge(), options);
     window.addEventListener("resize", () => this.fit(), options);
     window.addEventListener("beforeunload", (event) => this.leaving(event), options);
@@ -641,6 +644,11 @@ class Desk {
     this.part("goal-toggle").onclick = () => this.toggleTop("goal");
     this.part("answer-toggle").onclick = () => this.toggleTop("answer");
     this.part("dialog").addEventListener("close", () => this.focusPane(this.pane), options);
+  }
+
+  composed() {
+    this.isComposing = false;
+    if (this.isDrawLate) setTimeout(() => this.draw()); // after the input event that brings the composed words
   }
 
   paneEntered(name) {
@@ -823,6 +831,8 @@ class Desk {
 
   draw() {
     if (!this.reader) return;
+    this.isDrawLate = this.isComposing;
+    if (this.isComposing) return; // a field that is drawn anew would lose what an input method is composing
     this.cards.draw();
     this.scores.draw();
     this.tree.only.has("labelled") ? this.tree.refresh() : this.tree.schedule();

@@ -139,6 +139,7 @@ export class ErrorCards {
     const { desk } = this;
     const { errors } = desk.state;
     const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
+    if (this.isOnlyTyped(focused)) return;
     const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
     desk.part("errors-count").textContent = errors.length;
     const cards = errors.map((error, number) => (error.label_id === desk.errorId ? this.card(error, number) : this.keptRow(error, number)));
@@ -146,6 +147,17 @@ export class ErrorCards {
     cards.push(this.noError());
     replaceIn(this.host, ...cards);
     if (hold) this.restore(hold);
+  }
+
+  /** Whether nothing but the words in hand have changed: their field stays, with its own undo and its composition. */
+  isOnlyTyped(field) {
+    const { errors, review } = this.desk.state;
+    const { errorId, isLocked, phase } = this.desk;
+    const others = errors.map((error) => (error.label_id === errorId ? { ...error, description: "" } : error));
+    const shape = JSON.stringify([others, errorId, isLocked, phase, review.no_error]);
+    const isSame = shape === this.shape;
+    this.shape = shape;
+    return isSame && field?.dataset.hold === "description" && field.value === this.error?.description;
   }
 
   restore({ id, from, to }) {
@@ -312,8 +324,15 @@ export class ErrorCards {
 
   typed(labelId, text) {
     clearTimeout(this.typing?.timer);
-    this.typing = { labelId, text, timer: setTimeout(() => this.flushTyping(), TJ_TYPING_PAUSE) };
+    this.typing = { labelId, text, timer: setTimeout(() => this.typingPaused(), TJ_TYPING_PAUSE) };
     this.desk.drawSaved();
+  }
+
+  /** Half-composed words (an input method shows its choices) are not saved, and their field is not touched. */
+  typingPaused() {
+    if (!this.typing) return;
+    if (this.desk.isComposing) this.typed(this.typing.labelId, this.typing.text);
+    else this.flushTyping();
   }
 
   /** Saves a description that is still being typed; the whole of one visit to the field is one step of undo. */

@@ -63,6 +63,7 @@ export class Scores {
     if (this.drawn && drawn.every((each, i) => each === this.drawn[i])) return;
     this.drawn = drawn;
     const focused = this.host.contains(document.activeElement) ? document.activeElement : null;
+    if (this.isOnlyTyped(focused)) return;
     const hold = focused && focused.dataset.hold ? { id: focused.dataset.hold, from: focused.selectionStart, to: focused.selectionEnd } : null;
     const given = desk.dimensions.filter(({ key }) => isGiven(scoreOf(desk.state, key))).length;
     desk.part("scores-count").textContent = `${given} of ${desk.dimensions.length}`;
@@ -72,6 +73,17 @@ export class Scores {
       field?.focus({ preventScroll: true });
       if (field?.setSelectionRange && hold.from !== undefined && hold.from !== null) field.setSelectionRange(hold.from, hold.to);
     }
+  }
+
+  /** Whether nothing but the note in hand has changed: its field stays, with its own undo and its composition. */
+  isOnlyTyped(field) {
+    const { desk } = this;
+    const { key } = this.dimension;
+    const others = { ...desk.state.scores, [key]: { ...scoreOf(desk.state, key), note: "" } };
+    const shape = JSON.stringify([others, key, desk.isLocked, desk.phase, Boolean(desk.revealed)]);
+    const isSame = shape === this.shape;
+    this.shape = shape;
+    return isSame && field?.dataset.hold === "note-" + key && field.value === scoreOf(desk.state, key).note;
   }
 
   scoreRow({ key, title }, row) {
@@ -124,8 +136,14 @@ export class Scores {
 
   typed(key, text) {
     clearTimeout(this.typing?.timer);
-    this.typing = { key, text, timer: setTimeout(() => this.flushTyping(), TJ_NOTE_PAUSE) };
+    this.typing = { key, text, timer: setTimeout(() => this.typingPaused(), TJ_NOTE_PAUSE) };
     this.desk.drawSaved();
+  }
+
+  typingPaused() {
+    if (!this.typing) return;
+    if (this.desk.isComposing) this.typed(this.typing.key, this.typing.text);
+    else this.flushTyping();
   }
 
   flushTyping() {

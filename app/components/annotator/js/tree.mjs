@@ -192,6 +192,7 @@ export class Tree {
   }
 
   searchKey(event) {
+    if (event.isComposing) return; // Enter and Esc belong to the input method
     if (event.key === "Enter") {
       event.preventDefault();
       this.desk.focusPane("text");
