@@ -22,6 +22,7 @@ FILTERS = ("human", "judges", "matches", "split", "missing", "phase", "versions"
 """The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"
 _SAID = "said"
+_DRAWN = "drawn_revisions"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,6 +84,16 @@ def sign_out_now() -> None:
         sign_out(workspace().engine, who.name)
     if config().sign_in == "oidc":
         st.logout()
+
+
+def drawn(what: str, revision: object) -> object:
+    """The revision of something that this page was drawn from before, what its buttons were pressed on; from now on
+    it is `revision`.
+    """
+    held: dict[str, object] = st.session_state.setdefault(_DRAWN, {})
+    before = held.get(what, revision)
+    held[what] = revision
+    return before
 
 
 def say(text: str) -> None:

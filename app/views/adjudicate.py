@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from hashlib import blake2b
+from typing import cast
 
 import pandas as pd
 import streamlit as st
@@ -14,11 +17,11 @@ from app.adjudicating import ruled_now, said_now
 from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
-from app.session import link_params, said, say, user, workspace
+from app.session import drawn, link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
 from judging.disputes import FAR, ErrorGroup
 from judging.ledger import adjudication
-from judging.ledger.adjudication import AdjudicationError, Case, Fate, GoldError, Ruling
+from judging.ledger.adjudication import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
 from judging.ledger.anchoring import anchoring, changed_scores, traces_seen
 from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
 from judging.ledger.systems import systems
@@ -96,7 +99,8 @@ def page() -> None:
     if one is None:
         st.info("Fewer than two people have this trace submitted now.")
         return
-    desk(one, judge)
+    with on_what_was_drawn(one):
+        desk(one, judge)
 
 
 def judge_choice(shown: str | None) -> None:
@@ -429,6 +433,20 @@ def reveals() -> None:
 # ---- acting ----------------------------------------------------------------------------------------------------
 
 
+_pressed_on: ContextVar[tuple[str, CaseRevision] | None] = ContextVar("pressed_on", default=None)
+
+
+@contextmanager
+def on_what_was_drawn(one: Case) -> Iterator[None]:
+    """Decisions taken inside hold only while the trace is as it was when the pressed button was drawn."""
+    trace_id = one.dispute.trace_id
+    token = _pressed_on.set((trace_id, cast("CaseRevision", drawn(f"case {trace_id}", one.revision))))
+    try:
+        yield
+    finally:
+        _pressed_on.reset(token)
+
+
 def act(action: str, *given: object, **more: object) -> object:
     """Take one decision in this person's name. False, with the reason on the page, where it is refused."""
     if not user().may("adjudicator"):
@@ -436,6 +454,9 @@ def act(action: str, *given: object, **more: object) -> object:
         return False
     try:
         with writing(workspace().engine) as connection:
+            pressed_on = _pressed_on.get()
+            if pressed_on is not None:
+                adjudication.must_be_as_drawn(connection, *pressed_on)
             return getattr(adjudication, action)(connection, *given, by=user().name, **more)
     except AdjudicationError as problem:
         st.error(plain(f"Not done: {problem}."))

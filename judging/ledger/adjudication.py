@@ -79,12 +79,18 @@ class Ruling:
     scores: Mapping[str, float | None] = field(default_factory=dict)
     judges: frozenset[str] = frozenset()
     is_open: bool = False
+    last: int = 0
+    """The row of the newest decision."""
 
     def fate(self, label_id: str) -> Fate:
         """What became of a person's label."""
         if any(label_id in one.sources for one in self.errors.values()):
             return "gold"
         return "rejected" if label_id in self.rejected else "undecided"
+
+
+CaseRevision = tuple[int, int]
+"""The newest decision on a trace, and when a rater last changed what they said: what a page was drawn from."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +119,10 @@ class Case:
         if self.ruling.closed_at is None or self.ruling.is_open:
             return "open"
         return "changed" if self.said_at > self.ruling.closed_at or self.open_points else "closed"
+
+    @property
+    def revision(self) -> CaseRevision:
+        return self.ruling.last, self.said_at
 
     @property
     def apart(self) -> tuple[GoldError, ...]:
@@ -280,6 +290,16 @@ def rulings(connection: Connection, trace_id: str | None = None) -> dict[str, Ru
 
 
 # ---- decisions -------------------------------------------------------------------------------------------------
+
+
+def must_be_as_drawn(connection: Connection, trace_id: str, drawn: CaseRevision) -> None:
+    """Raises `AdjudicationError` where somebody decided on the trace, or changed what they said of it, since."""
+    ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
+    if (ruling.last, _said_at(connection, trace_id).get(trace_id, 0)) != drawn:
+        raise AdjudicationError(
+            "somebody decided on this trace, or a rater changed it, since this page was drawn: it is drawn anew now, "
+            "look at it and decide again"
+        )
 
 
 def keep(connection: Connection, label_id: str, *, by: str, reason: str = "") -> str:
@@ -489,6 +509,7 @@ def _subject(payload: Mapping[str, Any]) -> str:
 
 def _after(ruling: Ruling, row: Row[Any]) -> Ruling:
     payload = orjson.loads(row.payload)
+    ruling = replace(ruling, last=row.row_key)
     if row.subject != "done" and payload.get("judge_shown") is not None:
         ruling = replace(ruling, judges=ruling.judges | {payload["judge_shown"]})
     match row.subject:

@@ -81,6 +81,32 @@ def test_a_rejection_without_a_reason_is_refused(space: Workspace, open_page: Op
         assert dict(adjudication.rulings(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
 
 
+def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
+    space: Workspace, open_page: OpenPage
+) -> None:
+    """Two adjudicators on one trace: the second presses Keep where the first has rejected meanwhile."""
+    at = open_page("adjudicate")
+    with writing(space.engine) as connection:
+        adjudication.reject(connection, ["one"], by="judy", reason="The tool was right.")
+    at.button(key="keep-one").click().run()
+    assert "since this page was drawn" in at.error[0].value
+    assert any("rejected" in str(text.value) for text in at.text)
+    with reading(space.engine) as connection:
+        assert dict(adjudication.rulings(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
+    at.button(key="keep-one").click().run()  # they have seen it now
+    assert [one.value for one in at.success] == ["Kept."]
+
+
+def test_a_label_that_its_rater_changed_meanwhile_is_not_kept_unseen(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    changed = {**HIGH, "label_id": "one", "impact": "low", "category": None, "evidence": []}
+    send(space, "adalyn", trace_id(0), op("review.put", status="open"), op("error.put", **changed),
+         op("review.put", status="submitted"))  # fmt: skip
+    at.button(key="keep-one").click().run()
+    with reading(space.engine) as connection:
+        assert trace_id(0) not in adjudication.rulings(connection)
+
+
 def test_what_nobody_disputes_becomes_gold_in_one_go(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     at.button(key="accept").click().run()
