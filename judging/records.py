@@ -23,6 +23,10 @@ FindingVerdict = Literal["valid new error", "false alarm", "duplicate"]
 SCORES = (0, 1, 2, 3)
 
 
+BLOCK = "█"
+"""Stands for a letter of a name that a queue hides from those who label."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Citation:
     """A span as a judge wrote it (`cite`) and the span it resolves to; None is kept as unresolved."""

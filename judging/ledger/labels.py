@@ -17,6 +17,7 @@ from ingest.store import reading, schema, writing
 from judging.ledger import queue, tables
 from judging.ledger.guidelines import acknowledged, has_read
 from judging.ledger.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
+from judging.ledger.uncovering import has_blocks, texts_of, uncovered
 from judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
 
 _error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
@@ -165,9 +166,7 @@ class _Writer:
         if before is None or before.deleted:
             return
         self._phase(before.phase, op)
-        columns = ("label_id", "span_ids", "dimensions", "impact", "category", "description", "evidence", "phase")
-        row = {name: getattr(before, name) for name in columns}
-        self._append(_error, {**row, "attributes": before.attributes, "deleted": True}, op)
+        self._append(_error, {**_said(before), "deleted": True}, op)
 
     def _put_score(self, form: ScorePut, op: Op) -> None:
         if form.value is not None and form.not_applicable:
@@ -196,8 +195,22 @@ class _Writer:
             status=form.status,
             now=self.now,
         )
+        if form.status == "submitted":
+            self._uncover(op)
         self._append(_review, form.model_dump() | {"revealed": revealed, "item_key": item_key}, op)
         self.review = _current_review(self.connection, self.item)
+
+    def _uncover(self, op: Op) -> None:
+        """What was quoted while names were hidden says from now on what the trace says."""
+        mine = (_error.c.annotator == self.item.annotator, _error.c.trace_id == self.item.trace_id,
+                _error.c.occasion == self.item.occasion)  # fmt: skip
+        rows = self.connection.execute(select(_error).where(newest(_error, ("label_id",), *mine))).all()
+        covered = {row: pieces for row in rows if has_blocks(pieces := orjson.loads(row.evidence)) and not row.deleted}
+        texts = texts_of(self.connection, self.item.trace_id) if covered else {}
+        for row, pieces in covered.items():
+            plain = uncovered(pieces, texts)
+            if plain != pieces:
+                self._append(_error, {**_said(row), "evidence": json_text(plain)}, op)
 
     def _reveal(self, op: Op) -> None:
         if self.review is None or self.review.status != "submitted":
@@ -237,6 +250,12 @@ class _Writer:
         if "author" in table.c:
             values["author"] = self.item.annotator
         self.connection.execute(insert(table).values(values))
+
+
+def _said(row: Row[Any]) -> dict[str, Any]:
+    """What a label says, without whose and when."""
+    columns = ("span_ids", "dimensions", "impact", "category", "description", "evidence", "phase", "attributes")
+    return {name: getattr(row, name) for name in ("label_id", *columns, "deleted")}
 
 
 def newest(table: Table, keys: Sequence[str], *conditions: ColumnElement[bool]) -> ColumnElement[bool]:

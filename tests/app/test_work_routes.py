@@ -353,6 +353,27 @@ def test_a_blocked_name_leaves_every_place_where_it_was(
     assert len(shown) == len("zebra-9 😀 said so")
 
 
+def test_a_quote_taken_while_names_are_hidden_says_after_submitting_what_the_trace_says(
+    hiding: int, client: TestClient, space: Workspace, token: Callable[..., str]
+) -> None:
+    shown = client.get("/api/trace/named", params={"token": token("named")}).json()["texts"].values()
+    text = next(text for text in shown if "said so" in text)
+    evidence = {"quote": text, "span_id": "tool000000000003", "field": "output", "start": 0, "end": len(text),
+                "before": "", "after": ""}  # fmt: skip
+    label = {"label_id": "one", "span_ids": ["tool000000000003"], "dimensions": ["LC"], "impact": "low",
+             "category": None, "description": "", "evidence": [evidence], "phase": "blind"}  # fmt: skip
+    put = {"op_id": str(uuid.uuid4()), "kind": "error.put", "payload": label, "client_time": None}
+    assert client.post("/api/ops", json=body(token("named"), put, trace_id="named")).status_code == 200
+    stored = labels.state(space.engine, annotator="ann", trace_id="named")
+    assert stored["errors"][0]["evidence"][0]["quote"] == text == "███████ 😀 said so"
+    done = review("submitted")
+    done["payload"]["no_error"] = False
+    assert client.post("/api/ops", json=body(token("named"), done, base=1, trace_id="named")).status_code == 200
+    stored = labels.state(space.engine, annotator="ann", trace_id="named")
+    assert stored["errors"][0]["evidence"][0]["quote"] == "zebra-9 😀 said so"
+    assert len(stored["errors"]) == 1
+
+
 def test_without_a_queue_nothing_is_hidden(client: TestClient, space: Workspace, token: Callable[..., str]) -> None:
     with writing(space.engine) as connection:
         write(connection, pack(named_trace()))

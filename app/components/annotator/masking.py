@@ -7,8 +7,9 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Literal
 
+from judging.records import BLOCK
+
 Hidden = Literal["agent", "model"]
-BLOCK = "█"
 
 
 class Mask:

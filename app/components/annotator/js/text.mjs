@@ -64,7 +64,7 @@ export function placeEvidence(text, evidence) {
   if (evidence.start !== null && evidence.end !== null) {
     const start = unitAtCodePoint(text, evidence.start);
     const end = start + evidence.quote.length;
-    if (text.slice(start, end) === evidence.quote) return [start, end];
+    if (standsFor(text.slice(start, end), evidence.quote)) return [start, end];
   }
   if (!evidence.quote) return null;
   const wrapped = (evidence.before || "") + evidence.quote + (evidence.after || "");
@@ -72,6 +72,11 @@ export function placeEvidence(text, evidence) {
   if (around >= 0) return [around + (evidence.before || "").length, around + wrapped.length - (evidence.after || "").length];
   const at = text.indexOf(evidence.quote);
   return at >= 0 ? [at, at + evidence.quote.length] : null;
+}
+
+/** Whether `shown` is `quote`, letters of hidden names (█) aside. */
+function standsFor(shown, quote) {
+  return shown === quote || (shown.length === quote.length && shown.includes("█") && [...shown].every((letter, at) => letter === "█" || letter === [...quote][at]));
 }
 
 /** The name shown for a control character: a Control Picture, or a short name. */
