@@ -1,7 +1,7 @@
 // The error cards: spans, dimensions, impact, category, evidence and description of each error.
 
 import { CategoryField } from "./category.mjs";
-import { el, replaceIn, say } from "./page.mjs";
+import { el, renewIn, say } from "./page.mjs";
 import { keyLabel, keysOf } from "./keys.mjs";
 import { newErrorLabel, TJ_IMPACTS, toggled } from "./labels.mjs";
 
@@ -145,7 +145,7 @@ export class ErrorCards {
     const cards = errors.map((error, number) => (error.label_id === desk.errorId ? this.card(error, number) : this.keptRow(error, number)));
     if (!errors.length) cards.push(el("p", { class: "tj-empty" }, "Select text that shows an error and press ", el("kbd", { text: "A" }), ", then a dimension (", el("kbd", { text: "1" }), "–", el("kbd", { text: "7" }), ") and an impact (", el("kbd", { text: "L" }), " ", el("kbd", { text: "M" }), " ", el("kbd", { text: "H" }), ")."));
     cards.push(this.noError());
-    replaceIn(this.host, ...cards);
+    renewIn(this.host, ...cards);
     if (hold) this.restore(hold);
   }
 

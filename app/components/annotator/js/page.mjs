@@ -26,6 +26,15 @@ export function svg(tag, attributes = {}, ...children) {
   return node;
 }
 
+/** As `replaceIn`, but a child that is there already is not taken out and laid out again. */
+export function renewIn(host, ...children) {
+  const wanted = new Set(children);
+  for (const old of [...host.childNodes]) if (!wanted.has(old)) old.remove();
+  children.forEach((child, at) => {
+    if (host.childNodes[at] !== child) host.insertBefore(child, host.childNodes[at] || null);
+  });
+}
+
 export function replaceIn(host, ...children) {
   host.replaceChildren(...children.filter(Boolean));
 }
