@@ -22,6 +22,7 @@ import orjson
 from ingest.trace import Json, Trace
 from judging.evidence import Finder
 from judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
+from judging.jury import Rule
 from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
 from judging.prompt import Order, build_prompt
@@ -48,12 +49,14 @@ class RunSpec:
     `attempts` are calls tried for one reply; `give_up_after` cells in a row that end as errors stop the run.
     `use_cache` takes replies of earlier runs to the same request; without `ask_again` a request whose answer is
     unknown (and perhaps paid) is not sent again: its cell is an error. `prices` by model override public ones.
+    `jury_rule` makes one score of those of a jury's models.
     """
 
     judges: tuple[str, ...]
     models: tuple[str, ...]
     repeats: int = 1
     mode: Mode = "trace"
+    jury_rule: Rule = "majority"
     order: Order = "cache"
     agent: str = "auto"
     parameters: Mapping[str, Json] = field(default_factory=dict)
@@ -849,39 +852,3 @@ def _unexpected(cell: Cell, error: Exception) -> Failure:
         reason=f"unexpected {type(error).__name__}: {error}",
         call=Call(model=cell.model),
     )
-
-
-# juries ---------------------------------------------------------------------------------------------------------
-
-Rule = Literal["majority", "mean"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class JuryScore:
-    """What several models say together. `tied` are the scores that share the most votes, where no one has it.
-
-    `score` is None for a tie, and where nobody scored; `missing` counts members without a score (failed or not
-    applicable): they have no vote.
-    """
-
-    score: float | None
-    votes: Mapping[int, int]
-    missing: int
-    tied: tuple[int, ...] = ()
-
-
-def jury_score(scores: Sequence[int | None], rule: Rule = "majority") -> JuryScore:
-    """One score from those of the members: the one with the most votes, or their mean."""
-    votes = Counter(score for score in scores if score is not None)
-    missing = sum(score is None for score in scores)
-    ordered = dict(sorted(votes.items()))
-    if not votes:
-        return JuryScore(score=None, votes={}, missing=missing)
-    if rule == "mean":
-        total = sum(score * count for score, count in votes.items())
-        return JuryScore(score=total / sum(votes.values()), votes=ordered, missing=missing)
-    most = max(votes.values())
-    leading = tuple(score for score, count in ordered.items() if count == most)
-    if len(leading) > 1:
-        return JuryScore(score=None, votes=ordered, missing=missing, tied=leading)
-    return JuryScore(score=float(leading[0]), votes=ordered, missing=missing)

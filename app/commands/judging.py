@@ -12,13 +12,14 @@ import click
 from app.commands.output import counted, opened, print_json, progress_bar, progress_line, say
 from app.commands.traces import full_id
 from ingest.store import load, reading, trace_ids
+from judging.jury import Rule
 from judging.ledger import Workspace
 from judging.ledger.juries import JuryOutcome, jury_outcomes
 from judging.ledger.runs import last_run_of, plan_run, renew_limits, want_failed_again, watch
 from judging.model import Prices, read_prices
 from judging.records import DIMENSIONS, Dimension
 from judging.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
-from judging.run import Progress, Rule, RunSpec, Summary, Unanswered, check_spec, model_names
+from judging.run import Progress, RunSpec, Summary, Unanswered, check_spec, model_names
 
 CHECKS = "checks"
 PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
@@ -92,6 +93,7 @@ def _spec(workspace: Workspace, model: str, judges: str, options: dict[str, Any]
         models=models,
         repeats=options["runs"],
         mode=options["mode"],
+        jury_rule=options["jury_rule"],
         order=options["order"],
         agent=options["agent"] or "auto",
         parameters=parameters,
@@ -147,7 +149,7 @@ def _by_model(
 
     summary = work_on(workspace.engine, key, home=workspace.home, models=setups, progress=show)
     line.close()
-    jury = _jury(workspace, key, options["jury_rule"]) if spec.mode == "jury" else None
+    jury = _jury(workspace, key, spec.jury_rule) if spec.mode == "jury" else None
     return _told(workspace, key, summary, jury, as_json=as_json)
 
 

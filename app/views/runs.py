@@ -18,15 +18,15 @@ from app.estimating import EstimateError, estimate
 from app.session import user, workspace
 from ingest.store import reading, trace_ids
 from ingest.table import query_frame
+from judging.jury import RULES, Rule
 from judging.ledger import tables
 from judging.ledger.juries import jury_outcomes
 from judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
 from judging.model import Prices, read_prices
 from judging.records import CELL_STATES, DIMENSIONS
 from judging.rubric import agent_descriptions, rubrics
-from judging.run import Mode, Rule, RunSpec, model_names
+from judging.run import Mode, RunSpec, model_names
 
-RULES: Mapping[str, Rule] = {"majority": "majority", "mean": "mean"}
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 REFRESH_S = 2.0
 LISTED = {
@@ -145,7 +145,7 @@ def one_run(run_key: int) -> None:
     spec = found["spec"]
     if isinstance(spec, dict) and spec.get("mode") == "jury":
         with st.container(border=True):
-            jury(run_key)
+            jury(run_key, "mean" if spec.get("jury_rule") == "mean" else "majority")
     with st.container(border=True):
         failures(shown)
 
@@ -222,13 +222,13 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
     )
 
 
-def jury(run_key: int) -> None:
-    """The joint scores of a jury's models, ties said."""
+def jury(run_key: int, kept: Rule) -> None:
+    """The joint scores of a jury's models, ties said; `kept` is the rule of the verdicts that stand in tables."""
     layout.title(
         "The jury", "One score from its models' scores. A tie is said, not broken; a failed model has no vote."
     )
-    chosen = st.segmented_control("Rule", list(RULES), default="majority", key="jury_rule", required=True)
-    rule = RULES[chosen or "majority"]
+    rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
+    st.caption(f"In every table of agreement the jury stands by the rule of this run: {kept}.")
     with reading(workspace().engine) as connection:
         outcomes = jury_outcomes(connection, run_key, rule)
     if not outcomes:
@@ -324,6 +324,7 @@ def start() -> None:
         with st.container(horizontal=True):
             repeats = st.number_input("Repeats", 1, 100, 1, key="new_repeats", width=120)
             mode = st.selectbox("Mode", list(MODES), key="new_mode", width=140, help=_MODE_HELP)
+            rule = st.selectbox("Jury's score", RULES, key="new_jury_rule", width=140, help=_RULE_HELP)
             budget = st.number_input("Budget, US$ (0: none)", 0.0, None, 0.0, key="new_budget", width=180)
             agent = st.selectbox("Agent description", ["auto", "none", *agents], key="new_agent", width=220)
         base = st.text_input(
@@ -342,6 +343,7 @@ def start() -> None:
             models=models,
             repeats=int(repeats),
             mode=MODES[str(mode)],
+            jury_rule=rule,
             agent=str(agent),
             api_base=base.strip() or None,
             budget_usd=float(budget) or None,
@@ -436,6 +438,7 @@ MODES: Mapping[str, Mode] = {"trace": "trace", "span": "span", "jury": "jury"}
 _MODE_HELP = (
     "trace: one answer a trace; span: one answer a span; jury: several models (a, b, c), one score from theirs."
 )
+_RULE_HELP = "Of mode jury: the score with the most votes, or the score nearest to the mean. A tie is said, not broken."
 _PACE_HELP = "Of all workers of the run together."
 _PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if one is known."
 _CACHE_HELP = "The stored reply to the same request (model, parameters, prefix, rubric, repeat) is not paid again."

@@ -14,6 +14,7 @@ from judging.ledger import tables
 from judging.ledger.labels import error_labels, newest, score_labels
 from judging.ledger.people import Role
 from judging.ledger.queue import FIRST
+from judging.ledger.systems import is_own_word
 from judging.ledger.verdicts import findings_of
 from judging.records import DIMENSIONS, ErrorLabel, Finding, ScoreLabel
 
@@ -222,7 +223,12 @@ def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Fin
     cell = tables.cell
     latest = (
         select(func.max(cell.c.cell_key))
-        .where(cell.c.trace_id == trace_id, cell.c.state.in_(("scored", "not_applicable")), cell.c.repeat == 0)
+        .where(
+            cell.c.trace_id == trace_id,
+            cell.c.state.in_(("scored", "not_applicable")),
+            cell.c.repeat == 0,
+            is_own_word(),
+        )
         .group_by(cell.c.judge_version)
     )
     judges = {
@@ -237,7 +243,7 @@ def _judge_means(connection: Connection, trace_ids: Select[Any]) -> dict[tuple[s
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.trace_id, cell.c.judge, func.avg(cell.c.score))
-        .where(cell.c.state == "scored", cell.c.judge.in_(DIMENSIONS), cell.c.trace_id.in_(trace_ids))
+        .where(cell.c.state == "scored", cell.c.judge.in_(DIMENSIONS), cell.c.trace_id.in_(trace_ids), is_own_word())
         .group_by(cell.c.trace_id, cell.c.judge)
     )
     return {(trace_id, judge): float(mean) for trace_id, judge, mean in rows}

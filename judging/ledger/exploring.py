@@ -18,6 +18,7 @@ from ingest.table import query_frame
 from judging.ledger import tables
 from judging.ledger.columns import submissions
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
+from judging.ledger.systems import is_own_word
 from judging.records import DIMENSIONS
 
 HITS = 500
@@ -40,7 +41,8 @@ def opinions(connection: Connection, errors: pd.DataFrame) -> Opinions:
     done = submissions(connection)
     lowest = func.min(cell.c.score).label("lowest")
     judged = query_frame(
-        connection, select(cell.c.trace_id, cell.c.state, lowest).group_by(cell.c.trace_id, cell.c.state)
+        connection,
+        select(cell.c.trace_id, cell.c.state, lowest).where(is_own_word()).group_by(cell.c.trace_id, cell.c.state),
     )
     scored = judged[(judged["state"] == "scored") & judged["lowest"].notna()]
     return Opinions(
@@ -158,6 +160,7 @@ def finding_places(connection: Connection) -> pd.DataFrame:
         .join(citation, citation.c.finding_key == finding.c.finding_key)
         .join(trace, trace.c.trace_id == cell.c.trace_id)
         .join(span, (span.c.span_id == citation.c.span_id) & (span.c.trace_key == trace.c.trace_key))
+        .where(is_own_word())
         .group_by(finding.c.finding_key, trace.c.trace_id, trace.c.spans)
         .subquery()
     )

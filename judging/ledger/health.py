@@ -13,6 +13,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from ingest.store import reading, schema
 from judging.ledger import tables
+from judging.ledger.systems import is_own_word
 
 ALIVE_S = 120  # seconds since its last sign within which a worker counts as alive
 FOLDER = "backups"
@@ -135,7 +136,7 @@ def _errors(connection: Connection, most: int = 20) -> list[tuple[str, str, str]
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.judge, cell.c.trace_id, cell.c.reason, cell.c.state)
-        .where(cell.c.state.in_(_FAILED))
+        .where(cell.c.state.in_(_FAILED), is_own_word())
         .order_by(cell.c.finished_at.desc())
         .limit(most)
     ).all()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, select
 
+from judging.jury import JuryScore, Rule, jury_score
 from judging.ledger import tables
 from judging.records import CELL_STATES
-from judging.run import JuryScore, Rule, jury_score
 
 _cell, _version = tables.cell, tables.judge_version
 

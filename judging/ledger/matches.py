@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Engine, insert, select
+from sqlalchemy import Connection, Engine, Select, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import reading, schema, writing
@@ -24,7 +24,7 @@ from judging.ledger.labels import (
     newest,
     put_labels,
 )
-from judging.ledger.systems import system_name
+from judging.ledger.systems import is_own_word, system_name
 from judging.ledger.verdicts import findings_of, now
 from judging.matching import AUTO, BY_MODEL, Candidate, TextLikeness, assign, error_text, is_localized, propose
 from judging.records import (
@@ -248,25 +248,66 @@ def _said(rows: Sequence[Any]) -> _Said:
     proposals = sorted((row for row in rows if row.status == "proposed"), key=lambda row: row.author != AUTO)
     row = words[-1] if words else proposals[0]
     confidence = row.confidence if words else max(one.confidence for one in proposals)
-    return _Said(row.label_id, row.finding_key, row.cell_key, row.status, confidence, row, tuple(proposals))
+    return _Said(row.label_id, _standing_finding(row), row.cell_key, row.status, confidence, row, tuple(proposals))
 
 
 def _standing(connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]) -> list[_Said]:
-    """What stands for each pair of these labels."""
-    pairs = (
+    """What stands for each pair of these labels: of a jury's finding what is said of it, else of its members'."""
+    own = _said_of(connection, labels, _pairs_of_findings().where(*of_cell))
+    members = _said_of(connection, labels, _pairs_of_members().where(*of_cell))
+    found = [*own, *_said_of_juries(members, {(said.label_id, said.finding_key) for said in own})]
+    return _one_to_one(_without_contradicted(found, labels), labels)
+
+
+def _pairs_of_findings() -> Select[Any]:
+    return (
         select(_match, _finding.c.cell_key)
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .where(*of_cell)
         .order_by(_match.c.row_key)
     )
-    rows = connection.execute(pairs).all()
-    newest_rows = {(row.label_id, row.finding_key, row.author): row for row in rows if row.label_id in labels}
-    by_pair: dict[tuple[str, int], list[Any]] = defaultdict(list)
+
+
+def _pairs_of_members() -> Select[Any]:
+    """The pairs of members' findings, each once for every jury's finding that it is part of: `joint_key`."""
+    joint = tables.joint_finding
+    return (
+        select(_match, joint.c.finding_key.label("joint_key"), _finding.c.cell_key)
+        .join(joint, joint.c.member_key == _match.c.finding_key)
+        .join(_finding, _finding.c.finding_key == joint.c.finding_key)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .order_by(_match.c.row_key)
+    )
+
+
+def _said_of(connection: Connection, labels: Mapping[str, LabelPlace], pairs: Select[Any]) -> list[_Said]:
+    rows = [row for row in connection.execute(pairs) if row.label_id in labels]
+    newest_rows = {(_pair_key(row), row.author): row for row in rows}
+    by_pair: dict[tuple[str, int, int], list[Any]] = defaultdict(list)
     for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
         if not row.withdrawn:
-            by_pair[row.label_id, row.finding_key].append(row)
-    return _one_to_one(_without_contradicted([_said(rows) for rows in by_pair.values()], labels), labels)
+            by_pair[_pair_key(row)].append(row)
+    return [_said(rows) for rows in by_pair.values()]
+
+
+def _pair_key(row: Any) -> tuple[str, int, int]:
+    """Label, finding, and the finding that is spoken of: of a jury one of its members'."""
+    return row.label_id, _standing_finding(row), row.finding_key
+
+
+def _standing_finding(row: Any) -> int:
+    return int(getattr(row, "joint_key", row.finding_key))
+
+
+_SAYS_MORE: Mapping[MatchStatus, int] = {"rejected": 0, "proposed": 1, "confirmed": 2}
+
+
+def _said_of_juries(members: Sequence[_Said], decided: Set[tuple[str, int]]) -> list[_Said]:
+    """What members' findings say of each pair of a jury's: the error is described as soon as one describes it."""
+    best: dict[tuple[str, int], _Said] = {}
+    for said in sorted(members, key=lambda said: (_SAYS_MORE[said.status], said.confidence)):
+        best[said.label_id, said.finding_key] = said
+    return [said for pair, said in best.items() if pair not in decided]
 
 
 def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
@@ -283,7 +324,10 @@ def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int
 
 
 def finding_reviews(connection: Connection) -> dict[int, FindingVerdict]:
-    """The newest verdict on each reviewed finding that its author has not taken back."""
+    """The newest verdict on each reviewed finding that its author has not taken back.
+
+    A jury's finding that nobody has reviewed has the verdict of its members' findings: the best of theirs.
+    """
     table = tables.finding_review
     rows = connection.execute(
         select(table.c.finding_key, table.c.author, table.c.verdict).order_by(table.c.row_key)
@@ -291,7 +335,18 @@ def finding_reviews(connection: Connection) -> dict[int, FindingVerdict]:
     by_author = {(row.finding_key, row.author): row.verdict for row in rows}
     order = {(row.finding_key, row.author): number for number, row in enumerate(rows)}
     standing = sorted((key for key, verdict in by_author.items() if verdict is not None), key=order.__getitem__)
-    return {finding_key: by_author[finding_key, author] for finding_key, author in standing}
+    reviewed = {finding_key: by_author[finding_key, author] for finding_key, author in standing}
+    return {**_reviews_of_members(connection, reviewed), **reviewed} if reviewed else {}
+
+
+_BEST_LAST: tuple[FindingVerdict, ...] = ("false alarm", "duplicate", "valid new error")
+
+
+def _reviews_of_members(connection: Connection, reviewed: Mapping[int, FindingVerdict]) -> dict[int, FindingVerdict]:
+    joint = tables.joint_finding
+    pairs = connection.execute(select(joint.c.finding_key, joint.c.member_key)).all()
+    said = [(row.finding_key, reviewed[row.member_key]) for row in pairs if row.member_key in reviewed]
+    return dict(sorted(said, key=lambda one: _BEST_LAST.index(one[1])))
 
 
 def match_words(connection: Connection) -> pd.DataFrame:
@@ -433,7 +488,12 @@ def workspace_likeness(
     """Text likeness with the words of every error and of the newest findings of the workspace."""
     known = complete_errors(connection) if by_trace is None else by_trace
     errors = [error_text(error) for labels in known.values() for error in labels]
-    newest_first = select(_finding.c.description, _finding.c.evidence).order_by(_finding.c.finding_key.desc())
+    newest_first = (
+        select(_finding.c.description, _finding.c.evidence)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .where(is_own_word())
+        .order_by(_finding.c.finding_key.desc())
+    )
     findings = [
         f"{description} {evidence}" for description, evidence in connection.execute(newest_first.limit(_CORPUS)).all()
     ]
@@ -467,11 +527,14 @@ def by_person(errors: Sequence[ErrorLabel]) -> list[tuple[ErrorLabel, ...]]:
 
 
 def judged_cells(connection: Connection, trace_id: str, judge: str | None = None) -> Sequence[Any]:
-    """The answered cells of a trace (of a judge or a model, or all): cell_key, judge, model."""
+    """The answered cells of a trace (of a judge or a model, or all): cell_key, judge, model.
+
+    A jury's are left out: what is proposed for its members' findings is proposed for its own.
+    """
     cells = connection.execute(
         select(_cell.c.cell_key, _cell.c.judge, tables.judge_version.c.model)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
-        .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")))
+        .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")), is_own_word())
     ).all()
     return [cell for cell in cells if judge is None or judge in (cell.judge, cell.model)]
 

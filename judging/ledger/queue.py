@@ -33,6 +33,7 @@ from judging import queueing
 from judging.ledger import tables
 from judging.ledger.assignment import Assignments, all_assignments, assignments_of
 from judging.ledger.audit import record
+from judging.ledger.systems import is_own_word
 from judging.records import DIMENSIONS
 
 FIRST, REPEAT, PRACTICE = 0, 1, 2
@@ -177,7 +178,7 @@ def judge_spread(connection: Connection) -> dict[str, float]:
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.trace_id, cell.c.judge, cell.c.score).where(
-            cell.c.state == "scored", cell.c.score.is_not(None), cell.c.judge.in_(DIMENSIONS)
+            cell.c.state == "scored", cell.c.score.is_not(None), cell.c.judge.in_(DIMENSIONS), is_own_word()
         )
     )
     scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

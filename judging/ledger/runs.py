@@ -454,6 +454,8 @@ class SqlRunStore:
         return status
 
     def set_status(self, status: RunStatus, message: str = "") -> None:
+        if status != "running":
+            self._keep_joint_verdicts()
         ended = now() if status in {"done", "cancelled"} else None
         with writing(self.engine) as connection:
             connection.execute(
@@ -461,6 +463,17 @@ class SqlRunStore:
                 .where(_run.c.run_key == self.run_key)
                 .values(status=status, message=message, ended_at=ended, worker=self.worker, heartbeat_at=now())
             )
+
+    def _keep_joint_verdicts(self) -> None:
+        """Of a jury, before the run ends: a worker killed in between leaves a run that goes on, not one without."""
+        try:
+            spec = run_spec(self.engine, self.run_key)
+        except (KeyError, TypeError, ValueError):  # a run that cannot be worked on is still to be paused
+            return
+        if spec.mode == "jury":
+            from judging.ledger.joint_verdicts import keep_joint_verdicts
+
+            keep_joint_verdicts(self.engine, self.run_key, spec.jury_rule)
 
     def trace(self, trace_id: str) -> Trace:
         with reading(self.engine) as connection:

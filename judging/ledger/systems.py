@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from sqlalchemy import Connection, Integer, func, select
+from sqlalchemy import ColumnElement, Connection, Integer, func, select
 
+from judging.jury import RULES, Rule
 from judging.ledger import tables
 from judging.records import CELL_STATES
 
@@ -13,6 +14,21 @@ ANSWERED = ("scored", "not_applicable")
 VERSION_SHOWN = 6  # characters of a version's hash that name it
 VERSION_MARK = " @"
 _SAYS_NOTHING = {"mode": ("trace", "checks", "imported", ""), "prompt_order": ("cache", "")}
+
+
+def joint_mode(rule: Rule) -> str:
+    """The mode of a jury's own verdicts; its members' is `jury`."""
+    return f"jury {rule}"
+
+
+def is_own_word() -> ColumnElement[bool]:
+    """Whether a cell is a judge's own: a jury's joint verdict says again what its members say in theirs.
+
+    Wherever judges are taken together, each of them is to be counted once.
+    """
+    version = tables.judge_version
+    joint = select(version.c.judge_version).where(version.c.mode.in_([joint_mode(rule) for rule in RULES]))
+    return tables.cell.c.judge_version.not_in(joint)
 
 
 def system_name(model: str, mode: str, prompt_order: str) -> str:

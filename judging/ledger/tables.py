@@ -365,6 +365,20 @@ citation = Table(
     UniqueConstraint("finding_key", "position"),
 )
 
+jury_member = Table(
+    "jury_member",
+    metadata,
+    Column("cell_key", ForeignKey("cell.cell_key"), primary_key=True, comment="the joint verdict"),
+    Column("member_key", ForeignKey("cell.cell_key"), primary_key=True, index=True, comment="a member's verdict"),
+)
+
+joint_finding = Table(
+    "joint_finding",
+    metadata,
+    Column("finding_key", ForeignKey("finding.finding_key"), primary_key=True, comment="of the joint verdict"),
+    Column("member_key", ForeignKey("finding.finding_key"), primary_key=True, index=True, comment="a member's finding"),
+)
+
 match = Table(
     "match",
     metadata,

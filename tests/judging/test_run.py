@@ -11,11 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judging.jury import jury_score
 from judging.ledger.runs import SqlRunStore, last_run_of, next_run, want_failed_again, wish, worker_is_dead, worker_name
 from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import ModelError, ModelReply, ModelRequest
 from judging.records import Failure, Verdict
-from judging.run import Cell, Progress, RunSpec, jury_score
+from judging.run import Cell, Progress, RunSpec
 from tests.fake_provider import verdict
 from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
 
@@ -575,12 +576,13 @@ def test_span_by_span_is_one_cell_of_many_calls_and_resumes_at_the_span_where_it
     assert grid.rows("select score, cost_usd from cell") == [(1, 0.03)]
 
 
-def test_a_jury_asks_each_model_and_keeps_their_verdicts_apart(tmp_path: Path) -> None:
+def test_a_jury_asks_each_model_and_keeps_their_verdicts_beside_its_own(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b", "c"), mode="jury")
     summary = grid.run(*(Counting(script=lambda n, _, s=score: verdict(s)) for score in (1, 1, 3)))  # type: ignore[misc]
     assert summary.states == {"scored": 6}
     assert grid.rows("select model, score, count(*) from cell group by 1, 2 order by 1") == [
         ("a", 1, 2),
+        ("a + b + c", 1, 2),
         ("b", 1, 2),
         ("c", 3, 2),
     ]

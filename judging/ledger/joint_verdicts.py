@@ -1,0 +1,219 @@
+"""A jury's joint verdicts in the ledger, beside those of its members: kept whenever a run ends.
+
+A joint verdict is one more cell, of a judge version whose mode says that it is a jury's. It stands in a run of its
+own, since the run of its members counts what is asked of models. Matches and reviews of its findings are those of
+its members' findings, until somebody decides about the jury's own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from sqlalchemy import Connection, Engine, insert, select
+
+from ingest.store import reading, schema, writing
+from ingest.trace import Json
+from judging.jury import Rule
+from judging.ledger import tables
+from judging.ledger.systems import joint_mode
+from judging.ledger.verdicts import JudgeVersion, add_run, ensure_judge_version, findings_of, finish_cell, to_outcome
+from judging.records import CELL_STATES, Finding
+
+if TYPE_CHECKING:  # what compares texts is loaded when a jury has something to say
+    from judging.joint import JointVerdict, Member
+    from judging.matching import TextLikeness
+
+_cell, _version, _member = tables.cell, tables.judge_version, tables.jury_member
+_TRACES_AT_ONCE = 50
+_ASKED = ("model", "rubric_version", "rubric", "prompt_order", "agent_text", "parameters")
+_Place = tuple[str, str, int]
+"""A judge or judge version, a trace, a repeat."""
+_Findings = Mapping[int, Sequence[tuple[int, Finding]]]
+
+
+def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
+    """Keep the joint verdict wherever all members are done and it is not kept yet; returns how many are new.
+
+    One that a member's later answer (failed cells judged again) makes another is kept beside the earlier one, as
+    the newer of the two.
+    """
+    from judging.ledger.matches import workspace_likeness
+
+    with reading(engine) as connection:
+        judged = select(_cell.c.trace_id).where(_cell.c.run_key == run_key).distinct()
+        trace_ids = list(connection.scalars(judged.order_by(_cell.c.trace_id)))
+        likeness = workspace_likeness(connection)
+    kept = 0
+    for at in range(0, len(trace_ids), _TRACES_AT_ONCE):
+        with writing(engine) as connection:
+            kept += _keep(connection, run_key, rule, trace_ids[at : at + _TRACES_AT_ONCE], likeness)
+    return kept
+
+
+def _keep(connection: Connection, run_key: int, rule: Rule, trace_ids: Sequence[str], likeness: TextLikeness) -> int:
+    lock = select(tables.run.c.run_key).where(tables.run.c.run_key == run_key).with_for_update()
+    connection.execute(lock).all()  # two workers that end at once do it one after the other
+    groups = _complete(_member_rows(connection, run_key, trace_ids))
+    kept = _kept(connection, run_key, trace_ids)
+    new = [
+        (version, rows, joint)
+        for version, rows, joint in _joint_verdicts(connection, groups, rule, likeness)
+        if (before := kept.get(_place(version, rows))) is None or before.prompt_hash != joint.outcome.call.prompt_hash
+    ]
+    if new:
+        twice = {kept[place].run_key for version, rows, _ in new if (place := _place(version, rows)) in kept}
+        joint_run = _joint_run(connection, run_key, rule, {judge for judge, _, _ in groups}, but_for=twice)
+        for version, rows, joint in new:
+            _store(connection, joint_run, version, rows, joint)
+    return len(new)
+
+
+def _joint_verdicts(
+    connection: Connection, groups: Mapping[_Place, Sequence[Any]], rule: Rule, likeness: TextLikeness
+) -> list[tuple[str, Sequence[Any], JointVerdict]]:
+    """Each joint verdict with its judge version and the rows of its members."""
+    from judging.joint import joint_verdict
+
+    findings = findings_of(connection, [row.cell_key for rows in groups.values() for row in rows])
+    parents = _parents(connection, sorted({trace_id for _, trace_id, _ in groups}))
+    made = []
+    for (_, trace_id, _), rows in groups.items():
+        members = [_as_member(row, findings) for row in rows]
+        joint = joint_verdict(members, rule, parents=parents.get(trace_id, {}), likeness=likeness)
+        made.append((ensure_judge_version(connection, _joint_version(rows, rule)), rows, joint))
+    return made
+
+
+def _complete(rows: Sequence[Any]) -> dict[_Place, list[Any]]:
+    """The members' rows by judge, trace and repeat, without those where a member is not done."""
+    groups: dict[_Place, list[Any]] = {}
+    for row in rows:
+        groups.setdefault((row.judge, row.trace_id, row.repeat), []).append(row)
+    return {key: said for key, said in groups.items() if all(row.state in CELL_STATES for row in said)}
+
+
+def _member_rows(connection: Connection, run_key: int, trace_ids: Sequence[str]) -> Sequence[Any]:
+    about = [_version.c[name].label(f"version_{name}") for name in _ASKED]
+    return connection.execute(
+        select(_cell, *about)
+        .join(_version, _version.c.judge_version == _cell.c.judge_version)
+        .where(_cell.c.run_key == run_key, _version.c.mode == "jury", _cell.c.trace_id.in_(trace_ids))
+        .order_by(_cell.c.cell_key)
+    ).all()
+
+
+def _kept(connection: Connection, run_key: int, trace_ids: Sequence[str]) -> dict[_Place, Any]:
+    """The newest joint verdict of the run by judge version, trace and repeat: run_key, prompt_hash."""
+    ours = _cell.alias()
+    rows = connection.execute(
+        select(_cell.c.judge_version, _cell.c.trace_id, _cell.c.repeat, _cell.c.run_key, _cell.c.prompt_hash)
+        .join(_member, _member.c.cell_key == _cell.c.cell_key)
+        .join(ours, ours.c.cell_key == _member.c.member_key)
+        .where(ours.c.run_key == run_key, ours.c.trace_id.in_(trace_ids))
+        .order_by(_cell.c.cell_key)
+    )
+    return {(row.judge_version, row.trace_id, row.repeat): row for row in rows}
+
+
+def _place(version: str, rows: Sequence[Any]) -> _Place:
+    return version, rows[0].trace_id, rows[0].repeat
+
+
+def _joint_version(rows: Sequence[Any], rule: Rule) -> JudgeVersion:
+    from judging.joint import jury_name
+
+    first = rows[0]
+    members: list[Json] = [row.judge_version for row in rows]
+    return JudgeVersion(
+        judge=first.judge,
+        model=jury_name([row.version_model for row in rows]),
+        rubric_version=first.version_rubric_version,
+        mode=joint_mode(rule),
+        rubric=orjson.loads(first.version_rubric),
+        prompt_order=first.version_prompt_order,
+        agent_text=first.version_agent_text,
+        parameters={**orjson.loads(first.version_parameters), "members": members},
+    )
+
+
+def _as_member(row: Any, findings: _Findings) -> Member:
+    from judging.joint import Member
+
+    own = tuple(findings.get(row.cell_key, ()))
+    outcome = to_outcome(row, own)
+    assert outcome is not None  # every member is done
+    return Member(model=row.version_model, outcome=outcome, findings=own)
+
+
+def _joint_run(
+    connection: Connection, run_key: int, rule: Rule, judges: Collection[str], *, but_for: Collection[int]
+) -> int:
+    """The run that holds the jury's verdicts: the newest there is, or a new one where it would hold one twice."""
+    newest = _newest_joint_run(connection, run_key)
+    if newest is not None and newest not in but_for:
+        return newest
+    run = connection.execute(select(tables.run).where(tables.run.c.run_key == run_key)).one()
+    spec: dict[str, Json] = {"mode": joint_mode(rule), "jury_of": run_key, "judges": [*sorted(judges)]}
+    name = f"joint verdicts of run {run_key}: {run.name}"
+    return add_run(connection, name=name, spec=spec, author=run.author, status="done")
+
+
+def _newest_joint_run(connection: Connection, run_key: int) -> int | None:
+    ours = _cell.alias()
+    return connection.scalar(
+        select(_cell.c.run_key)
+        .join(_member, _member.c.cell_key == _cell.c.cell_key)
+        .join(ours, ours.c.cell_key == _member.c.member_key)
+        .where(ours.c.run_key == run_key)
+        .order_by(_cell.c.run_key.desc())
+        .limit(1)
+    )
+
+
+def _store(connection: Connection, joint_run: int, version: str, rows: Sequence[Any], joint: JointVerdict) -> None:
+    first = rows[0]
+    added = connection.execute(
+        insert(_cell).values(
+            run_key=joint_run,
+            judge_version=version,
+            judge=first.judge,
+            trace_id=first.trace_id,
+            trace_digest=first.trace_digest,
+            repeat=first.repeat,
+            state="running",
+            attempts=0,
+        )
+    ).inserted_primary_key
+    assert added is not None
+    key = int(added[0])
+    finish_cell(connection, key, joint.outcome)
+    connection.execute(insert(_member), [{"cell_key": key, "member_key": row.cell_key} for row in rows])
+    _store_findings(connection, key, joint)
+
+
+def _store_findings(connection: Connection, cell_key: int, joint: JointVerdict) -> None:
+    finding = tables.finding
+    ours = select(finding.c.finding_key).where(finding.c.cell_key == cell_key).order_by(finding.c.position)
+    links = [
+        {"finding_key": key, "member_key": member_key}
+        for key, one in zip(connection.scalars(ours).all(), joint.findings, strict=True)
+        for member_key in one.member_keys
+    ]
+    if links:
+        connection.execute(insert(tables.joint_finding), links)
+
+
+def _parents(connection: Connection, trace_ids: Sequence[str]) -> dict[str, dict[str, str | None]]:
+    """The parent of each span, by trace."""
+    trace, span = schema.trace, schema.span
+    rows = connection.execute(
+        select(trace.c.trace_id, span.c.span_id, span.c.parent_span_id)
+        .join(span, span.c.trace_key == trace.c.trace_key)
+        .where(trace.c.trace_id.in_(trace_ids))
+    )
+    found: dict[str, dict[str, str | None]] = {}
+    for trace_id, span_id, parent in rows:
+        found.setdefault(trace_id, {})[span_id] = parent
+    return found
