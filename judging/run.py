@@ -158,6 +158,9 @@ class Unanswered:
 class RunStore(Protocol):
     """Where a run lives. Every method is one transaction; they are called from one thread, one at a time."""
 
+    def take_up(self) -> None:
+        """Before the first claim: give back cells that an earlier start of this very worker could not release."""
+
     def claim(self) -> Sequence[Cell]:
         """Take all waiting cells of one trace and one model; empty when none waits now."""
 
@@ -215,7 +218,8 @@ class RunStore(Protocol):
 
     def note_batch(self, model: str, batch_id: str) -> None: ...
 
-    def close_batch(self, batch_id: str) -> None: ...
+    def close_batch(self, batch_id: str) -> None:
+        """Record that a batch has been collected: of what it did not answer nothing was paid."""
 
     def cell(self, key: int) -> Cell: ...
 
@@ -335,6 +339,7 @@ class Runner:
     async def run(self) -> Summary:
         """Judge until no cell is left, the run is paused or cancelled, or a `StopRunError` ends it."""
         self._started = time.monotonic()
+        await self._in_store(self.store.take_up)
         unanswered = await self._in_store(self.store.unanswered)
         spent = await self._in_store(self.store.spent_usd)
         self._budget = Budget(self.spec.budget_usd, spent, unanswered.most_usd or 0.0)

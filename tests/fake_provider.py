@@ -66,7 +66,21 @@ class Hang:
     """Nothing is ever answered."""
 
 
-Action = Answer | Status | Reset | Hang
+@dataclass(frozen=True)
+class Raw:
+    """An answer of status 200 whose body is no completion."""
+
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A completion whose connection ends in the middle of the body."""
+
+    text: str
+
+
+Action = Answer | Status | Reset | Hang | Raw | Cut
 Script = Callable[[Request], Action]
 
 
@@ -180,6 +194,16 @@ class Provider:
         if isinstance(action, Status):
             await _send(writer, action.code, _error(action), action.headers)
             return True
+        if isinstance(action, Raw):
+            await _send(writer, 200, action.body)
+            return True
+        if isinstance(action, Cut):
+            whole = json.dumps(self.completion(request, Answer(text=action.text))).encode()
+            writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n")
+            writer.write(b"content-length: %d\r\n\r\n" % len(whole) + whole[: len(whole) // 2])
+            await writer.drain()
+            writer.close()
+            return False
         assert isinstance(action, Answer)
         await asyncio.sleep(action.after_s)
         content = json.dumps(self.completion(request, action)).encode()

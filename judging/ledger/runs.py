@@ -184,15 +184,31 @@ _WISHES: Mapping[RunStatus, tuple[str, ...]] = {
 
 
 def next_run(engine: Engine) -> int | None:
-    """The oldest run that is queued, or running with cells that a worker could take; None when no run waits."""
+    """The oldest run that waits for a worker; None when none does.
+
+    One that is queued or running waits with cells that a worker could take, or when all its cells are judged and
+    nobody is there to say so: its worker was killed before it did.
+    """
     with reading(engine) as connection:
         rows = connection.execute(
-            select(_run.c.run_key).where(_run.c.status.in_(("queued", "running"))).order_by(_run.c.run_key)
-        )
-        for (key,) in rows.all():
-            if connection.scalar(select(_cell.c.cell_key).where(_claimable(connection, key)).limit(1)) is not None:
-                return int(key)
-    return None
+            select(_run).where(_run.c.status.in_(("queued", "running"))).order_by(_run.c.run_key)
+        ).all()
+        return next((int(row.run_key) for row in rows if _waits(connection, row)), None)
+
+
+def _waits(connection: Connection, run: Any) -> bool:
+    if connection.scalar(select(_cell.c.cell_key).where(_claimable(connection, run.run_key)).limit(1)) is not None:
+        return True
+    is_open = and_(_cell.c.run_key == run.run_key, _cell.c.state.in_(OPEN_STATES))
+    if connection.scalar(select(_cell.c.cell_key).where(is_open).limit(1)) is not None:
+        return False
+    return run.status == "queued" or not _has_worker(run)
+
+
+def _has_worker(run: Any) -> bool:
+    """Whether a worker has shown itself at a run within a lease, and is not known to be gone."""
+    is_fresh = run.heartbeat_at is not None and now() - run.heartbeat_at < LEASE_S * _MICRO
+    return is_fresh and not worker_is_dead(run.worker or "")
 
 
 def watch(engine: Engine, run_key: int) -> dict[str, Json]:
@@ -232,7 +248,6 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
             assert isinstance(per_score, dict)
             per_score[str(score)] = count
         unanswered = _unanswered(connection, run_key)
-        alive = row.heartbeat_at is not None and now() - row.heartbeat_at < LEASE_S * _MICRO
         return {
             "run": run_key,
             "name": row.name,
@@ -249,7 +264,7 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
             "completion_tokens": paid[5],
             "unanswered": unanswered.requests,
             "unanswered_usd": unanswered.most_usd,
-            "worker_alive": bool(alive and row.status == "running" and not worker_is_dead(row.worker or "")),
+            "worker_alive": row.status == "running" and _has_worker(row),
         }
 
 
@@ -262,6 +277,19 @@ class SqlRunStore:
         self.lease_s = max(lease_s, 3 * HEARTBEAT_S)
         self._known: dict[int, frozenset[str]] = {}
         self._lost: set[tuple[int, str]] = set()
+
+    def take_up(self) -> None:
+        """Give back what an earlier start of this very process still holds: it ended where it could not release it."""
+        with writing(self.engine) as connection:
+            connection.execute(
+                update(_cell)
+                .where(
+                    _cell.c.run_key == self.run_key,
+                    _cell.c.worker == self.worker,
+                    _cell.c.state.in_(("running", "replied")),
+                )
+                .values(state="pending", worker=None, claimed_at=None)
+            )
 
     def claim(self) -> Sequence[Cell]:
         """All waiting cells of the first trace and model that has any."""
@@ -497,6 +525,23 @@ class SqlRunStore:
     def close_batch(self, batch_id: str) -> None:
         with writing(self.engine) as connection:
             connection.execute(update(_batch).where(_batch.c.batch_id == batch_id).values(collected_at=now()))
+            self._end_what_batches_left(connection, batch_id)
+
+    def _end_what_batches_left(self, connection: Connection, batch_id: str) -> None:
+        """What a batch was to answer and did not has failed, whether one request or all of it: it was not paid.
+
+        Requests do not say which batch they went in: while another one is open, they may be its.
+        """
+        is_open = select(_batch.c.batch_id).where(_batch.c.run_key == self.run_key, _batch.c.collected_at.is_(None))
+        if connection.scalar(is_open.limit(1)) is not None:
+            return
+        handed_in = select(_batch.c.created_at).where(_batch.c.batch_id == batch_id).scalar_subquery()
+        ours = select(_cell.c.cell_key).where(_cell.c.run_key == self.run_key)
+        connection.execute(
+            update(_request)
+            .where(_request.c.outcome.is_(None), _request.c.sent_at <= handed_in, _request.c.cell_key.in_(ours))
+            .values(outcome="failed")
+        )
 
     @cached_property
     def _versions(self) -> Any:
@@ -529,12 +574,21 @@ def worker_is_dead(worker: str) -> bool:
     return started != _started(int(pid))
 
 
+def worker_is_here(worker: str) -> bool:
+    """Whether a worker of this very host is known to be alive: no lease of its ends, wherever the clock jumps to."""
+    host, _, rest = worker.partition(":")
+    pid, _, started = rest.partition(":")
+    return host == _host() and pid.isdigit() and started not in ("", "0") and started == _started(int(pid))
+
+
 def _claimable(connection: Connection, run_key: int, lease_s: float = LEASE_S) -> ColumnElement[bool]:
     """Which cells wait: never claimed, or held by a worker whose lease is over or that is dead."""
     held = and_(_cell.c.run_key == run_key, _cell.c.state.in_(("running", "replied")))
     workers = connection.scalars(select(_cell.c.worker).where(held).distinct()).all()
     dead = [worker for worker in workers if worker is not None and worker_is_dead(worker)]
-    lost: list[ColumnElement[bool]] = [_cell.c.claimed_at < now() - int(lease_s * _MICRO), _cell.c.worker.is_(None)]
+    here = [worker for worker in workers if worker is not None and worker_is_here(worker)]
+    is_over = and_(_cell.c.claimed_at < now() - int(lease_s * _MICRO), _cell.c.worker.not_in(here))
+    lost: list[ColumnElement[bool]] = [is_over, _cell.c.worker.is_(None)]
     if dead:
         lost.append(_cell.c.worker.in_(dead))
     return and_(_cell.c.run_key == run_key, or_(_cell.c.state == "pending", and_(held, or_(*lost))))

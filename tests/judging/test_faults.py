@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from judging.ledger.runs import SqlRunStore, want_failed_again
-from judging.model import ModelError, ModelRequest
+from judging.model import ModelError, ModelReply, ModelRequest
 from judging.run import Runner, Summary
-from tests.fake_provider import Action, Answer, Hang, Provider, Request, Reset, Status, verdict
+from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Request, Reset, Status, verdict
 from tests.judging.grid import AGENTS, RUBRICS, Grid, planned
 from tests.judging.workers import PRICES, setup, start_worker
 
@@ -23,11 +23,21 @@ GOOD = Answer(text=verdict(2))
 TOO_LONG = Status(code=400, message="maximum context length is 10 tokens", error_code="context_length_exceeded")
 FAULTS: Mapping[str, tuple[list[Action], str]] = {
     "429 with Retry-After": ([Status(code=429, headers={"retry-after": "0.2"}), GOOD], "scored"),
+    "429 without Retry-After": ([Status(code=429), GOOD], "scored"),
+    "429 until a date": ([Status(code=429, headers={"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}), GOOD], "scored"),
+    "429 with a Retry-After that is neither": ([Status(code=429, headers={"retry-after": "soon"}), GOOD], "scored"),
+    "429 for ever": ([Status(code=429)], "error"),
     "500 twice": ([Status(code=500), Status(code=500), GOOD], "scored"),
     "503": ([Status(code=503), GOOD], "scored"),
     "connection reset": ([Reset(), GOOD], "scored"),
     "hang, then well": ([Hang(), GOOD], "scored"),
     "hang for ever": ([Hang()], "error"),
+    "cut in the middle, then well": ([Cut(text=verdict(3)), GOOD], "scored"),
+    "cut in the middle for ever": ([Cut(text=verdict(3))], "error"),
+    "200 with an error, then well": ([Raw(b'{"error": {"message": "overloaded", "code": 503}}'), GOOD], "scored"),
+    "200 with an error for ever": ([Raw(b'{"error": {"message": "overloaded", "code": 503}}')], "error"),
+    "200 with no choice": ([Raw(b'{"id": "1", "object": "chat.completion", "choices": []}')], "unparsable"),
+    "200 with a page": ([Raw(b"<html>502 Bad Gateway</html>")], "error"),
     "slow stream": ([Answer(text=verdict(2), trickle_s=0.3)], "scored"),
     "stream that never ends": ([Answer(text=verdict(2), trickle_s=60)], "error"),
     "500 for ever": ([Status(code=500)], "error"),
@@ -238,26 +248,72 @@ def test_of_a_batch_that_was_refused_nothing_is_perhaps_paid(provider: Provider,
     assert run(grid, provider, batch=True).states == {"scored": 4}
 
 
+class Breaks:
+    """A batch interface that takes a batch and then fails it as a whole."""
+
+    async def submit_batch(self, requests: Mapping[str, ModelRequest]) -> str:
+        return f"batch-{time.time_ns()}"
+
+    async def poll_batch(self, batch_id: str) -> Mapping[str, ModelReply | ModelError] | None:
+        raise ModelError("bad_request", "the batch failed validation")
+
+
+def breaks(grid: Grid, provider: Provider) -> Runner:
+    made = runner(grid, provider, batch=True)
+    made.models["openai/fake"] = replace(made.models["openai/fake"], batch=Breaks())
+    return made
+
+
+def test_of_a_batch_that_failed_as_a_whole_nothing_is_perhaps_paid(provider: Provider, tmp_path: Path) -> None:
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
+    assert asyncio.run(breaks(grid, provider).run()).states == {"error": 4}
+    assert want_failed_again(grid.engine, grid.run_key) == 4
+    assert run(grid, provider, batch=True).states == {"scored": 4}
+    assert (grid.watch()["unanswered"], grid.watch()["unanswered_usd"]) == (0, 0.0)
+
+
+def test_of_a_dead_worker_s_batch_that_failed_nothing_is_perhaps_paid(provider: Provider, tmp_path: Path) -> None:
+    class Dies(SqlRunStore):
+        def close_batch(self, batch_id: str) -> None:
+            raise OSError("killed here")
+
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
+    dying = breaks(grid, provider)
+    dying.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    with pytest.raises(OSError, match="killed here"):
+        asyncio.run(dying.run())
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set claimed_at = 0")  # the lease is over
+    assert asyncio.run(breaks(grid, provider).run()).states == {"error": 4}
+    assert grid.watch()["unanswered"] == 0
+    assert want_failed_again(grid.engine, grid.run_key) == 4
+    assert run(grid, provider, batch=True).states == {"scored": 4}
+    assert grid.watch()["unanswered"] == 0
+
+
 # kill -9 --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.timeout(1200)
-@pytest.mark.parametrize("kills", [8, pytest.param(100, marks=pytest.mark.soak)])
+@pytest.mark.parametrize(
+    ("kills", "workers"), [(8, 1), (3, 2), *(pytest.param(100, many, marks=pytest.mark.soak) for many in (1, 2))]
+)
 def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_asked_for_again(
-    provider: Provider, tmp_path: Path, kills: int
+    provider: Provider, tmp_path: Path, kills: int, workers: int
 ) -> None:
     dice = random.Random(kills)
     provider.script = lambda request: Answer(text=verdict(request.number % 4), after_s=dice.uniform(0.0, 0.15))
     grid = planned(tmp_path, 4 * kills, judges=("LC", "EE", "PQ"), models=("openai/fake",), concurrency=6)
     killed = 0
     while killed < kills and any(state in grid.states() for state in ("pending", "running", "replied")):
-        worker = start_worker(tmp_path, grid.run_key, provider.base_url)
+        started = [start_worker(tmp_path, grid.run_key, provider.base_url) for _ in range(workers)]
         done = len(provider.log.requests)
-        while len(provider.log.requests) == done and worker.is_alive():
+        while len(provider.log.requests) == done and any(worker.is_alive() for worker in started):
             time.sleep(0.002)
-        time.sleep(dice.uniform(0.0, 0.4))
-        worker.kill()
-        worker.join()
+        for worker in started:
+            time.sleep(dice.uniform(0.0, 0.4))
+            worker.kill()
+            worker.join()
         killed += 1
     assert killed == kills, "the run ended before the last kill: give it more traces"
     final = start_worker(tmp_path, grid.run_key, provider.base_url)
@@ -271,7 +327,7 @@ def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_
     lost_in_flight = len(provider.log.completed) - 12 * kills
     unknown = int(str(grid.watch()["unanswered"]))
     assert 0 <= lost_in_flight <= unknown  # each answer on its way to a process that no longer was is counted
-    assert unknown <= 6 * kills  # and at most `concurrency` of them a kill
+    assert unknown <= 6 * kills * workers  # and at most `concurrency` of them a kill of a worker
     recorded = grid.rows("select count(*), count(outcome) from request")
     assert recorded == [(12 * kills + unknown, 12 * kills + unknown)]  # whatever went out, with what came of it
     assert len(provider.log.requests) <= 12 * kills + unknown

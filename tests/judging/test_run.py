@@ -460,6 +460,61 @@ def test_a_worker_that_lost_its_cell_cannot_overwrite_the_outcome(tmp_path: Path
     assert grid.states() == {"scored": 1}
 
 
+def test_a_clock_that_jumps_ends_no_lease_of_a_worker_that_is_here(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=2)
+    elsewhere = SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    here = SqlRunStore(grid.engine, grid.run_key)
+    assert (len(here.claim()), len(elsewhere.claim())) == (2, 2)
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set claimed_at = 0")  # as after an hour of sleep
+    other = SqlRunStore(grid.engine, grid.run_key, worker="third:1:1")
+    assert [cell.trace_id for cell in other.claim()] == [f"{2:032x}"] * 2  # of another host only the clock tells
+    assert list(other.claim()) == []
+
+
+def test_what_a_worker_could_not_give_back_it_takes_up_again(tmp_path: Path) -> None:
+    class Full(SqlRunStore):
+        def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
+            raise OSError("no space left")
+
+    grid = planned(tmp_path, traces=1)
+    runner = grid.runner(Counting())
+    runner.store = Full(grid.engine, grid.run_key)
+    with pytest.raises(OSError, match="no space left"):
+        asyncio.run(runner.run())
+    again = Counting()
+    assert asyncio.run(asyncio.wait_for(grid.runner(again).run(), 30)).states == {"scored": 2}
+    assert len(again.requests) <= 1  # what was answered is replayed
+
+
+def test_a_run_whose_worker_died_before_saying_that_it_is_done_is_taken_again(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1)
+    grid.run(Counting())
+    assert next_run(grid.engine) is None
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update run set status = 'running', worker = 'elsewhere:1:1'")
+    assert next_run(grid.engine) is None  # it has just shown itself
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update run set heartbeat_at = 0")
+    assert next_run(grid.engine) == grid.run_key
+    assert grid.run(Counting()).status == "done"
+    assert next_run(grid.engine) is None
+
+
+def test_a_paused_run_can_be_cancelled_and_taken_up_again(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=2)
+    stopped = Counting(script=lambda n, _: ModelError("auth", "expired") if n else verdict(2))
+    assert grid.run(stopped).status == "paused"
+    wish(grid.engine, grid.run_key, "cancelled")
+    assert (grid.watch()["status"], next_run(grid.engine)) == ("cancelled", None)
+    wish(grid.engine, grid.run_key, "paused")  # too late
+    assert grid.watch()["status"] == "cancelled"
+    wish(grid.engine, grid.run_key, "queued")
+    again = Counting()
+    assert grid.run(again).states == {"scored": 4}
+    assert len(again.requests) == 3  # what was paid before is not asked for again
+
+
 def test_two_workers_share_a_run_without_paying_twice(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=6, repeats=2)
     models = [Counting(delay_s=0.005), Counting(delay_s=0.005)]
