@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from judging.model import ModelError
 
 T = TypeVar("T")
+R = TypeVar("R")
 LONGEST_WAIT_S = 600.0  # a provider that asks for more stops the run
 STOPPED = "stopped before the call was sent"
 
@@ -111,21 +112,25 @@ class Budget:
 
 
 @dataclass(kw_only=True)
-class _Group(Generic[T]):
+class _Group(Generic[T, R]):
     items: list[T] = field(default_factory=list)
+    results: Sequence[R] = ()
     error: BaseException | None = None
 
 
-class Together(Generic[T]):
-    """Writes in one transaction what is handed in while an earlier write is under way; returns once it is written."""
+class Together(Generic[T, R]):
+    """Writes in one transaction what is handed in while an earlier write is under way.
 
-    def __init__(self, write: Callable[[Sequence[T]], Awaitable[object]]) -> None:
+    `write` gives a result for each item; who handed it in gets it, once it is written.
+    """
+
+    def __init__(self, write: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> None:
         self._write = write
-        self._next: _Group[T] = _Group()
+        self._next: _Group[T, R] = _Group()
         self._one_at_a_time = asyncio.Lock()
 
-    async def __call__(self, item: T) -> None:
-        group = self._next
+    async def __call__(self, item: T) -> R:
+        group, place = self._next, len(self._next.items)
         group.items.append(item)
         async with self._one_at_a_time:
             if group is self._next:
@@ -133,9 +138,10 @@ class Together(Generic[T]):
                 await self._written(group)
         if group.error is not None:
             raise group.error
+        return group.results[place]
 
-    async def _written(self, group: _Group[T]) -> None:
+    async def _written(self, group: _Group[T, R]) -> None:
         try:
-            await self._write(group.items)
+            group.results = await self._write(group.items)
         except Exception as error:
             group.error = error

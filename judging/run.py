@@ -128,6 +128,13 @@ class Paid(NamedTuple):
     reply: ModelReply
 
 
+class Ended(NamedTuple):
+    """A cell with its outcome."""
+
+    cell: Cell
+    outcome: Verdict | Failure
+
+
 class StoredReply(NamedTuple):
     """A reply from the store; `is_own` says that this very cell paid for it."""
 
@@ -176,7 +183,7 @@ class RunStore(Protocol):
     def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
         """A stored reply to this very request: of this cell, else (`from_others`) of a judged cell of this repeat."""
 
-    def note_sent(self, sendings: Sequence[Sending]) -> None:
+    def note_sent(self, sendings: Sequence[Sending]) -> Sequence[None]:
         """Record requests before they go out: what is sent and never answered stays visible."""
 
     def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
@@ -188,7 +195,7 @@ class RunStore(Protocol):
     def unanswered(self) -> Unanswered:
         """All requests of this run whose answer is unknown."""
 
-    def keep_replies(self, paid: Sequence[Paid]) -> None:
+    def keep_replies(self, paid: Sequence[Paid]) -> Sequence[None]:
         """Store paid replies, durably, before anything is done with them."""
 
     def book(self, model: str, *, gap_s: float) -> float:
@@ -197,8 +204,8 @@ class RunStore(Protocol):
     def hold(self, model: str, seconds: float) -> None:
         """Let no process of the run book a moment before so many seconds have passed."""
 
-    def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
-        """Store the outcome; False where another worker has taken the cell over."""
+    def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
+        """Store outcomes; False of each cell that another worker has taken over."""
 
     def spent_usd(self) -> float:
         """What all replies of this run have cost, as far as known."""
@@ -321,8 +328,9 @@ class Runner:
         self.rubrics, self.models, self.agents = rubrics, models, agents
         self.progress, self.poll_s, self.batch_poll_s = progress, poll_s, batch_poll_s
         self._paces = {name: self._pace(name) for name in spec.models}
-        self._send = Together[Sending](lambda sendings: self._in_store(self.store.note_sent, sendings))
-        self._keep = Together[Paid](lambda paid: self._in_store(self.store.keep_replies, paid))
+        self._send = Together[Sending, None](lambda sendings: self._in_store(self.store.note_sent, sendings))
+        self._keep = Together[Paid, None](lambda paid: self._in_store(self.store.keep_replies, paid))
+        self._store_outcome = Together[Ended, bool](lambda ended: self._in_store(self.store.finish, ended))
         self._counts: dict[tuple[int, bytes], int] = {}
         self._ready: deque[tuple[_Group, Cell]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -593,7 +601,7 @@ class Runner:
         return error.kind in RETRIED and attempt + 1 < self.spec.attempts
 
     async def _finish(self, cell: Cell, outcome: Verdict | Failure) -> None:
-        kept = await asyncio.shield(self._in_store(self.store.finish, cell, outcome))
+        kept = await asyncio.shield(self._store_outcome(Ended(cell, outcome)))
         if not kept:
             return
         self._judged += 1

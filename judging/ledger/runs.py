@@ -19,12 +19,12 @@ from ingest.store import load, reading, writing
 from ingest.texts import compress, decompress
 from ingest.trace import Json, Trace
 from judging.ledger import tables
-from judging.ledger.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, finish_cell, now
+from judging.ledger.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, finish_cells, now
 from judging.model import ModelReply
 from judging.prompt import prompts_version
-from judging.records import CELL_STATES, Failure, Verdict
+from judging.records import CELL_STATES
 from judging.rubric import AgentDescription, Rubric
-from judging.run import HEARTBEAT_S, LEASE_S, Cell, Paid, RunSpec, RunStatus, Sending, StoredReply, Unanswered
+from judging.run import HEARTBEAT_S, LEASE_S, Cell, Ended, Paid, RunSpec, RunStatus, Sending, StoredReply, Unanswered
 
 _cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
 _request, _pace = tables.request, tables.pace
@@ -42,7 +42,11 @@ _END_REQUEST = (
     )
     .values(outcome=bindparam("ends"))
 )
-_HELD = select(_cell.c.cell_key).where(_OURS, _cell.c.state.in_(("running", "replied")))
+_HELD = select(_cell.c.cell_key).where(
+    _cell.c.cell_key.in_(bindparam("of_cells", expanding=True)),
+    _cell.c.worker == bindparam("by_worker"),
+    _cell.c.state.in_(("running", "replied")),
+)
 _SAME_REQUEST = (
     select(_reply)
     .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
@@ -373,7 +377,7 @@ class SqlRunStore:
                 row = connection.execute(_OTHER_REPLY, {"hash": request_hash, "of_repeat": cell.repeat}).one_or_none()
         return None if row is None else StoredReply(_to_reply(row), row.cell_key == cell.key)
 
-    def note_sent(self, sendings: Sequence[Sending]) -> None:
+    def note_sent(self, sendings: Sequence[Sending]) -> Sequence[None]:
         at = now()
         rows = [
             {
@@ -388,6 +392,7 @@ class SqlRunStore:
         ]
         with writing(self.engine) as connection:
             connection.execute(_ADD_REQUEST, rows)
+        return [None] * len(rows)
 
     def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
         ends = "unknown" if is_unknown else "failed"
@@ -423,7 +428,7 @@ class SqlRunStore:
         if moved.rowcount == 0:
             connection.execute(insert(_pace).values(run_key=self.run_key, model=model, next_at=moment))
 
-    def keep_replies(self, paid: Sequence[Paid]) -> None:
+    def keep_replies(self, paid: Sequence[Paid]) -> Sequence[None]:
         at = now()
         ends = [{"of_cell": p.cell.key, "hash": p.request_hash, "ends": "answered"} for p in paid]
         with writing(self.engine) as connection:
@@ -432,15 +437,16 @@ class SqlRunStore:
             connection.execute(_MARK_REPLIED, [{"of_cell": p.cell.key, "by_worker": self.worker} for p in paid])
         for cell, request_hash, _ in paid:
             self._known[cell.key] = self._known.get(cell.key, frozenset()) | {request_hash}
+        return [None] * len(paid)
 
-    def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
+    def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
+        keys = [cell.key for cell, _ in ended]
         with writing(self.engine) as connection:
-            held = connection.scalar(_HELD, {"of_cell": cell.key, "by_worker": self.worker})
-            if held is None:
-                return False
-            finish_cell(connection, cell.key, outcome)
-        self._known.pop(cell.key, None)
-        return True
+            held = set(connection.scalars(_HELD, {"of_cells": keys, "by_worker": self.worker}))
+            finish_cells(connection, [(cell.key, outcome) for cell, outcome in ended if cell.key in held])
+        for key in held:
+            self._known.pop(key, None)
+        return [key in held for key in keys]
 
     def spent_usd(self) -> float:
         with reading(self.engine) as connection:

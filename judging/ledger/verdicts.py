@@ -21,7 +21,9 @@ from judging.records import Call, Citation, Failure, Finding, Verdict
 _cell, _finding, _citation = tables.cell, tables.finding, tables.citation
 
 # statements of every finished cell, built once: building them costs more than running them
-_FIRST_FINDING = select(_finding.c.finding_key).where(_finding.c.cell_key == bindparam("of_cell")).limit(1)
+_FIRST_FINDING = (
+    select(_finding.c.cell_key).where(_finding.c.cell_key.in_(bindparam("of_cells", expanding=True))).limit(1)
+)
 _SET_CELL = update(_cell).where(_cell.c.cell_key == bindparam("of_cell"))
 _ADD_FINDINGS = insert(_finding).returning(_finding.c.finding_key, sort_by_parameter_order=True)
 _ADD_CITATIONS = insert(_citation)
@@ -137,11 +139,26 @@ def trace_digests(connection: Connection) -> dict[str, str]:
 
 def finish_cell(connection: Connection, cell_key: int, outcome: Verdict | Failure) -> None:
     """Store the outcome of a cell and its findings, in place of what the cell held before."""
-    if connection.scalar(_FIRST_FINDING, {"of_cell": cell_key}) is not None:
-        raise ValueError(f"cell {cell_key} has findings already: its outcome is final")
-    connection.execute(_SET_CELL, {"of_cell": cell_key, **_outcome_row(outcome)})
-    if isinstance(outcome, Verdict):
-        _add_findings(connection, cell_key, outcome.findings)
+    finish_cells(connection, [(cell_key, outcome)])
+
+
+def finish_cells(connection: Connection, outcomes: Sequence[tuple[int, Verdict | Failure]]) -> None:
+    """`finish_cell` of many, in a handful of statements. Raises ValueError for a cell that has findings already."""
+    if not outcomes:
+        return
+    final = connection.scalar(_FIRST_FINDING, {"of_cells": [key for key, _ in outcomes]})
+    if final is not None:
+        raise ValueError(f"cell {final} has findings already: its outcome is final")
+    connection.execute(_SET_CELL, [{"of_cell": key, **_outcome_row(outcome)} for key, outcome in outcomes])
+    _add_findings(
+        connection,
+        [
+            (key, position, finding)
+            for key, outcome in outcomes
+            if isinstance(outcome, Verdict)
+            for position, finding in enumerate(outcome.findings)
+        ],
+    )
 
 
 def outcome(connection: Connection, cell_key: int) -> Verdict | Failure | None:
@@ -263,7 +280,8 @@ def _storable(row: dict[str, Any]) -> dict[str, Any]:
     return {name: clean_text(value) if isinstance(value, str) else value for name, value in row.items()}
 
 
-def _add_findings(connection: Connection, cell_key: int, findings: Sequence[Finding]) -> None:
+def _add_findings(connection: Connection, findings: Sequence[tuple[int, int, Finding]]) -> None:
+    """Findings of cells, each with its cell's key and its position there."""
     if not findings:
         return
     keys = connection.scalars(
@@ -283,12 +301,12 @@ def _add_findings(connection: Connection, cell_key: int, findings: Sequence[Find
                     "evidence_span_id": finding.evidence_span_id,
                 }
             )
-            for position, finding in enumerate(findings)
+            for cell_key, position, finding in findings
         ],
     ).all()
     citations = [
         {"finding_key": key, "position": number, "cite": clean_text(citation.cite), "span_id": citation.span_id}
-        for key, finding in zip(keys, findings, strict=True)
+        for key, (_, _, finding) in zip(keys, findings, strict=True)
         for number, citation in enumerate(finding.citations)
     ]
     if citations:

@@ -15,8 +15,8 @@ from judging.jury import jury_score
 from judging.ledger.runs import SqlRunStore, last_run_of, next_run, want_failed_again, wish, worker_is_dead, worker_name
 from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import ModelError, ModelReply, ModelRequest
-from judging.records import Failure, Verdict
-from judging.run import Cell, Progress, RunSpec
+from judging.records import Failure
+from judging.run import Cell, Ended, Progress, RunSpec
 from tests.fake_provider import verdict
 from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
 
@@ -273,14 +273,14 @@ def test_the_limit_a_minute_holds_for_two_workers_together(tmp_path: Path) -> No
 
 def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(tmp_path: Path) -> None:
     grid = planned(tmp_path, traces=8, concurrency=8, rpm=60)
-    model = Counting()
+
+    def script(number: int, _: ModelRequest) -> str:
+        asyncio.get_running_loop().call_later(0.3, runner.stop)  # the next moment is a second away
+        return verdict(2)
+
+    model = Counting(script=script)
     runner = grid.runner(model)
-
-    async def stopped() -> None:
-        asyncio.get_running_loop().call_later(0.5, runner.stop)
-        await runner.run()
-
-    asyncio.run(stopped())
+    asyncio.run(runner.run())
     assert len(model.requests) == 1
     assert grid.states() == {"scored": 1, "pending": 15}
 
@@ -322,7 +322,7 @@ def killed_in_flight(grid: Grid) -> None:
         def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
             raise OSError("killed here")
 
-        def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
+        def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
             raise OSError("killed here")
 
     runner.store = Dies(grid.engine, grid.run_key, worker=gone)
@@ -392,19 +392,21 @@ def test_what_was_perhaps_paid_counts_against_the_budget(tmp_path: Path) -> None
 def test_writes_made_together_fail_together() -> None:
     written: list[list[int]] = []
 
-    async def write(items: Sequence[int]) -> None:
+    async def write(items: Sequence[int]) -> Sequence[int]:
         await asyncio.sleep(0.01)
         written.append(list(items))
         if 2 in items:
             raise OSError("disk full")
+        return [10 * item for item in items]
 
-    async def all_of() -> list[object]:
-        together = Together[int](write)
-        return list(await asyncio.gather(*(together(n) for n in range(4)), return_exceptions=True))
+    async def all_of(*numbers: int) -> list[object]:
+        together = Together[int, int](write)
+        return list(await asyncio.gather(*(together(n) for n in numbers), return_exceptions=True))
 
-    ends = asyncio.run(all_of())
+    ends = asyncio.run(all_of(0, 1, 2, 3))
     assert written == [[0], [1, 2, 3]]  # the last three while the first was written
-    assert [type(end) for end in ends] == [type(None), OSError, OSError, OSError]
+    assert [type(end) for end in ends] == [int, OSError, OSError, OSError]
+    assert asyncio.run(all_of(3, 5, 4)) == [30, 50, 40]  # to each the result of its own
 
 
 # resume, cache, other workers -----------------------------------------------------------------------------------
@@ -414,7 +416,7 @@ def test_a_reply_stored_before_the_cell_was_finished_is_replayed_and_not_paid_ag
     grid = planned(tmp_path, traces=1, judges=("LC",))
 
     class Dies(SqlRunStore):
-        def finish(self, cell: object, outcome: object) -> bool:
+        def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
             raise OSError("killed here")
 
     runner = grid.runner(Counting())
@@ -447,7 +449,7 @@ def test_cells_of_a_living_worker_are_left_alone_and_those_of_a_dead_one_taken(t
 
 
 def test_a_worker_that_lost_its_cell_cannot_overwrite_the_outcome(tmp_path: Path) -> None:
-    from judging.records import Call, Failure
+    from judging.records import Call
 
     grid = planned(tmp_path, traces=1, judges=("LC",))
     slow = SqlRunStore(grid.engine, grid.run_key, worker="slow:1:1")
@@ -456,7 +458,7 @@ def test_a_worker_that_lost_its_cell_cannot_overwrite_the_outcome(tmp_path: Path
         connection.exec_driver_sql("update cell set claimed_at = 0")
     assert grid.run(Counting()).states == {"scored": 1}
     late = Failure(judge="LC", trace_id=cell.trace_id, state="error", reason="late", call=Call(model="m"))
-    assert slow.finish(cell, late) is False
+    assert slow.finish([Ended(cell, late)]) == [False]
     assert grid.states() == {"scored": 1}
 
 
@@ -474,7 +476,7 @@ def test_a_clock_that_jumps_ends_no_lease_of_a_worker_that_is_here(tmp_path: Pat
 
 def test_what_a_worker_could_not_give_back_it_takes_up_again(tmp_path: Path) -> None:
     class Full(SqlRunStore):
-        def finish(self, cell: Cell, outcome: Verdict | Failure) -> bool:
+        def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
             raise OSError("no space left")
 
     grid = planned(tmp_path, traces=1)
