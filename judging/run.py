@@ -336,6 +336,7 @@ class Runner:
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop: tuple[RunStatus, str] | None = None
         self._fault: BaseException | None = None
+        self._none_until = 0.0
         self._failures: list[tuple[Cell, str, str]] = []
         self._errors_in_a_row = self._judged = self._calls_in_flight = self._longest_answer = 0
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="run-store")
@@ -397,9 +398,15 @@ class Runner:
                 return
 
     async def _open_group(self) -> bool:
-        """Claim the cells of a trace and send the first of them ahead; False when none waits."""
+        """Claim the cells of a trace and send the first of them ahead; False when none waits.
+
+        Where none waited a moment ago the store is not asked again: calls that end one by one bring no new cell.
+        """
+        if time.monotonic() < self._none_until:
+            return False
         cells = await self._in_store(self.store.claim)
         if not cells:
+            self._none_until = time.monotonic() + self.poll_s
             return False
         for some in self._sharing(cells):
             group = await self._group(some)
