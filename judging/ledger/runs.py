@@ -8,7 +8,6 @@ import socket
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from judging.rubric import AgentDescription, Rubric
 from judging.run import HEARTBEAT_S, LEASE_S, Cell, Ended, Paid, RunSpec, RunStatus, Sending, StoredReply, Unanswered
 
 _cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
-_request, _pace = tables.request, tables.pace
+_request, _pace, _version = tables.request, tables.pace, tables.judge_version
 # statements of every call, built once: building them costs more than running them
 _OURS = and_(_cell.c.cell_key == bindparam("of_cell"), _cell.c.worker == bindparam("by_worker"))
 _ADD_REPLY = insert(_reply)
@@ -47,6 +46,19 @@ _HELD = select(_cell.c.cell_key).where(
     _cell.c.worker == bindparam("by_worker"),
     _cell.c.state.in_(("running", "replied")),
 )
+_WORKERS = (
+    select(_cell.c.worker)
+    .where(_cell.c.run_key == bindparam("of_run"), _cell.c.state.in_(("running", "replied")))
+    .distinct()
+)
+_CELLS = select(_cell.c.cell_key, _cell.c.judge, _version.c.model, _cell.c.trace_id, _cell.c.repeat).join(
+    _version, _version.c.judge_version == _cell.c.judge_version
+)
+_PENDING = and_(_cell.c.run_key == bindparam("of_run"), _cell.c.state == "pending")
+_FIRST_PENDING = _CELLS.where(_PENDING).order_by(_cell.c.cell_key).limit(1)
+_PENDING_BESIDE = _CELLS.where(
+    _PENDING, _cell.c.trace_id == bindparam("of_trace"), _version.c.model == bindparam("of_model")
+).order_by(_cell.c.cell_key)
 _SAME_REQUEST = (
     select(_reply)
     .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
@@ -298,22 +310,9 @@ class SqlRunStore:
     def claim(self) -> Sequence[Cell]:
         """All waiting cells of the first trace and model that has any."""
         with writing(self.engine) as connection:
-            free = _claimable(connection, self.run_key, self.lease_s)
-            first = connection.execute(
-                select(_cell.c.trace_id, self._versions.c.model)
-                .join(self._versions, self._versions.c.judge_version == _cell.c.judge_version)
-                .where(free)
-                .order_by(_cell.c.cell_key)
-                .limit(1)
-            ).one_or_none()
-            if first is None:
+            cells = self._free_cells(connection)
+            if not cells:
                 return []
-            rows = connection.execute(
-                self._cells()
-                .where(free, _cell.c.trace_id == first.trace_id, self._versions.c.model == first.model)
-                .order_by(_cell.c.cell_key)
-            ).all()
-            cells = [Cell(*row) for row in rows]
             for some in _chunks([cell.key for cell in cells]):
                 connection.execute(
                     update(_cell)
@@ -327,6 +326,22 @@ class SqlRunStore:
                 )
             self._learn(connection, cells)
         return cells
+
+    def _free_cells(self, connection: Connection) -> list[Cell]:
+        """The cells to claim; where no other worker holds any, only those that were never claimed can be free."""
+        run = {"of_run": self.run_key}
+        if set(connection.scalars(_WORKERS, run)) <= {self.worker}:
+            first = connection.execute(_FIRST_PENDING, run).one_or_none()
+            if first is None:
+                return []
+            beside = {**run, "of_trace": first.trace_id, "of_model": first.model}
+            return [Cell(*row) for row in connection.execute(_PENDING_BESIDE, beside)]
+        free = _claimable(connection, self.run_key, self.lease_s)
+        found = connection.execute(_CELLS.where(free).order_by(_cell.c.cell_key).limit(1)).one_or_none()
+        if found is None:
+            return []
+        same = and_(free, _cell.c.trace_id == found.trace_id, _version.c.model == found.model)
+        return [Cell(*row) for row in connection.execute(_CELLS.where(same).order_by(_cell.c.cell_key))]
 
     def _learn(self, connection: Connection, cells: Sequence[Cell]) -> None:
         """Which requests have a reply (of this trace), or were sent in vain (of these cells): most need no look."""
@@ -345,7 +360,7 @@ class SqlRunStore:
 
     def cell(self, key: int) -> Cell:
         with reading(self.engine) as connection:
-            return Cell(*connection.execute(self._cells().where(_cell.c.cell_key == key)).one())
+            return Cell(*connection.execute(_CELLS.where(_cell.c.cell_key == key)).one())
 
     def unfinished(self) -> int:
         with reading(self.engine) as connection:
@@ -547,15 +562,6 @@ class SqlRunStore:
             update(_request)
             .where(_request.c.outcome.is_(None), _request.c.sent_at <= handed_in, _request.c.cell_key.in_(ours))
             .values(outcome="failed")
-        )
-
-    @cached_property
-    def _versions(self) -> Any:
-        return tables.judge_version
-
-    def _cells(self) -> Any:
-        return select(_cell.c.cell_key, _cell.c.judge, self._versions.c.model, _cell.c.trace_id, _cell.c.repeat).join(
-            self._versions, self._versions.c.judge_version == _cell.c.judge_version
         )
 
 
