@@ -729,8 +729,9 @@ class Runner:
         errors: dict[str, ModelError] = {}
         for group, cell in cells:
             await self._gather_request(group, cell, requests, errors)
+        by_key = {cell.key: cell for _, cell in cells}
         for model, wanted in requests.items():
-            batch_id = await self._handed_in(model, wanted)
+            batch_id = await self._handed_in(model, wanted, by_key)
             await self._collect(model, batch_id, errors)
         for group, cell in cells:
             await self._judge_from_batch(group, cell, errors)
@@ -753,10 +754,10 @@ class Runner:
             self._batch_judge(cell), group.finder.reading, note, agent=group.agent, manners=group.setup.manners
         )
 
-    async def _handed_in(self, model: str, requests: Mapping[str, ModelRequest]) -> str:
+    async def _handed_in(self, model: str, requests: Mapping[str, ModelRequest], cells: Mapping[int, Cell]) -> str:
         batch = self.models[model].batch
         assert batch is not None
-        sendings = [await self._batch_sending(model, name, request) for name, request in requests.items()]
+        sendings = [self._batch_sending(model, cells, name, request) for name, request in requests.items()]
         async with self._budget.room_for(sum(sending.most_usd or 0.0 for sending in sendings)):
             await self._in_store(self.store.note_sent, sendings)
             try:
@@ -768,10 +769,9 @@ class Runner:
         await self._in_store(self.store.note_batch, model, batch_id)
         return batch_id
 
-    async def _batch_sending(self, model: str, name: str, request: ModelRequest) -> Sending:
+    def _batch_sending(self, model: str, cells: Mapping[int, Cell], name: str, request: ModelRequest) -> Sending:
         key, _, request_key = name.partition("-")
-        cell = await self._in_store(self.store.cell, int(key))
-        return Sending(cell=cell, request_hash=request_key, most_usd=self._batch_cost(model, request))
+        return Sending(cell=cells[int(key)], request_hash=request_key, most_usd=self._batch_cost(model, request))
 
     async def _collect(self, model: str, batch_id: str, errors: dict[str, ModelError]) -> None:
         """Wait for a batch and store each of its replies."""
