@@ -10,10 +10,11 @@ import streamlit as st
 
 from app import loading
 from app.components.figures import plain
-from app.computing import Asked, NotComputedError, Waiting, shown_revision
+from app.computing import Asked, NotComputedError, Waiting, patient, shown_revision
 
 P = ParamSpec("P")
 LOOK_AGAIN_S = 0.5
+PATIENCE_S = 1.5  # most figures of a new choice take less: no place-holder comes and goes
 
 
 def awaited(height: int) -> Callable[[Callable[P, None]], Callable[P, None]]:
@@ -23,7 +24,8 @@ def awaited(height: int) -> Callable[[Callable[P, None]], Callable[P, None]]:
         @wraps(draw)
         def card(*args: P.args, **kwargs: P.kwargs) -> None:
             try:
-                draw(*args, **kwargs)
+                with patient(PATIENCE_S):
+                    draw(*args, **kwargs)
             except Waiting as waiting:
                 st.skeleton(height=height)
                 asked = waiting.asked

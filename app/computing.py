@@ -11,20 +11,22 @@ import subprocess
 import sys
 import threading
 import time
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import orjson
 import pandas as pd
 
 from judging.bench import Shelf, read_frame, revision_name
-from judging.figures import DERIVED, FRAMES, LATE, Chosen, Question, Revision
+from judging.figures import DERIVED, FRAMES, Chosen, Question, Revision
 
-WHOLE = ("human", *FRAMES, *DERIVED)
+WHOLE = ("human", "summary", *DERIVED, *FRAMES)
 """The figures that make a choice whole: an older revision is shown until the newer one has all of these."""
 
 WANTED_S = 8.0  # a question that no page has asked for this long is let go
+LOOK_S = 0.1  # a figure that another desk's process makes is looked for this often
 ENDED = "the process that computes figures ended"
 State = Literal["kept", "waiting", "failed", "moved on"]
 
@@ -51,6 +53,15 @@ class NotComputedError(Exception):
     def __init__(self, asked: Asked, reason: str) -> None:
         super().__init__(f"{asked.question.title()} could not be computed: {reason}")
         self.asked = asked
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Wish:
+    """A figure that is wanted until a time; `is_ahead`: no page waits for it yet."""
+
+    asked: Asked
+    until: float
+    is_ahead: bool
 
 
 @dataclass(kw_only=True)
@@ -84,12 +95,13 @@ class _Process:
 class Desk:
     """Takes questions and has them answered in the order they were first asked.
 
-    One process answers most of them one by one; what takes long (`LATE`) has another, so that nothing waits for it.
+    One process answers most of them one by one; what takes long (`Question.is_late`) has another, so that nothing waits
+    for it. What is asked for `ahead` of any page is made when nothing else is wanted.
     """
 
     shelf: Shelf
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
-    _wanted: dict[tuple[str, Revision], tuple[Asked, float]] = field(default_factory=dict)
+    _wanted: dict[tuple[str, Revision], _Wish] = field(default_factory=dict)
     _failed: dict[tuple[str, Revision], str] = field(default_factory=dict)
     _moved: set[tuple[str, Revision]] = field(default_factory=set)
     _targets: dict[str, Revision] = field(default_factory=dict)
@@ -97,9 +109,11 @@ class Desk:
     _threads: dict[bool, threading.Thread] = field(default_factory=dict)
     _processes: dict[bool, _Process] = field(default_factory=dict)
 
-    def find(self, asked: Asked) -> pd.DataFrame:
-        """The figure as it is kept. Raises `Waiting` (it is asked for then) or `NotComputedError`."""
+    def find(self, asked: Asked, *, patience_s: float = 0.0) -> pd.DataFrame:
+        """The figure, waited for a moment. Raises `Waiting` (it is asked for then) or `NotComputedError`."""
         file = self.shelf.file(asked.question, asked.now)
+        if not file.exists():
+            self._be_patient(asked, patience_s)
         if file.exists():
             frame, made_of = read_frame(file)
             assert made_of == asked.now, "a figure stands under another revision than its own"
@@ -110,6 +124,15 @@ class Desk:
             case _:
                 self.ask(asked)
                 raise Waiting(asked)
+
+    def _be_patient(self, asked: Asked, patience_s: float) -> None:
+        """Ask, and wait until it is there or cannot be, at most so long."""
+        give_up = time.monotonic() + patience_s
+        if patience_s > 0 and self.state(asked) == "waiting":
+            self.ask(asked)
+        while self.state(asked) == "waiting" and (left := give_up - time.monotonic()) > 0:
+            with self._lock:
+                self._lock.wait(timeout=min(left, LOOK_S))
 
     def wait(self, asked: Asked, *, at_most_s: float = 600) -> pd.DataFrame:
         """The figure, waited for: for files that leave. Raises `NotComputedError`, also when it takes too long."""
@@ -122,16 +145,24 @@ class Desk:
                     self._lock.wait(timeout=WANTED_S / 4)
         raise NotComputedError(asked, f"it took more than {at_most_s:g} s")
 
-    def ask(self, asked: Asked, *, wanted_s: float = WANTED_S) -> None:
+    def ask(self, asked: Asked, *, wanted_s: float = WANTED_S, is_ahead: bool = False) -> None:
         """Have it made within `wanted_s`; asked again, it stays wanted."""
         with self._lock:
-            until = max(time.monotonic() + wanted_s, self._wanted.get(_key(asked), (asked, 0.0))[1])
-            self._wanted[_key(asked)] = (asked, until)
-            late = _is_late(asked)
+            wish = _Wish(asked=asked, until=time.monotonic() + wanted_s, is_ahead=is_ahead)
+            held = self._wanted.get(_key(asked), wish)
+            until, ahead = max(wish.until, held.until), wish.is_ahead and held.is_ahead
+            self._wanted[_key(asked)] = replace(wish, until=until, is_ahead=ahead)
+            late = asked.question.is_late()
             if late not in self._threads:
                 self._threads[late] = threading.Thread(target=self._work, args=(late,), daemon=True, name="figures")
                 self._threads[late].start()
             self._lock.notify_all()
+
+    def ask_ahead(self, every: Iterable[Asked], *, wanted_s: float = WANTED_S) -> None:
+        """Have what is not there made when nothing else is wanted."""
+        for asked in every:
+            if self.state(asked) == "waiting":
+                self.ask(asked, wanted_s=wanted_s, is_ahead=True)
 
     def ask_again(self, asked: Asked) -> None:
         """After a failure."""
@@ -183,7 +214,7 @@ class Desk:
         return None
 
     def is_whole(self, chosen: Chosen, now: Revision) -> bool:
-        return _has_all(self.shelf.folder(chosen, now), chosen)
+        return all(self.shelf.file(Question(figure=name, chosen=chosen), now).exists() for name in WHOLE)
 
     def close(self) -> None:
         """End the processes; the next question starts another."""
@@ -193,9 +224,13 @@ class Desk:
             process.end()
 
     def _newest_whole(self, chosen: Chosen, now: Revision) -> Revision | None:
-        for folder in self.shelf.revisions(chosen):
-            if _has_all(folder, chosen):
-                return read_frame(folder / Question(figure="human", chosen=chosen).file())[1]
+        """The newest revision of which all is there."""
+        mark = Question(figure="human", chosen=chosen)
+        for folder in self.shelf.revisions(mark.place()):
+            if (folder / mark.file()).exists():
+                older = read_frame(folder / mark.file())[1]
+                if self.is_whole(chosen, older):
+                    return older
         return None
 
     def _work(self, late: bool) -> None:
@@ -215,14 +250,14 @@ class Desk:
         with self._lock:
             while True:
                 now = time.monotonic()
-                self._wanted = {key: held for key, held in self._wanted.items() if held[1] > now}
-                found = next((asked for asked, _ in self._wanted.values() if _is_late(asked) is late), None)
-                if found is not None:
-                    return found
+                self._wanted = {key: wish for key, wish in self._wanted.items() if wish.until > now}
+                found = [wish for wish in self._wanted.values() if wish.asked.question.is_late() is late]
+                if found:
+                    return min(found, key=lambda wish: wish.is_ahead).asked
                 self._lock.wait()
 
     def _answer(self, asked: Asked, late: bool) -> dict[str, object]:
-        process = self._processes.get(late) or _Process(running=self._started())
+        process = self._processes.get(late) or _Process(running=self._started())  # it stays, with what it has read
         self._processes[late] = process
         try:
             return process.ask(asked.question, asked.now)
@@ -236,17 +271,41 @@ class Desk:
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
 
 
-def _is_late(asked: Asked) -> bool:
-    return asked.question.figure in LATE
+@dataclass(kw_only=True)
+class _Patience(threading.local):
+    """How long this script run may still wait for figures before it shows what is there."""
+
+    left: float = 0.0
+    depth: int = 0
+
+
+_RUN = _Patience()
+
+
+@contextmanager
+def patient(most_s: float) -> Iterator[None]:
+    """A page, or a card drawn again by itself, waits so long in all: a figure of a moment needs no second drawing."""
+    if _RUN.depth == 0:
+        _RUN.left = most_s
+    _RUN.depth += 1
+    try:
+        yield
+    finally:
+        _RUN.depth -= 1
+
+
+@contextmanager
+def patience() -> Iterator[float]:
+    """What is left of it, less what the block takes."""
+    left, started = (_RUN.left if _RUN.depth else 0.0), time.monotonic()
+    try:
+        yield left
+    finally:
+        _RUN.left = max(0.0, left - (time.monotonic() - started))
 
 
 def _key(asked: Asked) -> tuple[str, Revision]:
     return f"{asked.question.chosen.key()}/{asked.question.file()}", asked.now
-
-
-def _has_all(folder: Path, chosen: Chosen) -> bool:
-    files = {path.name for path in folder.iterdir()} if folder.is_dir() else set()
-    return {Question(figure=name, chosen=chosen).file() for name in WHOLE} <= files
 
 
 def shown_revision(now: Revision) -> str:

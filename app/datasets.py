@@ -162,7 +162,7 @@ def available(inputs: Inputs) -> list[Table]:
 def manifest(choice: Choice, *, blind: Collection[str] = ()) -> dict[str, Json]:
     """What an export was made from: versions, hashes, filters, seed, draws, rules for missing, rows left out."""
     with reading(workspace().engine) as connection:
-        found = manifest_of(connection, loading.frames(choice), loading.selection(choice), loading.inputs(choice))
+        found = manifest_of(connection, loading.facts(choice), loading.selection(choice), loading.inputs(choice))
     made_of = loading.standing(choice).shown  # what the figures are of, whatever came in since
     return {**found, "ledger_revision": list(made_of), "split": choice.split, "filters": choice.label(),
             "rows_left_out_of_traces": list[Json](sorted(blind))}  # fmt: skip

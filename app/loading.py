@@ -6,25 +6,27 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
+import orjson
 import pandas as pd
 import streamlit as st
 from sqlalchemy import select
 
 from app.components.saved import saved_views
-from app.computing import WHOLE, Asked, Desk
+from app.computing import WHOLE, Asked, Desk, patience
 from app.session import Role, address, address_of, user, workspace
 from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.majority import Gold
-from judging.agreement.tables import COLUMNS, InputName, Inputs
+from judging.agreement.tables import InputName, Inputs
 from judging.bench import Shelf
-from judging.export import inputs_of, selected_words
+from judging.export import Facts, inputs_of, selected_words
 from judging.figures import FRAMES, OPINIONS, Bench, Chosen, Question, make
 from judging.figures import Revision as Revision
 from judging.ledger import tables, views
@@ -49,8 +51,15 @@ from judging.ledger.systems import systems as ledger_systems
 
 HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
 WARM_S = 600.0
+AHEAD_S = 30.0  # figures that a page may ask for next are wanted this long
 KEPT = 6  # choices whose frames and figures stay in memory
 VERSION_GIVEN = 12  # characters of a version's hash that a side is asked by
+SHOWN = (
+    "repeated", "facts", "compared", "rated", "bias_marks", "bias_lines", "alpha_samples", "table.dimension_grid",
+    "table.findings", "table.score_confusion", "table.score_prevalence", "table.score_flags",
+    "table.table_01_error_map", "error_ceiling", "trace_rationales",
+)  # fmt: skip
+"""What pages show of the usual choice beside `WHOLE`, in the order in which it is made ready."""
 UNUSED = "split"  # name of an uploaded file that has no usable character
 
 
@@ -164,8 +173,8 @@ def pinned(choice: Choice) -> Choice:
     return replace(choice, at=at) if at.is_kept else choice
 
 
-def frames(choice: Choice) -> Frames:
-    """The frames of a choice. Shared between sessions: never change them.
+def frames(choice: Choice) -> Frames | KeptFrames:
+    """The frames of a choice, each read when it is asked for. Shared between sessions: never change them.
 
     Raises `SplitError`; `Waiting` and `NotComputedError` where another process makes them.
     """
@@ -183,6 +192,18 @@ def inputs(choice: Choice) -> Inputs:
     return _inputs(place(), at.shown, choice, _stamp(choice))
 
 
+def facts(choice: Choice) -> Facts:
+    """What a manifest tells of the choice. Raises as `frames`."""
+    row = figure(choice, "facts").to_dict("records")[0]
+    return Facts(
+        human=None if row["human"] is None else str(row["human"]),
+        systems=orjson.loads(str(row["systems"])),
+        traces=int(row["traces"]),
+        human_errors=int(row["human_errors"]),
+        votes=orjson.loads(str(row["votes"])),
+    )
+
+
 def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
     """A figure of `judging.figures`. Raises as `frames`."""
     at = standing(choice)
@@ -190,6 +211,25 @@ def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
     if at.is_kept:
         return _kept(place(), Asked(question=question, now=at.shown))
     return _made(place(), at.shown, choice, _stamp(choice), question)
+
+
+def ahead(choice: Choice, *names: str) -> None:
+    """Have figures made that the page is about to ask for, in this order, and then all others of the choice."""
+    at = standing(choice)
+    if not at.is_kept:
+        return
+    every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown) for name in names]
+    for asked in every:
+        if desk().state(asked) == "waiting":
+            desk().ask(asked)
+    whole = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown) for name in WHOLE]
+    desk().ask_ahead(whole, wanted_s=AHEAD_S)
+
+
+def has_traces() -> bool:
+    """Whether there is any trace here."""
+    with reading(workspace().engine) as connection:
+        return connection.scalar(select(schema.trace.c.trace_id).limit(1)) is not None
 
 
 class SideOption(NamedTuple):
@@ -253,8 +293,11 @@ def with_frames(choice: Choice) -> Choice:
     at = standing(choice)
     if not at.is_kept:
         return choice
-    desk().wait(Asked(question=Question(figure="human", chosen=chosen(choice)), now=at.shown))
-    desk().wait(Asked(question=Question(figure=FRAMES[-1], chosen=chosen(choice)), now=at.shown))
+    every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown) for name in ("human", *FRAMES)]
+    for asked in every:
+        desk().ask(asked)
+    for asked in every:
+        desk().wait(asked)
     return replace(choice, at=at)
 
 
@@ -274,6 +317,8 @@ def warm() -> None:
     now = now_revision()
     if is_heavy(now):
         desk().ask_whole(chosen(Choice()), now, wanted_s=WARM_S)
+        usual = [Asked(question=Question(figure=name, chosen=chosen(Choice())), now=now) for name in SHOWN]
+        desk().ask_ahead(usual, wanted_s=WARM_S)
 
 
 def traces() -> pd.DataFrame:
@@ -398,6 +443,11 @@ def saved_views_menu(page: str) -> None:
 
 def team() -> pd.DataFrame:
     """People's work: annotator, submitted, skipped, errors, errors_a_trace, active minutes_a_trace (NaN: unknown)."""
+    return _team(place(), now_revision())
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _team(place: str, now: Revision) -> pd.DataFrame:
     review = tables.review
     current = newest(review, ("annotator", "trace_id", "occasion"))
     query = select(review.c.annotator, review.c.status, review.c.active_ms).where(current, review.c.occasion == 0)
@@ -423,6 +473,11 @@ def team() -> pd.DataFrame:
 
 def skip_reasons() -> pd.DataFrame:
     """annotator, trace_id, reason of every trace that was skipped."""
+    return _skip_reasons(place(), now_revision())
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _skip_reasons(place: str, now: Revision) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         skipped = [r for r in reviews(connection) if r.status == "skipped"]
     return pd.DataFrame(
@@ -480,35 +535,50 @@ def _side(choice: Choice, text: str) -> pd.DataFrame:
         return side_pairs(connection, selection(choice), read_side(text)).error_pairs
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT * 16)
 def _kept(place: str, asked: Asked) -> pd.DataFrame:
-    return desk().find(asked)
+    """A figure of the other process, waited for as long as this page still can."""
+    key = place, asked.question.place().key(), asked.question.file(), asked.now
+    held = _read_figures()
+    if key not in held:
+        with patience() as left:
+            held[key] = desk().find(asked, patience_s=left)
+        for old in list(held)[: -KEPT * 32]:
+            held.pop(old, None)
+    return held[key]
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT)
-def _kept_frames(place: str, now: Revision, chosen: Chosen) -> Frames:
-    def read(name: str) -> pd.DataFrame:
-        return _kept(place, Asked(question=Question(figure=name, chosen=chosen), now=now))
-
-    person = read("human")["human"].iloc[0]
-    return Frames(human=None if person is None else str(person), **{name: read(name) for name in FRAMES})
+@st.cache_resource(show_spinner=False)
+def _read_figures() -> dict[tuple[str, str, str, Revision], pd.DataFrame]:
+    """The figures read last, oldest first. A revision's figure never changes."""
+    return {}
 
 
-@st.cache_resource(show_spinner=False, max_entries=KEPT)
+@dataclass(frozen=True, kw_only=True)
+class KeptFrames:
+    """Frames that another process makes: each is read, or raises `Waiting`, when it is asked for."""
+
+    find: Callable[[str], pd.DataFrame]
+
+    @property
+    def human(self) -> str | None:
+        person = self.find("human")["human"].iloc[0]
+        return None if person is None else str(person)
+
+    def __getattr__(self, name: str) -> pd.DataFrame:
+        if name not in FRAMES:
+            raise AttributeError(name)
+        return self.find(name)
+
+
+def _kept_frames(place: str, now: Revision, chosen: Chosen) -> KeptFrames:
+    return KeptFrames(find=lambda name: _kept(place, Asked(question=Question(figure=name, chosen=chosen), now=now)))
+
+
 def _kept_inputs(place: str, now: Revision, chosen: Chosen) -> Inputs:
-    frames = _kept_frames(place, now, chosen)
-    return KeptInputs(
-        **{name: getattr(frames, name) for name in FRAMES},
-        person_pairs=pd.DataFrame(columns=list(COLUMNS["person_pairs"])),  # there to be asked for, see `frame`
-        match_words=pd.DataFrame(columns=list(COLUMNS["match_words"])),
-        finding_words=pd.DataFrame(columns=list(COLUMNS["finding_words"])),
-        missing=chosen.missing,
-        draws=chosen.draws,
-        find=lambda name: _kept(place, Asked(question=Question(figure=name, chosen=chosen), now=now)),
-    )
+    return KeptInputs(missing=chosen.missing, draws=chosen.draws, find=_kept_frames(place, now, chosen).find)
 
 
-@st.cache_data(show_spinner=False, max_entries=64)
+@lru_cache(maxsize=64)
 def _chosen(choice: Choice, stamp: int, folder: str) -> Chosen:
     return Chosen(
         human=choice.human,
@@ -527,22 +597,24 @@ def _chosen(choice: Choice, stamp: int, folder: str) -> Chosen:
     )
 
 
+ALL_GIVEN = (*FRAMES, *OPINIONS)
+
+
 @dataclass(frozen=True, kw_only=True)
 class KeptInputs(Inputs):
     """Inputs whose derived tables another process makes: each raises `Waiting` until it is there."""
 
     find: Callable[[str], pd.DataFrame]
 
-    def frame(self, name: InputName) -> pd.DataFrame:
-        return self.find(name) if name in OPINIONS else super().frame(name)
+    def given(self, name: InputName) -> pd.DataFrame | None:
+        return self.find(name) if self.has(name) else None
+
+    def has(self, name: InputName) -> bool:
+        return name in ALL_GIVEN
 
     @property
     def error_rates(self) -> pd.DataFrame:
         return self.find("error_rates")
-
-    @property
-    def coverage(self) -> pd.DataFrame:
-        return self.find("coverage")
 
     @property
     def suite(self) -> pd.DataFrame:
@@ -571,14 +643,6 @@ class KeptInputs(Inputs):
     @property
     def reviewer_agreement(self) -> pd.DataFrame:
         return self.find("reviewer_agreement")
-
-    @property
-    def error_figures(self) -> pd.DataFrame:
-        return self.find("error_figures")
-
-    @property
-    def figures_of_scores(self) -> pd.DataFrame:
-        return self.find("figures_of_scores")
 
 
 @st.cache_data(show_spinner=False, max_entries=2)

@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,20 +20,20 @@ from typing import Any, TextIO
 import orjson
 import pandas as pd
 import pyarrow as pa
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 
 from ingest.store import reading
 from judging.agreement.tables import InputName, Inputs
-from judging.export import selected_words
+from judging.export import every_word, words_of
 from judging.figures import FRAMES, Bench, Chosen, Question, Revision, make
 from judging.ledger.columns import Columns, load_columns
-from judging.ledger.frames import frames_of, revision
+from judging.ledger.frames import LateFrames, revision
 from judging.ledger.person_pairs import person_pairs, person_revision
-from judging.ledger.sides import read_side, side_pairs
+from judging.ledger.sides import Known, read_side, side_pairs
 
 KEPT_REVISIONS = 2  # of a choice: the newest and what is shown until it is there
-KEPT_CHOICES = 16
-HELD = 3  # choices whose frames stay in memory
+KEPT_CHOICES = 48  # several of them hold the figures of one choice on the page, see `Question.place`
+HELD = 4  # choices whose frames stay in memory
 _DTYPES = b"tracejury.dtypes"
 _REVISION = b"tracejury.revision"
 _SMALL = pa.ipc.IpcWriteOptions(compression="zstd")
@@ -48,7 +49,7 @@ class Shelf:
         return self.home / "figures" / chosen.key() / revision_name(now)
 
     def file(self, question: Question, now: Revision) -> Path:
-        return self.folder(question.chosen, now) / question.file()
+        return self.folder(question.place(), now) / question.file()
 
     def revisions(self, chosen: Chosen) -> list[Path]:
         """The folders of a choice, the newest first."""
@@ -59,10 +60,13 @@ class Shelf:
     def put(self, question: Question, now: Revision, frame: pd.DataFrame) -> None:
         """Keep a figure; another process sees all of it or nothing."""
         file = self.file(question, now)
+        is_first = not file.parent.exists()
         file.parent.mkdir(parents=True, exist_ok=True)
         half = file.with_suffix(f".{os.getpid()}.tmp")
         write_frame(half, frame, now)
         half.replace(file)
+        if is_first:
+            self.prune(question.place(), now)
 
     def prune(self, chosen: Chosen, now: Revision) -> None:
         """Let go of what is old: other revisions of the choice, choices long not asked for."""
@@ -116,12 +120,26 @@ def _restored(values: pd.Series, dtype: str, absent: Sequence[int] = ()) -> pd.S
 
 @dataclass(frozen=True, kw_only=True)
 class LateInputs(Inputs):
-    """Inputs whose person pairs are made when a figure first asks for them: they take long."""
+    """Inputs of which each frame is made when a figure first asks for it."""
 
-    pairs: Callable[[], pd.DataFrame]
+    late: Callable[[InputName], pd.DataFrame | None]
+    kept: Callable[[str, Callable[[], pd.DataFrame]], pd.DataFrame]
+    """A figure by its name as it is kept, else made by the function and kept."""
 
-    def frame(self, name: InputName) -> pd.DataFrame:
-        return self.pairs() if name == "person_pairs" else super().frame(name)
+    def given(self, name: InputName) -> pd.DataFrame | None:
+        return self.late(name)
+
+    @cached_property
+    def consistency(self) -> pd.DataFrame:
+        return self.kept("consistency", lambda: super(LateInputs, self).consistency)
+
+    @cached_property
+    def human_ceiling(self) -> pd.DataFrame:
+        return self.kept("human_ceiling", lambda: super(LateInputs, self).human_ceiling)
+
+    @cached_property
+    def error_ceiling(self) -> pd.DataFrame:
+        return self.kept("error_ceiling", lambda: super(LateInputs, self).error_ceiling)
 
 
 class MovedOnError(Exception):
@@ -133,11 +151,12 @@ class Maker:
 
     def __init__(self, engine: Engine, home: Path) -> None:
         self.engine, self.shelf = engine, Shelf(home=home)
-        self.people_at: Revision | None = None
-        self.people: dict[str, pd.DataFrame] = {}
         self.at: Revision | None = None
         self.columns: Columns | None = None
         self.held: dict[str, Bench] = {}
+        self.people_at: Revision | None = None
+        self.people: dict[str, pd.DataFrame] = {}
+        self.words: dict[str, pd.DataFrame] | None = None
 
     def make(self, question: Question, asked: Revision | None = None) -> Revision:
         """Make a figure unless it is kept, and say of which revision it is.
@@ -145,8 +164,9 @@ class Maker:
         That is the revision `asked` for where it is the one in memory, else the database's own, whichever it
         is now: an older one cannot be read any more.
         """
-        key = question.chosen.key()
-        if self.at is None or self.at != asked or key not in self.held:
+        if asked is not None and self.shelf.file(question, asked).exists():
+            return asked
+        if self.at is None or self.at != asked or question.chosen.key() not in self.held:
             self._read(question.chosen)
         try:
             return self._kept(question)
@@ -158,7 +178,8 @@ class Maker:
     def _kept(self, question: Question) -> Revision:
         assert self.at is not None
         if not self.shelf.file(question, self.at).exists():
-            self._keep(question, self.held[question.chosen.key()], self.at)
+            made = make(self.held[question.chosen.key()], question)
+            self.shelf.put(question, self.at, made)
         return self.at
 
     def _read(self, chosen: Chosen) -> None:
@@ -167,16 +188,36 @@ class Maker:
         with reading(self.engine) as connection:
             now = revision(connection)
             if now != self.at or self.columns is None:
-                self.columns, self.held, self.at = load_columns(connection), {}, now
+                self.columns, self.held, self.at, self.words = load_columns(connection), {}, now, None
                 self._forget_people(person_revision(connection))
             if key in self.held:
                 return
-            frames = frames_of(connection, self.columns, chosen.selection())
-            words = selected_words(connection, chosen.selection())
-        given: dict[str, Any] = {**{name: getattr(frames, name) for name in FRAMES}, **words}
-        inputs = LateInputs(**given, missing=chosen.missing, draws=chosen.draws, pairs=lambda: self._pairs(chosen))
-        bench = Bench(frames=frames, inputs=inputs, side=lambda text: self._side(chosen, text))
-        self.held = {**dict(list(self.held.items())[1 - HELD :]), key: bench}
+            frames = LateFrames(connection, self.columns, chosen.selection())
+        self.held = {**dict(list(self.held.items())[1 - HELD :]), key: self._bench(chosen, frames)}
+
+    def _bench(self, chosen: Chosen, frames: LateFrames) -> Bench:
+        def late(name: InputName) -> pd.DataFrame | None:
+            match name:
+                case "person_pairs":
+                    return self._pairs(chosen)
+                case "match_words" | "finding_words":
+                    return self._words(chosen)[name]
+                case _:
+                    return getattr(frames, name) if name in FRAMES else None
+
+        def kept(name: str, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+            return self._known(Question(figure=name, chosen=chosen), build)
+
+        inputs = LateInputs(missing=chosen.missing, draws=chosen.draws, late=late, kept=kept)
+        return Bench(frames=frames, inputs=inputs, side=lambda text: self._side(chosen, text))
+
+    def _known(self, question: Question, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """A figure that others are made of: as it is kept, else made now and kept."""
+        assert self.at is not None
+        file = self.shelf.file(question, self.at)
+        if not file.exists():
+            self.shelf.put(question, self.at, build())
+        return read_frame(file)[0]
 
     def _forget_people(self, now: Revision) -> None:
         if now != self.people_at:
@@ -184,37 +225,40 @@ class Maker:
 
     def _pairs(self, chosen: Chosen) -> pd.DataFrame:
         """People against people; the same for many choices. Raises `MovedOnError`."""
-        people = Chosen(
-            splits=chosen.splits, only_split=chosen.only_split, formats=chosen.formats, guideline=chosen.guideline
-        )
+        asked = Question(figure="person_pairs", chosen=chosen)
+        people = asked.place()
         if people.key() not in self.people:
-            with reading(self.engine) as connection:
-                if person_revision(connection) != self.people_at:
-                    raise MovedOnError
-                self.people[people.key()] = person_pairs(connection, people.selection())
+            self.people[people.key()] = self._known(asked, lambda: self._matched_people(people))
         return self.people[people.key()]
+
+    def _matched_people(self, people: Chosen) -> pd.DataFrame:
+        with reading(self.engine) as connection:
+            if person_revision(connection) != self.people_at:
+                raise MovedOnError
+            return person_pairs(connection, people.selection())
+
+    def _words(self, chosen: Chosen) -> dict[str, pd.DataFrame]:
+        """What people said of matches and findings. Raises `MovedOnError`."""
+        with reading(self.engine) as connection:
+            self._must_stand(connection)
+            if self.words is None:
+                self.words = every_word(connection)
+            return words_of(connection, chosen.selection(), self.words)
 
     def _side(self, chosen: Chosen, text: str) -> pd.DataFrame:
         """The error pairs of a version, a run or a person. Raises `MovedOnError`, and `ValueError` for none."""
+        assert self.columns is not None
+        columns = self.columns
         with reading(self.engine) as connection:
-            if revision(connection) != self.at:
-                raise MovedOnError
-            return side_pairs(connection, chosen.selection(), read_side(text)).error_pairs
+            self._must_stand(connection)
+            known = Known(
+                frames=lambda wanted: LateFrames(connection, columns, wanted), person_pairs=lambda: self._pairs(chosen)
+            )
+            return side_pairs(connection, chosen.selection(), read_side(text), known).error_pairs
 
-    def _keep(self, question: Question, bench: Bench, now: Revision) -> None:
-        if question.figure in (*FRAMES, "human"):
-            self._keep_frames(question.chosen, bench, now)
-        else:
-            self.shelf.put(question, now, make(bench, question))
-
-    def _keep_frames(self, chosen: Chosen, bench: Bench, now: Revision) -> None:
-        """All frames at once: a page that needs one needs others."""
-        person = pd.DataFrame({"human": [bench.frames.human]}, dtype="object")
-        self.shelf.put(Question(figure="human", chosen=chosen), now, person)
-        for name in FRAMES:
-            question = Question(figure=name, chosen=chosen)
-            self.shelf.put(question, now, make(bench, question))
-        self.shelf.prune(chosen, now)
+    def _must_stand(self, connection: Connection) -> None:
+        if revision(connection) != self.at:
+            raise MovedOnError
 
 
 def serve(maker: Maker, questions: TextIO, answers: TextIO) -> None:

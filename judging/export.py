@@ -20,7 +20,7 @@ from ingest.trace import Json
 from judging.agreement.majority import vote_table
 from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
 from judging.ledger import tables
-from judging.ledger.frames import Frames, Selection, chosen_traces
+from judging.ledger.frames import Frames, LateFrames, Selection, chosen_traces
 from judging.ledger.frames import revision as ledger_revision
 from judging.ledger.matches import finding_words, match_words
 from judging.ledger.person_pairs import person_pairs
@@ -59,11 +59,22 @@ def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.Da
 
 def selected_words(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
     """What people said of matches and of unmatched findings, on the traces and of the systems of the selection."""
+    return words_of(connection, selection, every_word(connection))
+
+
+def every_word(connection: Connection) -> dict[str, pd.DataFrame]:
+    """`selected_words` of all traces and systems."""
+    return {"match_words": match_words(connection), "finding_words": finding_words(connection)}
+
+
+def words_of(
+    connection: Connection, selection: Selection, every: Mapping[str, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """Of `every_word`, those of the selection."""
     traces = chosen_traces(connection, selection)
     if selection.only_split:
         traces &= set(selection.splits)
-    found = {"match_words": match_words(connection), "finding_words": finding_words(connection)}
-    return {name: _said_of(words, traces, selection) for name, words in found.items()}
+    return {name: _said_of(words, traces, selection) for name, words in every.items()}
 
 
 def _said_of(words: pd.DataFrame, traces: set[str], selection: Selection) -> pd.DataFrame:
@@ -102,7 +113,7 @@ def write_inputs(out: Path, inputs: Inputs) -> list[Written]:
     out.mkdir(parents=True, exist_ok=True)
     written = []
     for name in COLUMNS:
-        frame = getattr(inputs, name)
+        frame = inputs.given(name)
         if frame is not None:
             file = out / f"{name}.csv"
             file.write_bytes(input_csv(frame))
@@ -119,21 +130,43 @@ def input_csv(frame: pd.DataFrame) -> bytes:
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
 
-def manifest_of(connection: Connection, frames: Frames, selection: Selection, inputs: Inputs) -> dict[str, Json]:
-    """What a report was made from: versions, hashes of data and judges, filters, seed, draws, rules for missing."""
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a manifest tells of the frames: who is compared, and how much of what."""
+
+    human: str | None
+    systems: Sequence[str]
+    traces: int
+    human_errors: int
+    votes: list[Json]
+
+
+def facts_of(frames: Frames | LateFrames) -> Facts:
+    """Counted from the frames."""
     systems = sorted(set(frames.error_pairs["system"]) | set(frames.ratings["system"]))
+    return Facts(
+        human=frames.human,
+        systems=[str(system) for system in systems],
+        traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
+        human_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        votes=_rows(vote_table(frames.votes)),
+    )
+
+
+def manifest_of(connection: Connection, facts: Facts, selection: Selection, inputs: Inputs) -> dict[str, Json]:
+    """What a report was made from: versions, hashes of data and judges, filters, seed, draws, rules for missing."""
     chosen = asdict(replace(selection, splits={}))
     del chosen["splits"]
     return {
         **settings_of(inputs),
-        "human": frames.human,
-        "systems": [str(system) for system in systems],
+        "human": facts.human,
+        "systems": list(facts.systems),
         "selection": {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()},
         "splits": _counted(selection.splits.values()),
         "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
-        "traces": len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
-        "votes": _rows(vote_table(frames.votes)),
-        "human_errors": int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        "traces": facts.traces,
+        "human_errors": facts.human_errors,
+        "votes": facts.votes,
         "data_hash": _hash(
             connection.execute(
                 select(schema.trace.c.trace_id, schema.trace.c.digest).order_by(schema.trace.c.trace_id)

@@ -6,8 +6,8 @@ To add one: a function from a `Bench` and its arguments to a frame, one line in 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
-from functools import cache
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache, cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +15,12 @@ from typing import Any, Final
 import orjson
 import pandas as pd
 
-from judging.agreement import compare, raters, rationale, reliability
+from judging.agreement import compare, marks, raters, rationale, reliability
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
-from judging.agreement.tables import COLUMNS, TABLES, Inputs
-from judging.ledger.frames import PEOPLE, Frames, Selection
+from judging.agreement.tables import TABLES, Inputs
+from judging.export import facts_of
+from judging.ledger.frames import FRAME_NAMES, PEOPLE, Frames, LateFrames, Selection
 from judging.ledger.revisions import Revision as Revision
 
 
@@ -36,8 +37,22 @@ class Chosen(Selection):
 
     def key(self) -> str:
         """The same for the same choice, whoever made it, as long as the code that makes figures is the same."""
+        return self._key
+
+    @cached_property
+    def _key(self) -> str:
         content = orjson.dumps([_code(), asdict(self)], option=orjson.OPT_SORT_KEYS)
         return blake2b(content, digest_size=10).hexdigest()
+
+    def without(self, names: tuple[str, ...]) -> Chosen:
+        """The choice with these parts as nobody chose them; the same object for the same names."""
+        if names not in self._without:
+            self._without[names] = replace(self, **{name: getattr(Chosen(), name) for name in names})
+        return self._without[names]
+
+    @cached_property
+    def _without(self) -> dict[tuple[str, ...], Chosen]:
+        return {}
 
 
 _SEVERAL = ("systems", "judges", "versions", "formats")  # tuples, which JSON knows as lists
@@ -56,6 +71,14 @@ class Question:
         if not self.arguments:
             return f"{self.figure}.arrow"
         return f"{self.figure}-{blake2b(orjson.dumps(self.arguments), digest_size=8).hexdigest()}.arrow"
+
+    def place(self) -> Chosen:
+        """The choice under which it is kept: what does not change this figure is as nobody chose it."""
+        return self.chosen.without(untouched_by(self.figure))
+
+    def is_late(self) -> bool:
+        """Whether it takes long where there is much: nothing shorter waits for it."""
+        return self.figure in LATE or any(side.startswith("person=") for side in self.arguments)
 
     def title(self) -> str:
         """What is computed, in words."""
@@ -85,7 +108,7 @@ class Bench:
     `judging.ledger.sides` reads it. Raises `ValueError`.
     """
 
-    frames: Frames
+    frames: Frames | LateFrames
     inputs: Inputs
     side: Callable[[str], pd.DataFrame] = no_side
 
@@ -119,8 +142,128 @@ def trace_rationales(bench: Bench) -> pd.DataFrame:
 
 def rater_pairs(bench: Bench, dimension: str) -> pd.DataFrame:
     """`raters.pairwise_table` of people and judges on one dimension."""
+    return raters.pairwise_table(_raters_on(bench, dimension).drop(columns="split"))
+
+
+def item_marks(bench: Bench, dimension: str) -> pd.DataFrame:
+    """`marks.disputed_items` of people and judges on one dimension."""
+    return marks.disputed_items(_raters_on(bench, dimension))
+
+
+def _raters_on(bench: Bench, dimension: str) -> pd.DataFrame:
     ratings = as_raters(bench.frames.ratings)
-    return raters.pairwise_table(ratings[ratings["judge"] == dimension].drop(columns="split"))
+    return ratings[ratings["judge"] == dimension]
+
+
+def rated(bench: Bench) -> pd.DataFrame:
+    """judge, rater: who scored which dimension, people and judges as raters."""
+    ratings = bench.frames.ratings
+    return as_raters(ratings)[["judge", "rater"]].drop_duplicates(ignore_index=True)
+
+
+def run_marks(bench: Bench, system: str, judge: str) -> pd.DataFrame:
+    """`marks.widest_runs` of one judge."""
+    return marks.widest_runs(_runs_of(bench, system, judge))
+
+
+def run_spread(bench: Bench, system: str, judge: str) -> pd.DataFrame:
+    """sd: the spread over runs of each trace of one judge, NaN with fewer than two."""
+    matrix = reliability.rating_matrix(_runs_of(bench, system, judge))
+    return pd.DataFrame({"sd": reliability.run_spread(matrix.values)})
+
+
+def _runs_of(bench: Bench, system: str, judge: str) -> pd.DataFrame:
+    ratings = bench.frames.ratings
+    return ratings[(ratings["system"] == system) & (ratings["judge"] == judge)]
+
+
+def strip_marks(bench: Bench, whose: str) -> pd.DataFrame:
+    """`marks.drawn_levels` of the errors; `whose`: `own`, or `every` for those of other dimensions too."""
+    return marks.drawn_levels(marks.error_levels(bench.frames.error_pairs, own=whose == "own"))
+
+
+def strip_counts(bench: Bench, whose: str) -> pd.DataFrame:
+    """`marks.level_counts` of the same."""
+    return marks.level_counts(marks.error_levels(bench.frames.error_pairs, own=whose == "own"))
+
+
+def bias_marks(bench: Bench) -> pd.DataFrame:
+    """Pairs of scores to draw."""
+    return marks.spread_out(marks.both_scored(bench.frames.score_pairs))
+
+
+def bias_lines(bench: Bench) -> pd.DataFrame:
+    """`marks.bias_lines` of all pairs of scores."""
+    return marks.bias_lines(marks.both_scored(bench.frames.score_pairs))
+
+
+def pairs_behind(bench: Bench, impact: str, dimension: str, system: str, judge: str) -> pd.DataFrame:
+    """The error pairs behind a mark; an empty argument is any. Of no certain judge, those of its own dimension."""
+    pairs = bench.frames.error_pairs
+    kept = pairs["relevant"].astype(bool) if not judge else pairs["judge"] == judge
+    for column, wanted in (("impact", impact), ("system", system)):
+        kept &= (pairs[column] == wanted) | (not wanted)
+    if dimension:
+        kept &= pd.Series([dimension in said.split(",") for said in pairs["dimensions"]], index=pairs.index)
+    columns = [
+        "trace_id",
+        "error_id",
+        "impact",
+        "dimensions",
+        "system",
+        "judge",
+        "caught",
+        "localized",
+        "match_status",
+        "annotator",
+    ]
+    return pairs.loc[kept, columns]
+
+
+def scores_behind(bench: Bench, human: str, model: str) -> pd.DataFrame:
+    """The score pairs behind a square of the confusion."""
+    pairs = bench.frames.score_pairs
+    behind = pairs[(pairs["human"] == float(human)) & (pairs["model"] == float(model))]
+    return behind[["trace_id", "system", "judge", "human", "model"]]
+
+
+def human(bench: Bench) -> pd.DataFrame:
+    """Who is compared with, None where nobody submitted anything."""
+    return pd.DataFrame({"human": [bench.frames.human]}, dtype="object")
+
+
+def summary(bench: Bench) -> pd.DataFrame:
+    """One row: how much is compared. errors, traces (with errors), error_pairs, score_pairs, and what failed."""
+    pairs = bench.frames.error_pairs
+    failed = pairs[pairs["state"] == "failed"]
+    counts = {
+        "errors": len(pairs[["trace_id", "error_id"]].drop_duplicates()),
+        "traces": pairs["trace_id"].nunique(),
+        "error_pairs": len(pairs),
+        "score_pairs": len(bench.frames.score_pairs),
+        "failed_pairs": len(failed),
+        "failed_cells": len(failed[["trace_id", "system", "judge"]].drop_duplicates()),
+    }
+    return pd.DataFrame([counts])
+
+
+def repeated(bench: Bench) -> pd.DataFrame:
+    """system, judge, split of the judges with two runs or more."""
+    runs = bench.inputs.rated_by("run").groupby(["system", "judge", "split"], sort=False)["rater"].nunique()
+    return runs[runs > 1].reset_index()[["system", "judge", "split"]]
+
+
+def facts(bench: Bench) -> pd.DataFrame:
+    """One row: `export.facts_of` the frames, systems and votes as JSON."""
+    counted = asdict(facts_of(bench.frames))
+    as_text = {name: orjson.dumps(counted[name]).decode() for name in ("systems", "votes")}
+    return pd.DataFrame([{**counted, **as_text}])
+
+
+def compared(bench: Bench) -> pd.DataFrame:
+    """The systems that errors or scores are compared of."""
+    names = [*bench.frames.error_pairs["system"].unique(), *bench.frames.score_pairs["system"].unique()]
+    return pd.DataFrame({"system": list(dict.fromkeys(map(str, names)))}, dtype="object")
 
 
 SUITES: Final = "any"  # the judge that a suite of dimensions is taken for
@@ -186,11 +329,12 @@ DERIVED: Final = (
 
 LATE: Final = (
     "error_ceiling", "error_figures", "table.error_ceiling", "table.error_figures", "person_pairs", "trace_rationales",
+    "table.rationale_consistency",
 )  # fmt: skip
 """Figures that weigh texts (every pair of people's errors, every pair of rationales): they take long where there are
 many, and nothing shorter waits for them."""
 
-FRAMES: Final = tuple(name for name in COLUMNS if name in Frames.__dataclass_fields__)
+FRAMES: Final = FRAME_NAMES
 """The frames that a choice has; each is a figure of its own."""
 
 OPINIONS: Final = ("match_words", "finding_words", "person_pairs")
@@ -200,13 +344,37 @@ FIGURES: Final[Mapping[str, Build]] = {
     **{name: _input(name) for name in (*FRAMES, *OPINIONS)},
     **{name: _derived(name) for name in (*DERIVED, "error_ceiling", "error_figures")},
     **{f"table.{table.name}": _table(table.name) for table in TABLES},
-    "alpha_samples": alpha_samples,
-    "trace_rationales": trace_rationales,
-    "rater_pairs": rater_pairs,
-    "differences": differences,
-    "found_by_one": found_by_one,
-    "flips": flips,
+    **{
+        each.__name__: each
+        for each in (
+            alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, human, item_marks,
+            pairs_behind, rated, rater_pairs, repeated, run_marks, run_spread, scores_behind, strip_counts, strip_marks,
+            summary, trace_rationales,
+        )
+    },
+}  # fmt: skip
+
+_OF_RUNS: Final = ("human", "matches", "missing", "repeat", "blind_only", "guideline")
+_OF_PEOPLE: Final = ("human", "systems", "judges", "versions", "matches", "missing", "repeat")
+_UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
+    **dict.fromkeys(
+        ("consistency", "alpha_samples", "trace_rationales", "run_marks", "run_spread", "repeated"), _OF_RUNS
+    ),
+    **dict.fromkeys(("rationales", "table.table_07_consistency", "table.rationale_consistency"), _OF_RUNS),
+    **dict.fromkeys(("human_ceiling", "table.human_ceiling"), _OF_PEOPLE),
+    **dict.fromkeys(("error_ceiling", "person_pairs", "table.error_ceiling"), (*_OF_PEOPLE, "blind_only")),
+    **dict.fromkeys(("ratings", "rated", "rater_pairs", "item_marks"), ("human", "matches", "missing", "repeat")),
+    **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures"), ("matches",)),
+    **dict.fromkeys(("bias_lines", "bias_marks", "scores_behind", "score_pairs"), ("matches", "missing")),
+    **dict.fromkeys(("error_pairs", "pairs_behind", "strip_marks", "strip_counts", "compared"), ("missing",)),
+    **dict.fromkeys(("human", "judged", "summary", "facts", "findings"), ("missing",)),
 }
+"""What a figure is made without: chosen otherwise, it is the same, and is not made again."""
+
+
+def untouched_by(figure: str) -> tuple[str, ...]:
+    """The parts of a choice that do not change a figure."""
+    return _UNTOUCHED.get(figure, ())
 
 
 @cache

@@ -14,7 +14,16 @@ from app.commands.output import counted, opened, print_json, say
 from ingest.store import reading
 from ingest.trace import Json
 from judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
-from judging.export import inputs_of, manifest_of, opinions_of, report_tables, settings_of, write_inputs, write_report
+from judging.export import (
+    facts_of,
+    inputs_of,
+    manifest_of,
+    opinions_of,
+    report_tables,
+    settings_of,
+    write_inputs,
+    write_report,
+)
 from judging.ledger.frames import Selection, load_frames, read_splits
 from judging.ledger.sides import read_side, side_pairs, whole_versions
 from judging.ledger.systems import systems
@@ -112,7 +121,7 @@ def _from_ledger(
             say("no submitted review is in this workspace: the tables of agreement are empty")
         elif selection.gold == "majority" and frames.votes.empty:
             say("no trace was submitted by two people: there is no majority, and the tables of agreement are empty")
-        return inputs, manifest_of(connection, frames, selection, inputs)
+        return inputs, manifest_of(connection, facts_of(frames), selection, inputs)
 
 
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from plotly.subplots import make_subplots
 
 from judging.agreement.figure import TOO_FEW
 from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
+from judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
 from judging.agreement.reliability import RELIABLE, TENTATIVE
 
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
@@ -33,7 +34,6 @@ MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra"
 FAINT = 0.35  # opacity of a figure with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
 GRID = "rgba(138,143,152,0.25)"
-T = TypeVar("T")
 
 
 def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
@@ -168,41 +168,23 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
     return _finished(figure, height=HEAD + 44 * max(len(dimensions), 1), legend=False)
 
 
-MOST_MARKS = 4_000  # of a chart: a browser draws them in about a second, and nobody tells more apart
-
-
-def each_of(items: Sequence[T], most: int) -> Sequence[T]:
-    """At most `most` items, evenly spread over the order."""
-    step = -(-len(items) // max(most, 1)) or 1
-    return items[::step]
-
-
-def drawn_errors(pairs: pd.DataFrame) -> list[str]:
-    """The errors that `coverage_strip` draws: all, or evenly spread ones of many; those most judges found first."""
-    order = pairs.groupby("error_id")["level"].sum().sort_values(ascending=False, kind="stable").index
-    marks = len(pairs) / max(len(order), 1)
-    return list(each_of(list(order), int(MOST_MARKS / max(marks, 1))))
-
-
-def coverage_strip(pairs: pd.DataFrame) -> go.Figure:
+def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) -> go.Figure:
     """Errors by judges as the paper's Figures 3 and 4: missed, caught, localized; each mark can be clicked.
 
-    `pairs`: label (the judge), error_id, trace_id, impact, level 0..2; one mark a pair of `drawn_errors`, the
-    counts of all. `customdata` is (trace_id, error_id, label).
+    `pairs`: label (the judge), error_id, trace_id, impact, level 0..2; one mark each. `counts` of the levels where
+    these are a part of all. `customdata` is (trace_id, error_id, label).
     """
-    order = drawn_errors(pairs)
-    place = {error: position for position, error in enumerate(order)}
-    drawn = pairs[pairs["error_id"].isin(order)]
+    place = {error: position for position, error in enumerate(found_first(pairs))}
     labels = list(dict.fromkeys(pairs["label"]))
-    size = max(3, min(11, 900 // max(len(order), 1)))
+    size = max(3, min(11, 900 // max(len(place), 1)))
     figure = go.Figure()
     for level, (name, color) in enumerate(LEVELS):
-        mine = drawn[drawn["level"] == level]
+        mine = pairs[pairs["level"] == level]
         figure.add_scatter(
             x=[place[error] for error in mine["error_id"]],
             y=mine["label"],
             mode="markers",
-            name=f"{name} ({int((pairs['level'] == level).sum()):,})",
+            name=f"{name} ({len(mine) if counts is None else counts[level]:,})",
             marker={"symbol": "square", "size": size, "color": color, "opacity": 0.35 if level == 0 else 1},
             customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
             hovertemplate="%{customdata[2]}: "
@@ -260,14 +242,13 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
     return _finished(figure, height=420)
 
 
-def bias_plot(pairs: pd.DataFrame) -> go.Figure:
+def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figure:
     """Judge minus human against their mean, with the mean difference and 1.96 standard deviations around it.
 
-    `pairs`: trace_id, system, judge, human, model. Marks are spread a little so that equal pairs stay visible;
-    `customdata` is (trace_id, system, judge, human, model). Source: Bland and Altman 1986.
+    `drawn`: trace_id, system, judge, human, model, a mark each, spread a little so that equal pairs stay visible;
+    `customdata` is (trace_id, system, judge, human, model). `lines`: `marks.bias_lines` of all pairs where these are
+    a part.
     """
-    difference = (pairs["model"] - pairs["human"]).to_numpy(dtype=np.float64)
-    drawn = pairs.iloc[list(each_of(range(len(pairs)), MOST_MARKS))]
     mean = ((drawn["model"] + drawn["human"]) / 2).to_numpy(dtype=np.float64)
     shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(drawn)))
     figure = go.Figure(
@@ -281,39 +262,34 @@ def bias_plot(pairs: pd.DataFrame) -> go.Figure:
             "<br>trace %{customdata[0]}<extra></extra>",
         )
     )
-    if len(difference):
-        _bias_lines(figure, difference)
+    _draw_bias(figure, bias_lines(drawn) if lines is None else lines)
     figure.update_xaxes(title="mean of both scores", range=[-0.2, 3.2], dtick=1)
     figure.update_yaxes(title="judge − human", range=[-3.4, 3.4], dtick=1)
     return _finished(figure, height=380, legend=False)
 
 
-def run_strip(ratings: pd.DataFrame) -> go.Figure:
+def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
     """Traces by runs, colour the score; traces with the widest spread first; each mark can be clicked.
 
-    `ratings`: unit, rater, value (missing: unscored); `customdata` is (unit, rater).
+    `ratings`: unit, rater, value (missing: unscored), a mark each; `units`: of how many, where these are a part.
+    `customdata` is (unit, rater).
     """
     known = ratings.dropna(subset=["value"])
     groups = known.groupby("unit")["value"]
-    spread = (groups.max() - groups.min()).astype("float64")
-    order = list(spread.sort_values(ascending=False, kind="stable").index)
-    shown = order[: max(MOST_MARKS // max(known["rater"].nunique(), 1), 1)]
-    more = "" if len(shown) == len(order) else f": {len(shown):,} of {len(order):,}"
-    return _score_marks(known[known["unit"].isin(shown)], shown, x_title=f"traces, widest spread first{more}")
+    order = list((groups.max() - groups.min()).sort_values(ascending=False, kind="stable").index)
+    more = "" if units in {None, len(order)} else f": {len(order):,} of {units:,}"
+    return _score_marks(known, order, x_title=f"traces, widest spread first{more}")
 
 
-def item_strip(ratings: pd.DataFrame, *, worst: int = 60) -> go.Figure:
+def item_strip(ratings: pd.DataFrame) -> go.Figure:
     """Raters by items, the items on which they differ most first; each mark can be clicked.
 
     `ratings`: unit, rater, value; items with fewer than two ratings are left out.
     """
-    known = ratings.dropna(subset=["value"])
-    groups = known.groupby("unit")["value"]
-    spread = groups.var(ddof=0)[groups.count() >= 2].sort_values(ascending=False, kind="stable")
-    order = list(spread.index[:worst])
-    return _score_marks(
-        known[known["unit"].isin(order)], order, x_title=f"items, most disagreement first (at most {worst})"
-    )
+    shown = disputed_items(ratings)
+    spread = shown.groupby("unit")["value"].var(ddof=0).sort_values(ascending=False, kind="stable")
+    title = f"items, most disagreement first (at most {MOST_ITEMS})"
+    return _score_marks(shown, list(spread.index), x_title=title)
 
 
 def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
@@ -710,12 +686,12 @@ def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str) 
     return _finished(figure, height=HEAD + ROW * max(len(raters), 2))
 
 
-def _bias_lines(figure: go.Figure, difference: NDArray[np.float64]) -> None:
-    mean = float(difference.mean())
-    figure.add_hline(y=mean, line={"color": VERMILLION, "width": 2}, annotation_text=f"mean {mean:+.2f}")
-    if len(difference) > 1:
-        reach = 1.96 * float(difference.std(ddof=1))
-        for y in (mean - reach, mean + reach):
+def _draw_bias(figure: go.Figure, lines: pd.DataFrame) -> None:
+    mean, sd = float(lines["mean"].iloc[0]), float(lines["sd"].iloc[0])
+    if not math.isnan(mean):
+        figure.add_hline(y=mean, line={"color": VERMILLION, "width": 2}, annotation_text=f"mean {mean:+.2f}")
+    if not math.isnan(sd):
+        for y in (mean - 1.96 * sd, mean + 1.96 * sd):
             figure.add_hline(y=y, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{y:+.2f}")
 
 

@@ -27,16 +27,15 @@ from app.components.judges import (
     TABLE_COLUMNS,
     every_figure,
     figure_rows,
-    has_rows,
     split_labels,
 )
 from app.components.sheet import sheet
 from app.computing import shown_revision
 from app.loading import Choice
 from app.session import link_params
-from judging.agreement import errors, majority, reliability
+from judging.agreement import errors, majority
 from judging.agreement.tables import Inputs
-from judging.figures import SUITES, as_raters
+from judging.figures import SUITES
 from judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
@@ -54,9 +53,23 @@ def page() -> None:
         view_of(*held)
 
 
+AHEAD: dict[str, tuple[str, ...]] = {
+    "Overview": ("summary", "human", "repeated", "error_rates", "suite", "score_figures", "human_ceiling",
+                 "consistency", "error_ceiling"),
+    "Errors": ("summary", "human", "error_rates", "table.dimension_grid", "table.findings"),
+    "Scores": ("summary", "human", "table.score_confusion", "bias_marks", "bias_lines", "table.score_prevalence",
+               "table.score_flags"),
+    "Consistency": ("summary", "human", "consistency", "alpha_samples", "trace_rationales"),
+    "Raters": ("summary", "human", "rated", "human_ceiling", "error_ceiling", "matcher_agreement"),
+    "A against B": ("summary", "human", "compared"),
+}  # fmt: skip
+"""The figures of each view in the order in which it draws them: made while the ones before are drawn."""
+
+
 @awaited(height=760)
 def view_of(choice: Choice, at: loading.Standing) -> None:
     found = loading.inputs(choice)
+    loading.ahead(choice, *AHEAD.get(str(st.session_state.get("view", VIEWS[0])), ()))
     st.caption(f"{summary(choice)} · {shown_revision(at.shown)}")
     view = st.segmented_control(
         "View",
@@ -73,7 +86,7 @@ def view_of(choice: Choice, at: loading.Standing) -> None:
 
 def why_empty(options: loading.Options) -> bool:
     """Whether there is anything to compare; says what is missing and what brings it."""
-    if loading.traces().empty:
+    if not loading.has_traces():
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
     elif not options.people:
         st.info(
@@ -88,17 +101,12 @@ def why_empty(options: loading.Options) -> bool:
 
 
 def summary(choice: Choice) -> str:
-    found = loading.frames(choice)
-    pairs = found.error_pairs
-    errors_seen = pairs.drop_duplicates(["trace_id", "error_id"])
-    failed = int((pairs["state"] == "failed").sum())
-    cells = pairs.drop_duplicates(["trace_id", "system", "judge"])
-    failed_cells = int((cells["state"] == "failed").sum())
+    counts, found = counts_of(choice), loading.frames(choice)
     return (
-        f"Human: {plain(str(found.human))}{votes_words(found.votes)} · {counted(len(errors_seen), 'error')} on "
-        f"{counted(errors_seen['trace_id'].nunique(), 'trace')} with errors · "
-        f"{counted(len(found.score_pairs), 'score pair')} · {plain(choice.label())} · "
-        f"{counted(failed_cells, 'failed judgement')} ({counted(failed, 'error pair')}) "
+        f"Human: {plain(str(found.human))}{votes_words(found.votes)} · {counted(counts['errors'], 'error')} on "
+        f"{counted(counts['traces'], 'trace')} with errors · "
+        f"{counted(counts['score_pairs'], 'score pair')} · {plain(choice.label())} · "
+        f"{counted(counts['failed_cells'], 'failed judgement')} ({counted(counts['failed_pairs'], 'error pair')}) "
         + ("left out" if choice.missing == "drop" else "counted as misses")
     )
 
@@ -112,6 +120,11 @@ def votes_words(votes: pd.DataFrame) -> str:
     undecided = int((scored["n"] - scored["majority"]).sum())
     tied = int(table["tied"].get(majority.ERRORS, 0))
     return f" ({counted(undecided, 'score')} without a majority, {counted(tied, 'error')} tied)"
+
+
+def counts_of(choice: Choice) -> dict[str, int]:
+    """How much is compared, by the name of `judging.figures.summary`."""
+    return {str(name): int(count) for name, count in loading.figure(choice, "summary").iloc[0].items()}
 
 
 # overview -------------------------------------------------------------------------------------------------------
@@ -132,7 +145,9 @@ def overview(choice: Choice, found: Inputs) -> None:
 def forest_card(choice: Choice) -> None:
     found = loading.inputs(choice)
     layout.title("Judges at a glance", "Each judge's figure with its 95 % interval (bootstrap by trace, or Wilson).")
-    offered = [figure for figure in FIGURES if has_rows(found, figure)]
+    counts = counts_of(choice)
+    kinds = {"scores": counts["score_pairs"], "runs": len(loading.figure(choice, "repeated"))}
+    offered = [figure for figure in FIGURES if kinds.get(figure.kind, counts["error_pairs"])]
     if not offered:
         st.caption("No figure can be computed: this choice has no errors and no scores.")
         return
@@ -150,7 +165,7 @@ def forest_card(choice: Choice) -> None:
     figure = by_title[str(chosen)]
     metric = figure.name.partition(".")[2]
     st.caption(definition(metric))
-    late = loading.coming(choice, "error_figures") if figure.kind in {"caught", "localized"} else None
+    late = loading.coming(choice, "error_ceiling") if figure.kind in {"caught", "localized"} else None
     rows = figure_rows(found, figure, beside_people=late is None)
     low = -1.0 if metric in SIGNED else 0.0
     drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
@@ -249,7 +264,7 @@ def _column_help() -> dict[str, ColumnConfig]:
 
 
 def errors_view(choice: Choice, found: Inputs) -> None:
-    if found.frame("error_pairs").empty:
+    if not counts_of(choice)["error_pairs"]:
         st.info("No human error of this person is on a trace that these judges answered.")
         return
     with st.container(border=True):
@@ -260,7 +275,7 @@ def errors_view(choice: Choice, found: Inputs) -> None:
     with right, st.container(border=True):
         map_card(choice)
     with st.container(border=True):
-        findings_card(found)
+        findings_card(choice)
 
 
 @st.fragment(key="card-strip")
@@ -270,17 +285,16 @@ def strip_card(choice: Choice) -> None:
         "Every human error under every judge",
         "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
     )
-    pairs = with_labels(loading.frames(choice).error_pairs)
     own = st.toggle("Only errors of the judge's dimension", value=True, key="own_dimension")
-    shown = pairs[(pairs["state"] == "scored") & (pairs["relevant"].astype(bool) | (not own))]
-    level = shown["caught"].astype(int) + shown["localized"].astype(int)
+    pairs = with_labels(loading.figure(choice, "strip_marks", "own" if own else "every"))
+    counts = loading.figure(choice, "strip_counts", "own" if own else "every")
     event = st.plotly_chart(
-        charts.coverage_strip(shown.assign(level=level)), key="chart-strip", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Errors by judges",
+        charts.coverage_strip(pairs, counts=[int(count) for count in counts["count"]]), key="chart-strip",
+        config=CONFIG, on_select="rerun", selection_mode="points", alt="Errors by judges",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        drawn, every = len(charts.drawn_errors(shown.assign(level=level))), shown["error_id"].nunique()
+        drawn, every = int(counts["drawn"].iloc[0]), int(counts["errors"].iloc[0])
         some = "" if drawn == every else f"{drawn:,} of {counted(every, 'error')} drawn, evenly spread; counts of all. "
         st.caption(f"{some}Click a mark to open its error.")
         return
@@ -335,15 +349,13 @@ def map_card(choice: Choice) -> None:
 
 
 @awaited(height=260)
-def findings_card(found: Inputs) -> None:
+def findings_card(choice: Choice) -> None:
     layout.title(
         "Findings beyond the human errors",
         "Precision above never counts a finding that matches no human error. Here such findings are counted, with what "
         "people said of them on Compare. " + definition("finding_precision"),
     )
-    from judging.agreement.findings import finding_table
-
-    table = finding_table(found.frame("findings"), found.judged)
+    table = loading.figure(choice, "table.findings")
     if table.empty:
         st.caption("No judge of this choice has a finding.")
         return
@@ -357,7 +369,7 @@ def findings_card(found: Inputs) -> None:
 
 
 def scores_view(choice: Choice, found: Inputs) -> None:
-    if found.frame("score_pairs").empty:
+    if not counts_of(choice)["score_pairs"]:
         st.info(
             f"{plain(str(loading.frames(choice).human))} gave no score of a dimension that a judge scored too. Scores "
             "0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
@@ -402,8 +414,7 @@ def confusion_card(choice: Choice) -> None:
     if point is None:
         st.caption("Click a square for its traces.")
         return
-    pairs = with_labels(loading.frames(choice).score_pairs)
-    behind = pairs[(pairs["human"] == float(str(point[0]))) & (pairs["model"] == float(str(point[1])))]
+    behind = with_labels(loading.figure(choice, "scores_behind", str(point[0]), str(point[1])))
     if label != "all judges":
         behind = behind[behind["label"] == label]
     listed(choice, behind[["trace_id", "label", "system", "human", "model"]], key="behind-confusion")
@@ -413,17 +424,16 @@ def confusion_card(choice: Choice) -> None:
 @awaited(height=420)
 def bias_card(choice: Choice) -> None:
     layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
-    pairs = loading.frames(choice).score_pairs
-    pairs = pairs[(pairs["state"] == "scored") & pairs["human"].notna() & pairs["model"].notna()]
-    pairs = pairs.astype({"human": "float64", "model": "float64"})
+    drawn, lines = loading.figure(choice, "bias_marks"), loading.figure(choice, "bias_lines")
     event = st.plotly_chart(
-        charts.bias_plot(pairs), key="chart-bias", config=CONFIG, on_select="rerun", selection_mode="points",
+        charts.bias_plot(drawn, lines), key="chart-bias", config=CONFIG, on_select="rerun", selection_mode="points",
         alt="Judge minus human against their mean",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        some = "" if len(pairs) <= charts.MOST_MARKS else ", evenly spread ones drawn, the lines are of all"
-        st.caption(f"{counted(len(pairs), 'score pair')}{some}. Click a mark to open its trace.")
+        every = int(lines["n"].iloc[0])
+        some = "" if len(drawn) == every else ", evenly spread ones drawn, the lines are of all"
+        st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.")
         return
     open_in_compare(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
 
@@ -484,10 +494,10 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
         "Colour: the score of each run. Below: the standard deviation over runs, scores scaled to 0..1.",
     )
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
-    ratings = with_labels(loading.frames(choice).ratings)
-    mine = ratings[ratings["label"] == label]
+    system, judge = table.loc[table["label"] == label, ["system", "judge"]].iloc[0]
+    mine = loading.figure(choice, "run_marks", str(system), str(judge))
     event = st.plotly_chart(
-        charts.run_strip(mine),
+        charts.run_strip(mine, units=int(mine["units"].iloc[0]) if len(mine) else None),
         key="chart-runs",
         config=CONFIG,
         on_select="rerun",
@@ -496,10 +506,12 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     )
     point = chosen_point(event)
     if point is not None:
-        opened = compare_link(choice, trace=str(point[0]), judge=str(mine["system"].iloc[0]), repeat=run_of(point[1]))
+        opened = compare_link(choice, trace=str(point[0]), judge=str(system), repeat=run_of(point[1]))
         open_in_compare(opened, key="runs-open")
-    spread = reliability.run_spread(reliability.rating_matrix(mine).values)
-    st.plotly_chart(charts.spread_histogram(spread), key="chart-spread", config=CONFIG, alt="Standard deviations")
+    spread = loading.figure(choice, "run_spread", str(system), str(judge))
+    st.plotly_chart(
+        charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", config=CONFIG, alt="Standard deviations"
+    )
 
 
 @st.fragment(key="card-alpha")
@@ -545,8 +557,7 @@ RATER_FIGURES = {
 
 
 def raters_view(choice: Choice, found: Inputs) -> None:
-    ratings = as_raters(found.frame("ratings"))
-    if ratings.empty or ratings["rater"].nunique() < 2:
+    if loading.figure(choice, "rated")["rater"].nunique() < 2:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
     else:
         with st.container(border=True):
@@ -568,15 +579,14 @@ def raters_view(choice: Choice, found: Inputs) -> None:
 @awaited(height=520)
 def raters_card(choice: Choice) -> None:
     layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
-    ratings = as_raters(loading.frames(choice).ratings)
-    dimensions = [d for d in DIMENSIONS if d in set(ratings["judge"])]
+    rated = set(loading.figure(choice, "rated")["judge"])
+    dimensions = [d for d in DIMENSIONS if d in rated]
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
             "Figure", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
             format_func=lambda name: RATER_FIGURES[name],
         )  # fmt: skip
-    mine = ratings[ratings["judge"] == dimension]
     pairs = loading.figure(choice, "rater_pairs", str(dimension))
     left, right = st.columns([1, 1])
     with left:
@@ -587,8 +597,9 @@ def raters_card(choice: Choice) -> None:
             alt="Raters",
         )
     with right:
+        items = loading.figure(choice, "item_marks", str(dimension))
         event = st.plotly_chart(
-            charts.item_strip(mine), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
+            charts.item_strip(items), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
             alt="Raters by items",
         )  # fmt: skip
         point = chosen_point(event)
@@ -680,7 +691,7 @@ def majority_card(choice: Choice) -> None:
 
 
 def versus_view(choice: Choice, found: Inputs) -> None:
-    systems = list(dict.fromkeys([*found.frame("error_pairs")["system"], *found.frame("score_pairs")["system"]]))
+    systems = [str(name) for name in loading.figure(choice, "compared")["system"]]
     sides = loading.sides(systems, loading.frames(choice).human)
     if not systems or len(sides) < 2:
         st.info("Two sides on the same traces are needed: two judges, two runs of one, or a judge and a second person.")
@@ -786,17 +797,8 @@ def behind_pairs(
     judge: str | None = None,
 ) -> None:
     """The errors behind a mark."""
-    pairs = with_labels(loading.frames(choice).error_pairs)
-    if impact != "all":
-        pairs = pairs[pairs["impact"] == impact]
-    if dimension is not None:
-        pairs = pairs[[dimension in dimensions.split(",") for dimensions in pairs["dimensions"]]]
-    if system is not None:
-        pairs = pairs[pairs["system"] == system]
-    if judge is not None:
-        pairs = pairs[pairs["judge"] == judge]
-    else:
-        pairs = pairs[pairs["relevant"].astype(bool)]
+    wanted = "" if impact == "all" else impact, dimension or "", system or "", judge or ""
+    pairs = with_labels(loading.figure(choice, "pairs_behind", *wanted))
     columns = [
         "trace_id", "error_id", "impact", "dimensions", "label", "system", "caught", "localized", "match_status",
         "annotator",

@@ -30,7 +30,7 @@ def page() -> None:
     loading.must("researcher")
     layout.heading("Reports", beside=lambda: loading.saved_views_menu("reports"))
     choice = filters.choose(loading.options(), loading.keep_split)
-    if loading.traces().empty:
+    if not loading.has_traces():
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
         return
     held = of_one_revision(choice)

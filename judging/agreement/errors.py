@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from judging.agreement import frames
 from judging.agreement.figure import Reason
-from judging.agreement.frames import IMPACTS, KINDS, Kind, Missing
+from judging.agreement.frames import IMPACTS, KINDS, Missing
 from judging.agreement.intervals import (
     DRAWS,
     SEED,
@@ -180,14 +180,18 @@ def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
     error is missed. Not-applicable rows are always left out.
     """
     judges = frames.in_order(pairs["judge"], frames.JUDGES)
-    traces = tuple(sorted(set(pairs["trace_id"])))
+    trace, names = pd.factorize(pairs["trace_id"].astype(object), sort=True)
+    traces = tuple(map(str, names))
+    places = trace, frames.codes(pairs["judge"], judges), frames.codes(pairs["impact"], (*IMPACTS, "unknown"))
     shape = (len(traces), len(judges), len(IMPACTS), len(KINDS), 4)
     failed = (pairs["state"] == "failed").to_numpy()
     skipped = (pairs["state"] == "not_applicable").to_numpy()
     kept = ~skipped if missing == "disagree" else ~skipped & ~failed
     counts = np.zeros(shape, dtype=np.int64)
     for k, kind in enumerate(KINDS):
-        counts[:, :, :, k, :] = _kind_counts(pairs[kept], kind, traces, judges)
+        truth, predicted = pairs["relevant"].to_numpy()[kept], pairs[kind].to_numpy()[kept]
+        at = tuple(place[kept] for place in places)
+        counts[:, :, :, k, :] = _kind_counts(truth, predicted, at, (len(traces), len(judges)))
     return Cells(
         traces=traces,
         judges=judges,
@@ -280,7 +284,11 @@ def coverage_table(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> p
     Columns: system, judge, impact, split, kind, hits (tp), n (positives), failed, not_applicable, coverage,
     coverage_low, coverage_high, printed (`124/128 (96.88%)`). NaN without positives.
     """
-    table = error_table(error_pairs, missing=missing, draws=0)
+    return coverage_of(error_table(error_pairs, missing=missing, draws=0))
+
+
+def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
+    """`coverage_table` of an `error_table`, whose intervals it does not need."""
     kept = table[[*KEYS, "tp", "positives", "failed", "not_applicable"]]
     return _proportions(kept.rename(columns={"tp": "hits", "positives": "n"}), "coverage")
 
@@ -411,16 +419,12 @@ def _groups(error_pairs: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFra
 
 
 def _kind_counts(
-    pairs: pd.DataFrame, kind: Kind, traces: tuple[str, ...], judges: tuple[str, ...]
+    truth: NDArray[np.bool_], predicted: NDArray[np.bool_], at: tuple[NDArray[np.int64], ...], size: tuple[int, int]
 ) -> NDArray[np.int64]:
-    truth, predicted = pairs["relevant"].to_numpy(), pairs[kind].to_numpy()
+    """Confusion counts (traces, judges, impacts, 4) of rows that stand `at` a trace, a judge and an impact."""
     cell = np.where(truth, np.where(predicted, 0, 2), np.where(predicted, 1, 3))
-    shape = (len(traces), len(judges), len(IMPACTS) + 1, 4)
-    impact = frames.codes(pairs["impact"], (*IMPACTS, "unknown"))
-    place = np.ravel_multi_index(
-        (frames.codes(pairs["trace_id"], traces), frames.codes(pairs["judge"], judges), impact, cell), shape
-    )
-    counted = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape)
+    shape = (*size, len(IMPACTS) + 1, 4)
+    counted = np.bincount(np.ravel_multi_index((*at, cell), shape), minlength=int(np.prod(shape))).reshape(shape)
     every = counted.sum(axis=2, keepdims=True)
     return np.concatenate([counted[:, :, :3], every], axis=2)
 

@@ -5,9 +5,9 @@ value counts. So a resample needs no rows, only how often each cluster was drawn
 matrix of sums gives all resamples of all figures. Clusters with the same sums are one pattern, drawn together.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ DRAWS = 2_000
 SEED = 20_261_127
 LEVEL = 0.95
 _CHUNK = 4_000_000  # cells of the draw matrix held at once; numbers and counts of drawn clusters: 100 MB
+_REMEMBERED = 16_000_000  # cells of draws that are kept for the next figure of the same clusters: 32 MB
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,7 +123,7 @@ def cluster_bootstrap(
     total = counts @ cells
     return Bootstrap(
         estimate=statistic(total),
-        samples=_samples(cells, statistic, counts, draws, np.random.default_rng(seed)),
+        samples=_samples(cells, statistic, counts, draws, seed),
         left_out=statistic(total - cells),
         multiplicity=counts,
     )
@@ -187,7 +188,7 @@ def divide(numerator: NDArray[np.generic] | float, denominator: NDArray[np.gener
     return out
 
 
-def _samples(cells: Floats, statistic: Statistic, counts: Ints, draws: int, rng: np.random.Generator) -> Floats:
+def _samples(cells: Floats, statistic: Statistic, counts: Ints, draws: int, seed: int) -> Floats:
     if len(cells) == 0:
         nothing = statistic(np.zeros(cells.shape[1]))
         return np.full((len(nothing), draws), np.nan)
@@ -195,10 +196,26 @@ def _samples(cells: Floats, statistic: Statistic, counts: Ints, draws: int, rng:
         return np.zeros((statistic(cells[0]).shape[-1], 0))
     step = max(1, _CHUNK // max(len(cells), 1))
     parts = []
-    for start in range(0, draws, step):
-        weights = _draws(counts, min(step, draws - start), rng)
+    for weights in _weights(counts, draws, step, seed):
         parts.append(np.ascontiguousarray(statistic(weights @ cells).T))
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=-1)
+
+
+def _weights(counts: Ints, draws: int, step: int, seed: int) -> Iterator[Floats]:
+    """`_draws` in steps, each of which fits into memory."""
+    if draws * len(counts) > _REMEMBERED or counts.sum() > np.iinfo(np.uint16).max:
+        rng = np.random.default_rng(seed)
+        yield from (_draws(counts, min(step, draws - start), rng) for start in range(0, draws, step))
+    else:
+        yield from (drawn.astype(np.float64) for drawn in _remembered(counts.tobytes(), draws, step, seed))
+
+
+@lru_cache(maxsize=4)
+def _remembered(counts: bytes, draws: int, step: int, seed: int) -> tuple[NDArray[np.uint16], ...]:
+    """The draws of the last few clusterings: many figures are of the same traces, and drawing costs most."""
+    patterns, rng = np.frombuffer(counts, dtype=np.int64), np.random.default_rng(seed)
+    steps = [min(step, draws - start) for start in range(0, draws, step)]
+    return tuple(_draws(patterns, some, rng).astype(np.uint16) for some in steps)
 
 
 def _draws(counts: Ints, draws: int, rng: np.random.Generator) -> Floats:

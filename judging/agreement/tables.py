@@ -110,10 +110,17 @@ class Inputs:
 
     def frame(self, name: InputName) -> pd.DataFrame:
         """The input of that name, or an empty frame of its columns."""
-        given = getattr(self, name)
-        if isinstance(given, pd.DataFrame):
-            return given
-        return frames.empty(dict.fromkeys(COLUMNS[name], "object"))
+        given = self.given(name)
+        return frames.empty(dict.fromkeys(COLUMNS[name], "object")) if given is None else given
+
+    def given(self, name: InputName) -> pd.DataFrame | None:
+        """The input of that name, None where there is none."""
+        held = getattr(self, name)
+        return held if isinstance(held, pd.DataFrame) else None
+
+    def has(self, name: InputName) -> bool:
+        """Whether it is given; asking for it may take longer."""
+        return self.given(name) is not None
 
     def rated_by(self, kind: Literal["run", "human"]) -> pd.DataFrame:
         """The ratings by runs of judges, or by people. Raises ValueError for another kind of rater."""
@@ -133,7 +140,7 @@ class Inputs:
     @cached_property
     def coverage(self) -> pd.DataFrame:
         """`errors.coverage_table` of the error pairs."""
-        return errors.coverage_table(self.frame("error_pairs"), missing=self.missing)
+        return errors.coverage_of(self.error_rates)
 
     @cached_property
     def suite(self) -> pd.DataFrame:
@@ -243,7 +250,7 @@ def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> di
 
 def can_build(table: Table, inputs: Inputs) -> bool:
     """Whether every input of the table is given."""
-    return all(getattr(inputs, name) is not None for name in table.needs)
+    return all(inputs.has(name) for name in table.needs)
 
 
 def printed(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
@@ -446,7 +453,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Unmatched findings, finding precision, invalid citations",
         needs=("findings",),
         build=lambda inputs: findings.finding_table(
-            inputs.frame("findings"), inputs.judged, draws=inputs.draws, seed=inputs.seed, method=inputs.method
+            inputs.frame("findings"), inputs.given("judged"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
     ),
     Table(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from typing import Literal
 
 import orjson
@@ -86,28 +87,89 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
 
 def frames_of(connection: Connection, columns: Columns, selection: Selection) -> Frames:
     """All frames of a selection, from columns that were read at the revision this connection sees."""
-    cells = _cells(columns, selection)
-    current = cells[cells["repeat"] == selection.repeat]
-    done = _done(columns, selection)
-    scores = _scores(columns, selection, done)
-    truth = _truth(connection, columns, selection, done, scores)
-    seen = current[among(current["trace_id"], truth.reviewed)]
-    return Frames(
-        human=truth.human,
-        error_pairs=_error_pairs(current, truth.errors, truth.decided, selection),
-        score_pairs=_score_pairs(current, truth.scores, selection),
-        ratings=_ratings(cells, scores, selection, columns.golds),
-        findings=_findings(columns.findings, seen, truth.decided, selection),
-        rationales=_rationales(cells, columns.rationales),
-        judged=_judged(seen, selection),
-        repeats=columns.repeats,
-        unit_labels=side_frames.unit_labels(current, columns.findings, truth.errors, truth.reviewed),
-        trail_gold=side_frames.trail_gold(truth.labelled),
-        trail_predictions=side_frames.trail_predictions(columns.predictions, seen),
-        trail_traces=side_frames.trail_traces(seen),
-        trail_scores=side_frames.trail_scores(connection, seen, truth.people),
-        votes=truth.votes,
-    )
+    late = LateFrames(connection, columns, selection)
+    return Frames(human=late.human, **{name: getattr(late, name) for name in FRAME_NAMES})
+
+
+FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name != "human")
+
+
+class LateFrames:
+    """`Frames` of which each is made when it is first asked for: few figures need them all.
+
+    Everything comes from the columns; what only the database holds is read at once, at their revision.
+    """
+
+    def __init__(self, connection: Connection, columns: Columns, selection: Selection) -> None:
+        self.columns, self.selection = columns, selection
+        self._truth = _truth(connection, columns, selection, self._done, self._scores)
+        self.human, self.votes = self._truth.human, self._truth.votes
+        self.trail_scores = side_frames.trail_scores(connection, self._seen, self._truth.people)
+
+    @cached_property
+    def _cells(self) -> pd.DataFrame:
+        return _cells(self.columns, self.selection)
+
+    @cached_property
+    def _now(self) -> pd.DataFrame:
+        return self._cells[self._cells["repeat"] == self.selection.repeat]
+
+    @cached_property
+    def _done(self) -> pd.DataFrame:
+        return _done(self.columns, self.selection)
+
+    @cached_property
+    def _scores(self) -> pd.DataFrame:
+        return _scores(self.columns, self.selection, self._done)
+
+    @cached_property
+    def _seen(self) -> pd.DataFrame:
+        return self._now[among(self._now["trace_id"], self._truth.reviewed)]
+
+    @cached_property
+    def error_pairs(self) -> pd.DataFrame:
+        return _error_pairs(self._now, self._truth.errors, self._truth.decided, self.selection)
+
+    @cached_property
+    def score_pairs(self) -> pd.DataFrame:
+        return _score_pairs(self._now, self._truth.scores, self.selection)
+
+    @cached_property
+    def ratings(self) -> pd.DataFrame:
+        return _ratings(self._cells, self._scores, self.selection, self.columns.golds)
+
+    @cached_property
+    def findings(self) -> pd.DataFrame:
+        return _findings(self.columns.findings, self._seen, self._truth.decided, self.selection)
+
+    @cached_property
+    def rationales(self) -> pd.DataFrame:
+        return _rationales(self._cells, self.columns.rationales)
+
+    @cached_property
+    def judged(self) -> pd.DataFrame:
+        return _judged(self._seen, self.selection)
+
+    @cached_property
+    def repeats(self) -> pd.DataFrame:
+        return self.columns.repeats
+
+    @cached_property
+    def unit_labels(self) -> pd.DataFrame:
+        truth = self._truth
+        return side_frames.unit_labels(self._now, self.columns.findings, truth.errors, truth.reviewed)
+
+    @cached_property
+    def trail_gold(self) -> pd.DataFrame:
+        return side_frames.trail_gold(self._truth.labelled)
+
+    @cached_property
+    def trail_predictions(self) -> pd.DataFrame:
+        return side_frames.trail_predictions(self.columns.predictions, self._seen)
+
+    @cached_property
+    def trail_traces(self) -> pd.DataFrame:
+        return side_frames.trail_traces(self._seen)
 
 
 @dataclass(frozen=True, kw_only=True)

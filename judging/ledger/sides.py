@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 from sqlalchemy import Connection
 
 from judging.agreement.ceiling import ANY
-from judging.ledger.frames import PEOPLE, Selection, humans, load_frames, with_person
+from judging.ledger.frames import PEOPLE, Frames, LateFrames, Selection, humans, load_frames, with_person
 from judging.ledger.person_pairs import person_pairs
 from judging.ledger.systems import VERSION_SHOWN, judge_versions, systems
 
@@ -78,21 +78,33 @@ def read_side(text: str) -> Side:
         raise ValueError(f"{text!r}: {error}") from error
 
 
-def side_pairs(connection: Connection, selection: Selection, side: Side) -> SidePairs:
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What the pairs of a side are made from, for callers that have read it already."""
+
+    frames: Callable[[Selection], Frames | LateFrames]
+    person_pairs: Callable[[], pd.DataFrame]
+    """Those of the selection."""
+
+
+def side_pairs(connection: Connection, selection: Selection, side: Side, known: Known | None = None) -> SidePairs:
     """The pairs of one side against the selection's human, on the selection's traces.
 
     Raises `ValueError` naming what is not there and what is.
     """
     chosen = with_person(connection, selection)
+    known = known or Known(
+        frames=lambda wanted: load_frames(connection, wanted), person_pairs=lambda: person_pairs(connection, chosen)
+    )
     if side.person is not None:
-        return _person_pairs(connection, chosen, side)
+        return _person_pairs(connection, chosen, side, known)
     versions = whole_versions(connection, side.versions)
     if side.system is not None and side.system not in systems(connection):
         raise ValueError(f"no judge is called {side.system!r}; there are {', '.join(systems(connection)) or 'none'}")
     wanted = replace(chosen, systems=(), versions=versions, repeat=side.repeat)
     if side.system is not None and not versions:
         wanted = replace(wanted, systems=(side.system,))
-    found = load_frames(connection, wanted)
+    found = known.frames(wanted)
     if found.judged.empty and found.error_pairs.empty and found.score_pairs.empty:
         raise ValueError(f"{side.name} has no answer on a trace that {found.human} reviewed (repeat {side.repeat})")
     return SidePairs(
@@ -115,21 +127,21 @@ def whole_versions(connection: Connection, given: Sequence[str]) -> tuple[str, .
     return tuple(found)
 
 
-def _person_pairs(connection: Connection, selection: Selection, side: Side) -> SidePairs:
-    known = [str(name) for name in humans(connection)["annotator"]]
-    if side.person not in known:
-        raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(known) or 'none'}")
+def _person_pairs(connection: Connection, selection: Selection, side: Side, known: Known) -> SidePairs:
+    people = [str(name) for name in humans(connection)["annotator"]]
+    if side.person not in people:
+        raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(people) or 'none'}")
     if selection.human is None:
         raise ValueError(f"{side.person!r} is one of the majority that is compared with; choose a person with --human")
     if side.person == selection.human:
         raise ValueError(f"{side.person!r} is the person compared with; choose another with --human")
-    pairs = person_pairs(connection, selection)
+    pairs = known.person_pairs()
     mine = pairs[(pairs["author"] == selection.human) & (pairs["other"] == side.person) & (pairs["judge"] != ANY)].drop(
         columns=["author", "other", "reviewers"]
     )
     return SidePairs(
         error_pairs=mine.assign(system=side.name, state="scored").reset_index(drop=True),
-        score_pairs=_scores_of(load_frames(connection, selection).ratings, side, str(selection.human)),
+        score_pairs=_scores_of(known.frames(selection).ratings, side, str(selection.human)),
     )
 
 

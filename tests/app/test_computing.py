@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pandas as pd
@@ -18,7 +18,7 @@ from ingest.store import reading, writing
 from judging.agreement.tables import TABLES, can_build
 from judging.bench import Maker, Shelf, read_frame, write_frame
 from judging.export import inputs_of, opinions_of
-from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make
+from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
 from judging.ledger import Workspace
 from judging.ledger.frames import load_frames, revision, weight
 from judging.ledger.matches import decide, decisions
@@ -30,6 +30,23 @@ ARGUMENTS = {
     "differences": SIDES,
     "found_by_one": (*SIDES, "caught"),
     "flips": SIDES,
+    "item_marks": ("LC",),
+    "run_marks": ("careful-judge", "LC"),
+    "run_spread": ("careful-judge", "LC"),
+    "strip_marks": ("own",),
+    "strip_counts": ("every",),
+    "pairs_behind": ("", "LC", "careful-judge", ""),
+    "scores_behind": ("1", "2"),
+}
+OTHERS: dict[str, object] = {
+    "human": "ben",
+    "systems": ("careful-judge",),
+    "judges": ("LC",),
+    "matches": "confirmed",
+    "missing": "disagree",
+    "repeat": 1,
+    "blind_only": False,
+    "guideline": "2",
 }
 
 
@@ -75,6 +92,22 @@ def test_every_figure_of_the_other_process_equals_the_one_made_here(full: Worksp
         kept, made_of = read_frame(maker.shelf.file(question, now))
         assert made_of == now
         pd.testing.assert_frame_equal(make(bench, question), kept, obj=question.figure)
+
+
+def test_a_figure_is_the_same_whatever_is_chosen_that_it_is_made_without(full: Workspace) -> None:
+    """Else one choice would show what another had asked for."""
+    usual = Chosen(draws=20)
+    bench, compared = bench_of(full, usual), 0
+    kept = {question.figure: make(bench, question) for question in questions(bench, usual)}
+    for name, other in OTHERS.items():
+        chosen = replace(usual, **{name: other})
+        for question in questions(here := bench_of(full, chosen), chosen):
+            same = question.place() == replace(question, chosen=usual).place()
+            assert same == (name in untouched_by(question.figure))
+            if same:
+                pd.testing.assert_frame_equal(make(here, question), kept[question.figure], obj=f"{question} {name}")
+                compared += 1
+    assert compared > 80
 
 
 def test_the_weight_of_a_workspace_counts_labels_scores_and_judgements(full: Workspace) -> None:
