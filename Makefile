@@ -39,8 +39,8 @@ $(STAMP)/browser:
 demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the app
 	$(BIN)/tracejury demo $(ARGS)
 
-test: $(STAMP)/installed $(STAMP)/browser  ## Run every test, the browser's included
-	$(BIN)/python -m pytest -q -n 2 --dist loadfile -m 'not soak' $(ARGS)
+test: $(STAMP)/installed $(STAMP)/browser  ## Run every test, the browser's included (three at once: a browser waits more than it works)
+	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m 'not soak' $(ARGS)
 
 soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a worker killed 100 times, 200 items by keys
 	$(BIN)/python -m pytest -q -m soak $(ARGS)

@@ -212,7 +212,9 @@ def test_a_file_that_changes_while_it_is_read_is_named_and_nothing_of_it_is_kept
 
     def pack_then_change(file: long_file.LongFile) -> object:
         packed = pack_long(file)
-        path.write_bytes(path.read_bytes().replace(b"river", b"RIVER"))
+        changed = tmp_path / "changed"
+        changed.write_bytes(path.read_bytes().replace(b"river", b"RIVER"))
+        changed.replace(path)  # at once: the traces are read meanwhile
         return packed
 
     monkeypatch.setattr(ready, "pack_long", pack_then_change)

@@ -229,6 +229,7 @@ class Comparison {
       const spans = await this.fetchJson(() => [`/api/compare/texts/${encodeURIComponent(traceId)}?${new URLSearchParams({ token: this.token, ...of })}`, {}]);
       if (traceId !== this.traceId) return;
       if (spans) this.texts.set(pair.key, spans.spans);
+      else this.message = ""; // said where the text would stand
     }
     const host = this.root.querySelector("[data-tjc-texts]");
     if (!host || this.chosen !== pair.key) return;
@@ -327,7 +328,10 @@ class Comparison {
     const answer = await this.fetchJson(() => ["/api/compare/decide", { method: "POST", headers, body: JSON.stringify({ token: this.token, ...sent }) }]);
     this.isSaving = false;
     if (sent.trace_id !== this.traceId || sent.human !== this.human || sent.judge !== this.judge || sent.repeat !== this.repeat) return; // stored; another page is shown now
-    if (!answer) return this.draw();
+    if (!answer) {
+      this.message = `Not saved. ${this.message}`;
+      return this.draw();
+    }
     this.message = "";
     this.isMatching = false;
     this.hold(answer);
