@@ -8,7 +8,7 @@ from typing import Final, TypeVar
 import numpy as np
 import pandas as pd
 
-MOST_MARKS: Final = 4_000  # of a chart: a browser draws them in about a second, and nobody tells more apart
+MOST_MARKS: Final = 1_000  # of a chart: a browser draws each anew, and more lie too close to be told apart or clicked
 MOST_ITEMS: Final = 60  # on which raters differ most
 T = TypeVar("T")
 
