@@ -151,7 +151,10 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
         x=shown["judge"],
         y=shown["dimension"],
         color=shown["share"].to_numpy(),
-        text=[f"{c}/{n}" for c, n in zip(shown["caught"], shown["errors"], strict=True)],
+        text=[
+            f"{c}/{n}" if n < 1000 else f"{c}<br>/{n:,}"
+            for c, n in zip(shown["caught"], shown["errors"], strict=True)
+        ],
         custom=shown[["dimension", "judge", "caught", "localized", "errors"]],
         hover="%{customdata[0]} errors, judge %{customdata[1]}<br>%{customdata[2]} of %{customdata[4]} caught, "
         "%{customdata[3]} localized<extra></extra>",

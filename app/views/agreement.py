@@ -397,7 +397,7 @@ def confusion_card(choice: Choice) -> None:
     summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
     left, right = st.columns(2)
     with left:
-        st.caption(f"Four points, n = {int(summed['count'].sum())}")
+        st.caption(f"Four points, n = {int(summed['count'].sum()):,}")
         event = st.plotly_chart(
             charts.score_grid(summed), key="chart-confusion", config=CONFIG, on_select="rerun", selection_mode="points",
             alt="Confusion of scores",
