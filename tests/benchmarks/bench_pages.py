@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from sqlalchemy import select
 
@@ -89,7 +89,7 @@ def choose(label: str, option: str, *, under: str | None = None) -> Callable[[Pa
     def act(page: Page) -> None:
         if under is not None:
             page.get_by_role("button", name=under).first.click()
-        page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").first.click()
+        _unfold(page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").first)
         page.get_by_role("option", name=option, exact=True).click()
 
     return act
@@ -97,7 +97,7 @@ def choose(label: str, option: str, *, under: str | None = None) -> Callable[[Pa
 
 def tick(label: str, option: str) -> Callable[[Page], None]:
     def act(page: Page) -> None:
-        page.get_by_test_id("stMultiSelect").filter(has_text=label).locator("input").first.click()
+        _unfold(page.get_by_test_id("stMultiSelect").filter(has_text=label).locator("input").first)
         page.get_by_role("option", name=option, exact=True).click()
 
     return act
@@ -105,7 +105,7 @@ def tick(label: str, option: str) -> Callable[[Page], None]:
 
 def tick_first(label: str) -> Callable[[Page], None]:
     def act(page: Page) -> None:
-        page.get_by_test_id("stMultiSelect").filter(has_text=label).locator("input").first.click()
+        _unfold(page.get_by_test_id("stMultiSelect").filter(has_text=label).locator("input").first)
         page.get_by_role("option").first.click()
 
     return act
@@ -120,8 +120,17 @@ def second(key: str) -> Callable[[Page], None]:
 
 
 def _take(page: Page, key: str, place: int) -> None:
-    page.locator(f".st-key-{key} input").first.click()
+    _unfold(page.locator(f".st-key-{key} input").first)
     page.get_by_role("option").nth(place).click()
+
+
+def _unfold(field: Locator) -> None:
+    """Open the list of a field; the scrolling that brings it into view may fold it again."""
+    field.click()
+    try:
+        field.page.get_by_role("option").first.wait_for(timeout=1000)
+    except PlaywrightTimeout:
+        field.press("ArrowDown")
 
 
 def first_row(key: str) -> Callable[[Page], None]:
