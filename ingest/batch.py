@@ -115,18 +115,20 @@ def _commit(engine: Engine, waiting: list[Ready], report: Report, stored: set[st
     try:
         _commit_together(engine, waiting, report, stored)
     except IngestError as error:
-        of_long = [ready for ready in waiting if ready.packed.long is not None]
-        others = [ready for ready in waiting if ready.packed.long is None]
-        report.rejected += [
-            Rejected(file=r.file, place=r.place, reason=error.reason, remedy=error.remedy) for r in of_long
-        ]
-        _commit(engine, others, report, stored)
-    except _REFUSALS:
-        for ready in waiting:
-            try:
-                _commit_together(engine, [ready], report, stored)
-            except _REFUSALS as error:
-                report.rejected.append(unstorable(ready.file, ready.place, error))
+        files = list(dict.fromkeys(ready.packed.long for ready in waiting))
+        if len(files) > 1:
+            for file in files:
+                _commit(engine, [ready for ready in waiting if ready.packed.long == file], report, stored)
+        else:
+            report.rejected += [
+                Rejected(file=one.file, place=one.place, reason=error.reason, remedy=error.remedy) for one in waiting
+            ]
+    except _REFUSALS as error:
+        if len(waiting) > 1:
+            for ready in waiting:
+                _commit(engine, [ready], report, stored)
+        else:
+            report.rejected += [unstorable(ready.file, ready.place, error) for ready in waiting]
     waiting.clear()
 
 

@@ -7,9 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from ingest.head import rejected
 from ingest.long_file import LongFile
 from ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
-from ingest.trace import Rejected, Source, Trace
+from ingest.trace import IngestError, Rejected, Source, Trace
 
 T = TypeVar("T")
 
@@ -29,7 +30,7 @@ def made_ready(
 ) -> Iterator[Ready | Rejected]:
     """Traces as rows; texts that are `stored` (committed, not only read) are not packed again."""
     mask = _redaction() if redact else None
-    last, kept = Source(file=""), pack_bytes(b"")
+    last, kept = Source(file=""), _kept(Source(file=""))
     for found in items:
         item = found if mask is None else mask(found)
         if isinstance(item, Rejected):
@@ -39,7 +40,7 @@ def made_ready(
         # the traces of a file share its bytes
         if source.data is not last.data or (source.path, source.size) != (last.path, last.size):
             last, kept = source, _kept(source)
-        yield _packed(item, stored, kept)
+        yield rejected(source.file, kept) if isinstance(kept, IngestError) else _packed(item, stored, kept)
 
 
 def read_ahead(items: Iterator[T]) -> Iterator[T]:
@@ -57,8 +58,12 @@ def unstorable(file: str, place: str, error: Exception) -> Rejected:
     return Rejected(file=file, place=place, reason=reason, remedy="report it with this file; the trace is left out")
 
 
-def _kept(source: Source) -> PackedBytes:
-    return pack_long(LongFile(source.path, source.size)) if source.path else pack_bytes(source.data)
+def _kept(source: Source) -> PackedBytes | IngestError:
+    """The source's bytes as they are kept; of a long file that is gone by now, the error that says so."""
+    try:
+        return pack_long(LongFile(source.path, source.size)) if source.path else pack_bytes(source.data)
+    except IngestError as error:
+        return error
 
 
 def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready | Rejected:

@@ -229,6 +229,42 @@ def test_a_file_that_changes_while_it_is_read_is_named_and_nothing_of_it_is_kept
 
 
 @pytest.mark.usefixtures("as_long")
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_file_that_is_gone_before_its_bytes_are_kept_is_named_and_the_rest_goes_on(
+    workers: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = written(tmp_path / "a.jsonl", [*requests(4)])
+    kept = written(tmp_path / "b.jsonl", [corpus.otlp_request(9)])
+
+    def rotate_then_pack(file: long_file.LongFile) -> object:
+        gone.unlink(missing_ok=True)
+        return pack_long(file)
+
+    monkeypatch.setattr(ready, "pack_long", rotate_then_pack)
+    report = ingest(open_workspace(tmp_path / "home").engine, [gone, kept], workers=workers)
+    assert {one.file for one in report.rejected} == {str(gone)}
+    assert report.rejected[0].reason == "cannot be opened: No such file or directory"
+    assert report.traces == 1
+
+
+@pytest.mark.usefixtures("as_long")
+def test_a_file_that_changes_takes_no_other_long_file_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = written(tmp_path / "a.jsonl", [*requests(2)])
+    changing = written(tmp_path / "b.jsonl", [corpus.otlp_request(number) for number in (5, 6)])
+
+    def pack_then_change(file: long_file.LongFile) -> object:
+        packed = pack_long(file)
+        if file.path == str(changing):
+            changing.write_bytes(changing.read_bytes().replace(b"river", b"RIVER"))
+        return packed
+
+    monkeypatch.setattr(ready, "pack_long", pack_then_change)
+    report = ingest(open_workspace(tmp_path / "home").engine, [whole, changing])
+    assert {one.file for one in report.rejected} == {str(changing)}
+    assert report.traces == 2
+
+
+@pytest.mark.usefixtures("as_long")
 def test_a_redacted_long_file_keeps_no_bytes_and_says_so(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", [*requests(2)])
     opened = open_workspace(tmp_path / "home")
