@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, RowMapping, func, select, update
 
 from ingest.long_file import LONG_BYTES
 from ingest.pack import Row, summary
-from ingest.readers import read_bytes, read_files
+from ingest.readers import read_bytes, read_files, reads_long
 from ingest.store import content_digest, load, pack, reading, schema, source_blocks, source_of, trace_ids, writing
 from ingest.store.search import index_spans
 from ingest.trace import Rejected, Source, Trace
@@ -142,7 +142,7 @@ def _digests_of_bytes(connection: Connection, trace_id: str, format: str) -> dic
 
 
 def _read_again(connection: Connection, trace_id: str, source: Source, format: str) -> Iterator[Trace | Rejected]:
-    if source.size < LONG_BYTES:
+    if source.size < LONG_BYTES or not reads_long(format):
         data = b"".join(source_blocks(connection, trace_id))
         yield from read_bytes(data, file=source.file, format=format)
         return

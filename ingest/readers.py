@@ -173,6 +173,11 @@ def reader_named(name: str) -> Format:
     raise IngestError(f"no trace format is called {name!r}", remedy=f"choose one of: {known}")
 
 
+def reads_long(name: str) -> bool:
+    """Whether the format called `name` can read a file that is not held. It then takes nothing from the file's name."""
+    return hasattr(reader_named(name), "read_long")
+
+
 def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = None) -> Format | None:
     """The first reader that knows these bytes: by the first 4 KiB, 64 KiB, or all of them."""
     candidates = READERS if readers is None else readers

@@ -14,6 +14,7 @@ from judging.ledger import Workspace, open_workspace
 from tests.build import TRACE, span_id
 
 OTHER = "cd" * 16
+SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 
 
 def from_file(home: Path) -> Workspace:
@@ -53,6 +54,15 @@ def spoil_summary(opened: Workspace) -> None:
 
 def test_a_whole_store_has_no_problem(tmp_path: Path) -> None:
     assert problems_of(from_file(tmp_path)) == []
+
+
+def test_a_long_source_of_a_format_that_goes_by_the_file_s_name_has_no_problem(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = open_workspace(tmp_path)
+    assert ingest(opened.engine, [SAMPLES / "gaia2"]).traces
+    monkeypatch.setattr(check, "LONG_BYTES", 1)
+    assert problems_of(opened) == []
 
 
 def test_a_wrong_summary_is_named_with_what_the_spans_give(tmp_path: Path) -> None:
