@@ -8,7 +8,7 @@ its members' findings, until somebody decides about the jury's own.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 from sqlalchemy import Connection, Engine, insert, select
@@ -45,53 +45,77 @@ def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
         judged = select(_cell.c.trace_id).where(_cell.c.run_key == run_key).distinct()
         trace_ids = list(connection.scalars(judged.order_by(_cell.c.trace_id)))
         likeness = workspace_likeness(connection)
-    kept = 0
-    for at in range(0, len(trace_ids), _TRACES_AT_ONCE):
-        with writing(engine) as connection:
-            kept += _keep(connection, run_key, rule, trace_ids[at : at + _TRACES_AT_ONCE], likeness)
-    return kept
+    return sum(
+        _keep(engine, run_key, rule, trace_ids[at : at + _TRACES_AT_ONCE], likeness)
+        for at in range(0, len(trace_ids), _TRACES_AT_ONCE)
+    )
 
 
-def _keep(connection: Connection, run_key: int, rule: Rule, trace_ids: Sequence[str], likeness: TextLikeness) -> int:
-    lock = select(tables.run.c.run_key).where(tables.run.c.run_key == run_key).with_for_update()
-    connection.execute(lock).all()  # two workers that end at once do it one after the other
-    groups = _complete(_member_rows(connection, run_key, trace_ids))
-    kept = _kept(connection, run_key, trace_ids)
-    new = [
-        (version, rows, joint)
-        for version, rows, joint in _joint_verdicts(connection, groups, rule, likeness)
-        if (before := kept.get(_place(version, rows))) is None or before.prompt_hash != joint.outcome.call.prompt_hash
-    ]
-    if new:
-        twice = {kept[place].run_key for version, rows, _ in new if (place := _place(version, rows)) in kept}
-        joint_run = _joint_run(connection, run_key, rule, {judge for judge, _, _ in groups}, but_for=twice)
-        for version, rows, joint in new:
-            _store(connection, joint_run, version, rows, joint)
+def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], likeness: TextLikeness) -> int:
+    """Those of some traces. Texts are compared outside the transaction that writes: it holds up everybody's work."""
+    from judging.joint import joint_verdict
+
+    with reading(engine) as connection:
+        asked = _not_kept(connection, run_key, rule, trace_ids)
+        parents = _parents(connection, [one.trace_id for one in asked])
+    if not asked:
+        return 0
+    made = {
+        one.key: joint_verdict(one.members, rule, parents=parents.get(one.trace_id, {}), likeness=likeness)
+        for one in asked
+    }
+    with writing(engine) as connection:
+        # of two workers that end at once the second finds nothing to do
+        new = [one for one in _not_kept(connection, run_key, rule, trace_ids) if one.key in made]
+        if new:
+            twice = {one.kept_in for one in new if one.kept_in is not None}
+            joint_run = _joint_run(connection, run_key, rule, {one.version.judge for one in new}, but_for=twice)
+            for one in new:
+                _store(connection, joint_run, one, made[one.key])
     return len(new)
 
 
-def _joint_verdicts(
-    connection: Connection, groups: Mapping[_Place, Sequence[Any]], rule: Rule, likeness: TextLikeness
-) -> list[tuple[str, Sequence[Any], JointVerdict]]:
-    """Each joint verdict with its judge version and the rows of its members."""
-    from judging.joint import joint_verdict
+class _Asked(NamedTuple):
+    """A judge, trace and repeat on which all members are done and the jury has not spoken since."""
 
-    findings = findings_of(connection, [row.cell_key for rows in groups.values() for row in rows])
-    parents = _parents(connection, sorted({trace_id for _, trace_id, _ in groups}))
-    made = []
-    for (_, trace_id, _), rows in groups.items():
+    version: JudgeVersion
+    rows: Sequence[Any]
+    members: Sequence[Member]
+    kept_in: int | None
+    """The run of the jury's word on what the members said before."""
+
+    @property
+    def trace_id(self) -> str:
+        return str(self.rows[0].trace_id)
+
+    @property
+    def key(self) -> tuple[_Place, str]:
+        from judging.joint import made_from
+
+        return _place(self.version.version, self.rows), made_from(self.members)
+
+
+def _not_kept(connection: Connection, run_key: int, rule: Rule, trace_ids: Sequence[str]) -> list[_Asked]:
+    groups = _complete(_member_rows(connection, run_key, trace_ids))
+    findings = findings_of(connection, [row.cell_key for rows in groups for row in rows])
+    kept = _kept(connection, run_key, trace_ids)
+    found = []
+    for rows in groups:
+        version = _joint_version(rows, rule)
+        before = kept.get(_place(version.version, rows))
         members = [_as_member(row, findings) for row in rows]
-        joint = joint_verdict(members, rule, parents=parents.get(trace_id, {}), likeness=likeness)
-        made.append((ensure_judge_version(connection, _joint_version(rows, rule)), rows, joint))
-    return made
+        one = _Asked(version, rows, members, None if before is None else int(before.run_key))
+        if before is None or before.prompt_hash != one.key[1]:
+            found.append(one)
+    return found
 
 
-def _complete(rows: Sequence[Any]) -> dict[_Place, list[Any]]:
-    """The members' rows by judge, trace and repeat, without those where a member is not done."""
+def _complete(rows: Sequence[Any]) -> list[list[Any]]:
+    """The members' rows of each judge, trace and repeat, without those where a member is not done."""
     groups: dict[_Place, list[Any]] = {}
     for row in rows:
         groups.setdefault((row.judge, row.trace_id, row.repeat), []).append(row)
-    return {key: said for key, said in groups.items() if all(row.state in CELL_STATES for row in said)}
+    return [said for said in groups.values() if all(row.state in CELL_STATES for row in said)]
 
 
 def _member_rows(connection: Connection, run_key: int, trace_ids: Sequence[str]) -> Sequence[Any]:
@@ -151,7 +175,7 @@ def _joint_run(
     connection: Connection, run_key: int, rule: Rule, judges: Collection[str], *, but_for: Collection[int]
 ) -> int:
     """The run that holds the jury's verdicts: the newest there is, or a new one where it would hold one twice."""
-    newest = _newest_joint_run(connection, run_key)
+    newest = _newest_joint_run(connection, run_key, rule)
     if newest is not None and newest not in but_for:
         return newest
     run = connection.execute(select(tables.run).where(tables.run.c.run_key == run_key)).one()
@@ -160,24 +184,25 @@ def _joint_run(
     return add_run(connection, name=name, spec=spec, author=run.author, status="done")
 
 
-def _newest_joint_run(connection: Connection, run_key: int) -> int | None:
+def _newest_joint_run(connection: Connection, run_key: int, rule: Rule) -> int | None:
     ours = _cell.alias()
     return connection.scalar(
         select(_cell.c.run_key)
         .join(_member, _member.c.cell_key == _cell.c.cell_key)
         .join(ours, ours.c.cell_key == _member.c.member_key)
-        .where(ours.c.run_key == run_key)
+        .join(_version, _version.c.judge_version == _cell.c.judge_version)
+        .where(ours.c.run_key == run_key, _version.c.mode == joint_mode(rule))
         .order_by(_cell.c.run_key.desc())
         .limit(1)
     )
 
 
-def _store(connection: Connection, joint_run: int, version: str, rows: Sequence[Any], joint: JointVerdict) -> None:
-    first = rows[0]
+def _store(connection: Connection, joint_run: int, asked: _Asked, joint: JointVerdict) -> None:
+    first = asked.rows[0]
     added = connection.execute(
         insert(_cell).values(
             run_key=joint_run,
-            judge_version=version,
+            judge_version=ensure_judge_version(connection, asked.version),
             judge=first.judge,
             trace_id=first.trace_id,
             trace_digest=first.trace_digest,
@@ -189,7 +214,7 @@ def _store(connection: Connection, joint_run: int, version: str, rows: Sequence[
     assert added is not None
     key = int(added[0])
     finish_cell(connection, key, joint.outcome)
-    connection.execute(insert(_member), [{"cell_key": key, "member_key": row.cell_key} for row in rows])
+    connection.execute(insert(_member), [{"cell_key": key, "member_key": row.cell_key} for row in asked.rows])
     _store_findings(connection, key, joint)
 
 

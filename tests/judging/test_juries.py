@@ -1,5 +1,7 @@
 """A jury's joint verdict: one score, findings united, ties and absent votes said; one more judge in all tables."""
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from judging.ledger.comparison import compare_trace, undecided
 from judging.ledger.exploring import finding_places
 from judging.ledger.frames import Frames, Selection, load_frames
 from judging.ledger.imports import export_outcomes
+from judging.ledger.joint_verdicts import keep_joint_verdicts
 from judging.ledger.labels import ensure_annotator, put_labels
 from judging.ledger.matches import decide, decisions, finding_reviews, propose_matches, review_finding
 from judging.ledger.queue import judge_spread
@@ -274,6 +277,31 @@ class TestLedger:
         with reading(made.engine) as connection:
             assert "a + b + c · jury mean" in systems(connection)
         assert made.rows("select score from cell where cost_usd = 0") == [(1,)]
+
+    def test_another_rule_speaks_in_a_run_of_its_own(self, grid: Grid) -> None:
+        assert keep_joint_verdicts(grid.engine, grid.run_key, "mean") == 2
+        said = """select run.spec ->> 'mode', judge_version.mode, count(*)
+            from cell join run using (run_key) join judge_version using (judge_version)
+            where judge_version.mode like 'jury %' group by 1, 2 order by 1"""
+        assert grid.rows(said) == [("jury majority", "jury majority", 2), ("jury mean", "jury mean", 2)]
+
+    def test_texts_are_compared_once_and_while_others_may_write(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b"), mode="jury")
+        compared = 0
+
+        def compare(*members: Any, **options: Any) -> Any:
+            nonlocal compared
+            compared += 1
+            with closing(sqlite3.connect(tmp_path / "tracejury.db", timeout=0)) as other:
+                other.execute("BEGIN IMMEDIATE")  # raises where somebody is writing
+            return joint_verdict(*members, **options)
+
+        monkeypatch.setattr("judging.joint.joint_verdict", compare)
+        made.run(says(2), says(2))
+        assert keep_joint_verdicts(made.engine, made.run_key, "majority") == 0
+        assert compared == 2
 
 
 def statuses(connection: Connection) -> dict[int, str]:
