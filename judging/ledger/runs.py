@@ -503,8 +503,14 @@ class SqlRunStore:
         return status
 
     def set_status(self, status: RunStatus, message: str = "") -> None:
-        if status != "running":
-            self._keep_joint_verdicts()
+        try:
+            if status != "running":
+                self._keep_joint_verdicts()
+        except Exception as error:
+            if status != "paused":
+                raise
+            # else no run could ever be stopped for this very fault
+            message = f"{message}; the jury's verdicts are not kept: {type(error).__name__}: {error}"
         ended = now() if status in {"done", "cancelled"} else None
         with writing(self.engine) as connection:
             connection.execute(

@@ -20,7 +20,7 @@ from judging.ledger.joint_verdicts import keep_joint_verdicts
 from judging.ledger.labels import ensure_annotator, put_labels
 from judging.ledger.matches import decide, decisions, finding_reviews, propose_matches, review_finding
 from judging.ledger.queue import judge_spread
-from judging.ledger.runs import want_failed_again
+from judging.ledger.runs import SqlRunStore, next_run, want_failed_again, wish
 from judging.ledger.systems import systems
 from judging.matching import TextLikeness
 from judging.model import ModelError
@@ -284,6 +284,26 @@ class TestLedger:
             from cell join run using (run_key) join judge_version using (judge_version)
             where judge_version.mode like 'jury %' group by 1, 2 order by 1"""
         assert grid.rows(said) == [("jury majority", "jury majority", 2), ("jury mean", "jury mean", 2)]
+
+    def test_a_jury_that_cannot_speak_leaves_a_run_that_can_be_paused_and_goes_on(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = planned(tmp_path, traces=1, judges=("LC",), models=("a", "b"), mode="jury")
+
+        def fails(*_: Any, **__: Any) -> Any:
+            raise ValueError("no such finding")
+
+        with monkeypatch.context() as broken:
+            broken.setattr("judging.joint.joint_verdict", fails)
+            with pytest.raises(ValueError, match="no such finding"):
+                made.run(says(2), says(2))
+            SqlRunStore(made.engine, made.run_key).set_status("paused", "out of order")  # as the worker does then
+        told = "out of order; the jury's verdicts are not kept: ValueError: no such finding"
+        assert made.rows("select status, message from run where run_key = 1") == [("paused", told)]
+        wish(made.engine, made.run_key, "queued")
+        assert next_run(made.engine) == made.run_key
+        assert made.run(says(2), says(2)).status == "done"
+        assert made.rows("select score from cell where cost_usd = 0") == [(2,)]
 
     def test_texts_are_compared_once_and_while_others_may_write(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
