@@ -55,7 +55,10 @@ _CELLS = select(_cell.c.cell_key, _cell.c.judge, _version.c.model, _cell.c.trace
     _version, _version.c.judge_version == _cell.c.judge_version
 )
 _PENDING = and_(_cell.c.run_key == bindparam("of_run"), _cell.c.state == "pending")
-_FIRST_PENDING = _CELLS.where(_PENDING).order_by(_cell.c.cell_key).limit(1)
+# in the order of the index of run and state: any other sorts all cells that wait, for every claim
+_FIRST_PENDING = (
+    _CELLS.where(_PENDING).order_by(_cell.c.judge, _cell.c.score, _cell.c.cost_usd, _cell.c.cell_key).limit(1)
+)
 _PENDING_BESIDE = _CELLS.where(
     _PENDING, _cell.c.trace_id == bindparam("of_trace"), _version.c.model == bindparam("of_model")
 ).order_by(_cell.c.cell_key)
@@ -308,7 +311,7 @@ class SqlRunStore:
             )
 
     def claim(self) -> Sequence[Cell]:
-        """All waiting cells of the first trace and model that has any."""
+        """All waiting cells of one trace and model: beside the next that waits."""
         with writing(self.engine) as connection:
             cells = self._free_cells(connection)
             if not cells:

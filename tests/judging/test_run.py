@@ -6,11 +6,14 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy import event
 
+from ingest.store import reading
 from judging.jury import jury_score
 from judging.ledger.runs import SqlRunStore, last_run_of, next_run, want_failed_again, wish, worker_is_dead, worker_name
 from judging.limits import Budget, Pace, StopRunError, Together
@@ -432,6 +435,17 @@ def test_a_reply_stored_before_the_cell_was_finished_is_replayed_and_not_paid_ag
     assert grid.run(second).states == {"scored": 1}
     assert second.requests == []
     assert grid.rows("select cost_usd from cell") == [(0.01,)]  # what it cost, once
+
+
+def test_the_next_cell_is_found_without_sorting_all_that_wait(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=2)
+    asked: list[tuple[str, Any]] = []
+    event.listen(grid.engine, "before_cursor_execute", lambda _, __, sql, values, *___: asked.append((sql, values)))
+    assert {cell.trace_id for cell in SqlRunStore(grid.engine, grid.run_key).claim()} == {f"{1:032x}"}
+    ((sql, values),) = [one for one in asked if "LIMIT" in one[0]]
+    with reading(grid.engine) as connection:
+        plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
+    assert not [step for step in plan if "ORDER BY" in step]
 
 
 def test_cells_of_a_living_worker_are_left_alone_and_those_of_a_dead_one_taken(tmp_path: Path) -> None:
