@@ -205,8 +205,9 @@ _WISHES: Mapping[RunStatus, tuple[str, ...]] = {
 def next_run(engine: Engine) -> int | None:
     """The oldest run that waits for a worker; None when none does.
 
-    One that is queued or running waits with cells that a worker could take, or when all its cells are judged and
-    nobody is there to say so: its worker was killed before it did.
+    One that is queued or running waits with cells that a worker could take (those that this very process holds from
+    an earlier start too: who asks is not at work), or when all its cells are judged and nobody is there to say so:
+    its worker was killed before it did.
     """
     with reading(engine) as connection:
         rows = connection.execute(
@@ -216,7 +217,8 @@ def next_run(engine: Engine) -> int | None:
 
 
 def _waits(connection: Connection, run: Any) -> bool:
-    if connection.scalar(select(_cell.c.cell_key).where(_claimable(connection, run.run_key)).limit(1)) is not None:
+    free = or_(_claimable(connection, run.run_key), _held(run.run_key, worker_name()))
+    if connection.scalar(select(_cell.c.cell_key).where(free).limit(1)) is not None:
         return True
     is_open = and_(_cell.c.run_key == run.run_key, _cell.c.state.in_(OPEN_STATES))
     if connection.scalar(select(_cell.c.cell_key).where(is_open).limit(1)) is not None:
@@ -302,11 +304,7 @@ class SqlRunStore:
         with writing(self.engine) as connection:
             connection.execute(
                 update(_cell)
-                .where(
-                    _cell.c.run_key == self.run_key,
-                    _cell.c.worker == self.worker,
-                    _cell.c.state.in_(("running", "replied")),
-                )
+                .where(_held(self.run_key, self.worker))
                 .values(state="pending", worker=None, claimed_at=None)
             )
 
@@ -488,15 +486,7 @@ class SqlRunStore:
     def heartbeat(self) -> RunStatus:
         with writing(self.engine) as connection:
             at = now()
-            connection.execute(
-                update(_cell)
-                .where(
-                    _cell.c.run_key == self.run_key,
-                    _cell.c.worker == self.worker,
-                    _cell.c.state.in_(("running", "replied")),
-                )
-                .values(claimed_at=at)
-            )
+            connection.execute(update(_cell).where(_held(self.run_key, self.worker)).values(claimed_at=at))
             connection.execute(
                 update(_run).where(_run.c.run_key == self.run_key).values(worker=self.worker, heartbeat_at=at)
             )
@@ -600,6 +590,11 @@ def worker_is_here(worker: str) -> bool:
     host, _, rest = worker.partition(":")
     pid, _, started = rest.partition(":")
     return host == _host() and pid.isdigit() and started not in ("", "0") and started == _started(int(pid))
+
+
+def _held(run_key: int, worker: str) -> ColumnElement[bool]:
+    """Which cells of a run this worker holds."""
+    return and_(_cell.c.run_key == run_key, _cell.c.worker == worker, _cell.c.state.in_(("running", "replied")))
 
 
 def _claimable(connection: Connection, run_key: int, lease_s: float = LEASE_S) -> ColumnElement[bool]:

@@ -489,18 +489,23 @@ def test_a_clock_that_jumps_ends_no_lease_of_a_worker_that_is_here(tmp_path: Pat
     assert list(other.claim()) == []
 
 
-def test_what_a_worker_could_not_give_back_it_takes_up_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("judges", [("LC",), ("LC", "EE")])
+def test_what_a_worker_could_not_give_back_it_takes_up_again(judges: tuple[str, ...], tmp_path: Path) -> None:
     class Full(SqlRunStore):
         def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
             raise OSError("no space left")
 
-    grid = planned(tmp_path, traces=1)
+    grid = planned(tmp_path, traces=1, judges=judges)
     runner = grid.runner(Counting())
     runner.store = Full(grid.engine, grid.run_key)
     with pytest.raises(OSError, match="no space left"):
         asyncio.run(runner.run())
+    runner.store.set_status("paused", "no space left")  # as the worker does then
+    wish(grid.engine, grid.run_key, "queued")
+    assert next_run(grid.engine) == grid.run_key
     again = Counting()
-    assert asyncio.run(asyncio.wait_for(grid.runner(again).run(), 30)).states == {"scored": 2}
+    ended = asyncio.run(asyncio.wait_for(grid.runner(again).run(), 30))
+    assert ended.states == {"scored": len(judges)}
     assert len(again.requests) <= 1  # what was answered is replayed
 
 
