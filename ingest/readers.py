@@ -250,15 +250,15 @@ def _read_bundles(reader: BundleFormat, by_name: dict[str, Entry], taken: set[st
 
 
 def _read_entry(entry: Entry, all_readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
-    long = _long_source(entry, all_readers)
-    if long is not None:
-        yield from _guarded(entry.name, long, must_answer=forced)
-        return
     readers = all_readers
     try:
-        data = entry.load()
+        long = _long_source(entry, all_readers)
+        data = entry.load() if long is None else b""
     except IngestError as error:
         yield rejected(entry.name, error)
+        return
+    if long is not None:
+        yield from _guarded(entry.name, long, must_answer=forced)
         return
     packed = _opener(data)
     if packed is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ingest.head import rejected
-from ingest.readers import STANDARD_INPUT, read_files, units
+from ingest.readers import STANDARD_INPUT, read_files, reader_named, units
 from ingest.ready import Ready, made_ready, read_ahead
 from ingest.trace import IngestError, Rejected, Trace
 
@@ -39,7 +39,7 @@ def ready_from(
     paths: Sequence[Path | str], *, format: str | None, redact: bool, workers: int, stored: Container[str]
 ) -> Iterator[Ready | Rejected]:
     """Every trace under `paths` as rows. The first files are read here, while the other processes start."""
-    here, there = _shared_out(list(_units(paths)))
+    here, there = _shared_out(list(_units(paths, format)))
     own = made_ready(read_ahead(_read(here, format)), redact=redact, stored=stored)
     if not there:
         yield from own
@@ -53,9 +53,11 @@ def ready_from(
     yield from others
 
 
-def _units(paths: Sequence[Path | str]) -> Iterator[_Unit | Rejected]:
+def _units(paths: Sequence[Path | str], format: str | None) -> Iterator[_Unit | Rejected]:
     for path in paths:
         try:
+            if format is not None:
+                reader_named(format)
             yield from (_Unit(names, sum(map(_size, names))) for names in units(path))
         except IngestError as error:
             yield rejected(str(path), error)

@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from ingest import check, long_file, ready
+from ingest import check, long_file, readers, ready
 from ingest.batch import ingest
 from ingest.check import check_store
 from ingest.formats import long_lines
@@ -245,6 +245,25 @@ def test_a_file_that_is_gone_before_its_bytes_are_kept_is_named_and_the_rest_goe
     assert {one.file for one in report.rejected} == {str(gone)}
     assert report.rejected[0].reason == "cannot be opened: No such file or directory"
     assert report.traces == 1
+
+
+def test_a_file_that_is_gone_before_it_is_opened_is_named_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written(tmp_path / "a.jsonl", [*requests(2)])
+    written(tmp_path / "b.jsonl", [*requests(2)])
+
+    def rotate(path: str) -> long_file.LongFile | None:
+        if not path.endswith("a.jsonl"):
+            return None
+        Path(path).unlink()
+        return long_file.LongFile(path, 1)
+
+    monkeypatch.setattr(readers, "long_file", rotate)
+    gone, *traces = read(tmp_path)
+    assert isinstance(gone, Rejected)
+    assert gone.file.endswith("a.jsonl")
+    assert len(traces) == 2
 
 
 @pytest.mark.usefixtures("as_long")

@@ -43,6 +43,17 @@ def ingested(home: Path, *paths: Path, processes: int) -> Report:
     return ingest(open_workspace(home).engine, list(paths), workers=processes)
 
 
+def test_an_unknown_format_is_named_as_by_one_process(tmp_path: Path) -> None:
+    told = [
+        ingest(
+            open_workspace(tmp_path).engine, [SAMPLES / "trail", SAMPLES / "otlp"], format="nope", workers=n
+        ).rejected
+        for n in (1, 2)
+    ]
+    assert told[0] == told[1]
+    assert [one.reason for one in told[1]] == ["no trace format is called 'nope'"] * 2
+
+
 @pytest.mark.usefixtures("no_start_cost")
 def test_processes_give_what_one_gives_in_the_same_order(tmp_path: Path, started: list[int]) -> None:
     (tmp_path / "empty.json").write_bytes(b"")
