@@ -277,7 +277,10 @@ class LitellmModel:
         return str(batch.id)
 
     async def poll_batch(self, batch_id: str) -> dict[str, ModelReply | ModelError] | None:
-        """Replies by name once the batch has ended, else None. Raises `ModelError` if the batch as a whole failed."""
+        """Replies by name once the batch has ended, else None.
+
+        Raises `ModelError` if the batch as a whole failed, and (`is_unknown`) if it could not be asked for.
+        """
         litellm = await _loaded()
         _, provider = self._batch_provider(litellm)
         try:
@@ -291,7 +294,9 @@ class LitellmModel:
                 if file
             ]
         except Exception as error:
-            raise classify(error, {}) from error
+            not_asked = classify(error, {})
+            not_asked.is_unknown = True
+            raise not_asked from error
         if not contents:
             raise ModelError("bad_request", f"the batch {batch_id} ended as {batch.status!r} without any answer")
         results: dict[str, ModelReply | ModelError] = {}
@@ -380,10 +385,14 @@ def classify(error: Exception, parameters: Mapping[str, Json]) -> ModelError:
             return ModelError("too_long", text)
         rejection = _rejection(text, getattr(error, "param", None), parameters)
         return rejection or ModelError("bad_request", text)
-    if _was_cut_off(error):
+    causes = _causes(error)
+    is_of_connection = "APIConnectionError" in causes
+    if is_of_connection and not causes & {"ConnectError", "ConnectTimeout"}:
         return ModelError("transient", f"the connection ended before an answer came: {text}", is_unknown=True)
     if isinstance(status, int):
         return _by_status(status, text, _retry_after(error))
+    if is_of_connection:
+        return ModelError("transient", text)
     return ModelError("bad_request", f"{type(error).__name__}: {text}")
 
 
@@ -412,14 +421,14 @@ def _rejection(text: str, param: object, parameters: Mapping[str, Json]) -> Mode
     return None
 
 
-def _was_cut_off(error: BaseException) -> bool:
-    """Whether the connection ended after it was made: the request may have been answered."""
+def _causes(error: BaseException) -> set[str]:
+    """The names of an error and of what led to it: where it never connected, the request was not sent."""
     names: set[str] = set()
     cause: BaseException | None = error
     while cause is not None and len(names) < 20:
         names.add(type(cause).__name__)
         cause = cause.__cause__ or cause.__context__
-    return "APIConnectionError" in names and not names & {"ConnectError", "ConnectTimeout"}
+    return names
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -790,13 +790,16 @@ class Runner:
         await self._in_store(self.store.close_batch, batch_id)
 
     async def _polled(self, batch: BatchModel, batch_id: str) -> Mapping[str, ModelReply | ModelError]:
-        """The results of a batch once it has ended; none where it failed as a whole (its cells then fail)."""
+        """The results of a batch once it has ended; none where it failed as a whole (its cells then fail).
+
+        One that cannot be asked for may have been answered and paid: the run stops, and its next start asks again.
+        """
         while True:
             try:
                 results = await batch.poll_batch(batch_id)
             except ModelError as error:
-                if error.kind in FATAL:
-                    raise StopRunError(error.message) from error
+                if error.kind in FATAL or (error.is_unknown and error.kind not in RETRIED):
+                    raise StopRunError(f"the batch {batch_id} cannot be asked for: {error.message}") from error
                 if error.kind not in RETRIED:
                     return {}
                 results = None

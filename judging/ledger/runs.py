@@ -217,7 +217,7 @@ def next_run(engine: Engine) -> int | None:
 
 
 def _waits(connection: Connection, run: Any) -> bool:
-    free = or_(_claimable(connection, run.run_key), _held(run.run_key, worker_name()))
+    free = or_(_claimable(connection, run.run_key), _held_by(run.run_key, worker_name()))
     if connection.scalar(select(_cell.c.cell_key).where(free).limit(1)) is not None:
         return True
     is_open = and_(_cell.c.run_key == run.run_key, _cell.c.state.in_(OPEN_STATES))
@@ -304,7 +304,7 @@ class SqlRunStore:
         with writing(self.engine) as connection:
             connection.execute(
                 update(_cell)
-                .where(_held(self.run_key, self.worker))
+                .where(_held_by(self.run_key, self.worker))
                 .values(state="pending", worker=None, claimed_at=None)
             )
 
@@ -486,7 +486,7 @@ class SqlRunStore:
     def heartbeat(self) -> RunStatus:
         with writing(self.engine) as connection:
             at = now()
-            connection.execute(update(_cell).where(_held(self.run_key, self.worker)).values(claimed_at=at))
+            connection.execute(update(_cell).where(_held_by(self.run_key, self.worker)).values(claimed_at=at))
             connection.execute(
                 update(_run).where(_run.c.run_key == self.run_key).values(worker=self.worker, heartbeat_at=at)
             )
@@ -592,7 +592,7 @@ def worker_is_here(worker: str) -> bool:
     return host == _host() and pid.isdigit() and started not in ("", "0") and started == _started(int(pid))
 
 
-def _held(run_key: int, worker: str) -> ColumnElement[bool]:
+def _held_by(run_key: int, worker: str) -> ColumnElement[bool]:
     """Which cells of a run this worker holds."""
     return and_(_cell.c.run_key == run_key, _cell.c.worker == worker, _cell.c.state.in_(("running", "replied")))
 

@@ -1,9 +1,11 @@
 """Everything a provider or a machine does wrong, end to end: litellm, a scripted server, real processes, kill -9."""
 
 import asyncio
+import http.server
 import json
 import random
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from judging.ledger.runs import SqlRunStore, want_failed_again
-from judging.model import ModelError, ModelReply, ModelRequest
+from judging.model import LitellmModel, ModelError, ModelReply, ModelRequest
 from judging.run import Runner, Summary
 from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Request, Reset, Status, verdict
 from tests.judging.grid import AGENTS, RUBRICS, Grid, planned
@@ -270,6 +272,54 @@ def test_of_a_batch_that_failed_as_a_whole_nothing_is_perhaps_paid(provider: Pro
     assert want_failed_again(grid.engine, grid.run_key) == 4
     assert run(grid, provider, batch=True).states == {"scored": 4}
     assert (grid.watch()["unanswered"], grid.watch()["unanswered_usd"]) == (0, 0.0)
+
+
+def test_a_batch_that_cannot_be_asked_for_is_left_open_and_not_paid_again(provider: Provider, tmp_path: Path) -> None:
+    class Away(Breaks):
+        async def submit_batch(self, requests: Mapping[str, ModelRequest]) -> str:
+            assert batch is not None
+            return await batch.submit_batch(requests)
+
+        async def poll_batch(self, batch_id: str) -> Mapping[str, ModelReply | ModelError] | None:
+            raise ModelError("bad_request", "a page of HTML", is_unknown=True)
+
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
+    made = runner(grid, provider, batch=True)
+    batch = made.models["openai/fake"].batch
+    made.models["openai/fake"] = replace(made.models["openai/fake"], batch=Away())
+    summary = asyncio.run(made.run())
+    assert (summary.status, summary.states) == ("paused", {"pending": 4})
+    assert summary.message.endswith("cannot be asked for: a page of HTML")
+    assert run(grid, provider, batch=True).states == {"scored": 4}
+    assert (len(provider.batches), grid.watch()["unanswered"]) == (1, 0)
+
+
+@pytest.mark.parametrize(("path", "kind"), [(None, "transient"), ("/html", "bad_request")])
+def test_a_batch_that_was_not_heard_of_is_no_batch_that_failed(
+    path: str | None, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "no key")
+    with http.server.HTTPServer(("127.0.0.1", 0), Page) as server:
+        base = f"http://127.0.0.1:{server.server_port}/v1"
+        if path is None:
+            server.server_close()  # nobody listens
+        else:
+            threading.Thread(target=server.handle_request, daemon=True).start()
+        with pytest.raises(ModelError) as told:
+            asyncio.run(LitellmModel(name="openai/fake", api_base=base, timeout_s=3.0).poll_batch("batch-1"))
+    assert (told.value.kind, told.value.is_unknown) == (kind, True)
+
+
+class Page(http.server.BaseHTTPRequestHandler):
+    """What a proxy answers while the provider is away."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html>back soon</html>")
+
+    def log_message(self, *_: object) -> None:
+        pass
 
 
 def test_of_a_dead_worker_s_batch_that_failed_nothing_is_perhaps_paid(provider: Provider, tmp_path: Path) -> None:
