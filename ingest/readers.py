@@ -388,10 +388,15 @@ def _opener(data: bytes) -> Callable[[Entry, bytes], Iterator[Entry]] | None:
 def _unpack(entry: Entry, data: bytes, opener: Callable[[Entry, bytes], Iterator[Entry]]) -> Iterator[Entry]:
     if entry.depth >= MAX_NESTING:
         raise IngestError(f"archives in archives more than {MAX_NESTING} deep", remedy="unpack it yourself")
+    is_empty = True
     try:
-        yield from opener(entry, data)
+        for inner in opener(entry, data):
+            is_empty = False
+            yield inner
     except (*DAMAGE, tarfile.TarError, ValueError) as error:
         raise IngestError(f"damaged archive: {error}", remedy="pack or download it again") from error
+    if is_empty:  # some damage leaves a directory without a file, and no error
+        raise IngestError("an archive with no file in it", remedy="pack or download it again")
 
 
 def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:

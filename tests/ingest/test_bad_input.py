@@ -368,6 +368,16 @@ def test_a_damaged_archive_is_named(data: st.DataObject) -> None:
     fine(read_all(bytes(raw), "x"))
 
 
+@pytest.mark.parametrize("offset", [None, 356])
+def test_an_archive_with_no_file_in_it_is_named(offset: int | None) -> None:
+    raw = bytearray(zipped() if offset is None else zipped(**{"a.json": ONE}))
+    if offset is not None:
+        raw[offset] = 0  # the size of its directory
+    (found,) = read_all(bytes(raw), "a.zip")
+    assert isinstance(found, Rejected)
+    assert (found.file, found.reason) == ("a.zip", "an archive with no file in it")
+
+
 def test_a_folder_names_the_bad_files_and_reads_the_others(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(ONE)
     (tmp_path / "empty.json").write_bytes(b"")
