@@ -22,6 +22,7 @@ from judging.agreement.tables import TABLES, Inputs
 from judging.export import facts_of
 from judging.ledger.frames import FRAME_NAMES, PEOPLE, Frames, LateFrames, Selection
 from judging.ledger.revisions import Revision as Revision
+from judging.ledger.systems import is_joint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,14 +188,20 @@ def strip_counts(bench: Bench, whose: str) -> pd.DataFrame:
     return marks.level_counts(marks.error_levels(bench.frames.error_pairs, own=whose == "own"))
 
 
+def each_once(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of judges that are taken together: a jury says again what its members say, and counts alone only."""
+    joint = rows["system"].map(is_joint).astype(bool)
+    return rows if joint.all() else rows[~joint]
+
+
 def bias_marks(bench: Bench) -> pd.DataFrame:
     """Pairs of scores to draw."""
-    return marks.spread_out(marks.both_scored(bench.frames.score_pairs))
+    return marks.spread_out(marks.both_scored(each_once(bench.frames.score_pairs)))
 
 
 def bias_lines(bench: Bench) -> pd.DataFrame:
-    """`marks.bias_lines` of all pairs of scores."""
-    return marks.bias_lines(marks.both_scored(bench.frames.score_pairs))
+    """`marks.bias_lines` of all pairs of scores, those of juries left out."""
+    return marks.bias_lines(marks.both_scored(each_once(bench.frames.score_pairs)))
 
 
 def pairs_behind(bench: Bench, impact: str, dimension: str, system: str, judge: str) -> pd.DataFrame:
