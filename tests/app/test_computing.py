@@ -16,7 +16,7 @@ from app.computing import WHOLE, Asked, Desk, NotComputedError, Waiting, shown_r
 from app.loading import Choice
 from ingest.store import reading, writing
 from judging.agreement.tables import TABLES, can_build
-from judging.bench import Maker, Shelf, read_frame, write_frame
+from judging.bench import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
 from judging.export import inputs_of, opinions_of
 from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
 from judging.ledger import Workspace
@@ -224,6 +224,15 @@ class TestStanding:
         desk = self.desk(tmp_path, self.OLD)
         desk.standing(self.CHOSEN, self.NEW)
         assert desk.standing(self.CHOSEN, self.NEWER) == (self.OLD, self.NEW)
+
+    def test_a_choice_that_is_asked_for_outlives_many_that_were_made_after_it(self, tmp_path: Path) -> None:
+        desk = self.desk(tmp_path, self.OLD)
+        for number in range(KEPT_CHOICES + 2):
+            desk.standing(self.CHOSEN, self.OLD)
+            other = Question(figure="suite", chosen=Chosen(human=f"person {number}"))
+            desk.shelf.put(other, self.OLD, pd.DataFrame({"a": [1]}))
+        assert desk.is_whole(self.CHOSEN, self.OLD)
+        assert len(list((tmp_path / "figures").iterdir())) == KEPT_CHOICES
 
     def test_half_of_the_figures_are_not_the_whole(self, tmp_path: Path) -> None:
         desk = self.desk(tmp_path, self.OLD)
