@@ -361,8 +361,8 @@ FIGURES: Final[Mapping[str, Build]] = {
     },
 }  # fmt: skip
 
-_OF_RUNS: Final = ("human", "matches", "missing", "repeat", "blind_only", "guideline")
-_OF_PEOPLE: Final = ("human", "systems", "judges", "versions", "matches", "missing", "repeat")
+_OF_RUNS: Final = ("human", "gold", "matches", "missing", "repeat", "blind_only", "guideline")
+_OF_PEOPLE: Final = ("human", "gold", "systems", "judges", "versions", "matches", "missing", "repeat")
 _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("consistency", "alpha_samples", "trace_rationales", "run_marks", "run_spread", "repeated"), _OF_RUNS
@@ -370,7 +370,9 @@ _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("rationales", "table.table_07_consistency", "table.rationale_consistency"), _OF_RUNS),
     **dict.fromkeys(("human_ceiling", "table.human_ceiling"), _OF_PEOPLE),
     **dict.fromkeys(("error_ceiling", "person_pairs", "table.error_ceiling"), (*_OF_PEOPLE, "blind_only")),
-    **dict.fromkeys(("ratings", "rated", "rater_pairs", "item_marks"), ("human", "matches", "missing", "repeat")),
+    **dict.fromkeys(
+        ("ratings", "rated", "rater_pairs", "item_marks"), ("human", "gold", "matches", "missing", "repeat")
+    ),
     **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures"), ("matches",)),
     **dict.fromkeys(("bias_lines", "bias_marks", "scores_behind", "score_pairs"), ("matches", "missing")),
     **dict.fromkeys(("error_pairs", "pairs_behind", "strip_marks", "strip_counts", "compared"), ("missing",)),

@@ -40,6 +40,7 @@ ARGUMENTS = {
 }
 OTHERS: dict[str, object] = {
     "human": "ben",
+    "gold": "majority",
     "systems": ("careful-judge",),
     "judges": ("LC",),
     "matches": "confirmed",
@@ -47,6 +48,9 @@ OTHERS: dict[str, object] = {
     "repeat": 1,
     "blind_only": False,
     "guideline": "2",
+    "formats": ("trail",),
+    "splits": {"no trace": "dev"},
+    "only_split": True,
 }
 
 
@@ -68,6 +72,16 @@ def questions(bench: Bench, chosen: Chosen) -> list[Question]:
     built = {f"table.{table.name}" for table in TABLES if can_build(table, bench.inputs)}
     names = [name for name in FIGURES if not name.startswith("table.") or name in built]
     return [Question(figure=name, chosen=chosen, arguments=ARGUMENTS.get(name, ())) for name in names]
+
+
+def test_whoever_is_the_truth_the_figures_of_people_and_of_runs_are_made_once() -> None:
+    """Every pair of people's errors takes minutes where there are many."""
+    for figure in ("person_pairs", "error_ceiling", "human_ceiling", "consistency", "ratings"):
+        places = {
+            Question(figure=figure, chosen=chosen).place().key()
+            for chosen in (Chosen(), Chosen(human="ben"), Chosen(gold="majority"), Chosen(gold="single"))
+        }
+        assert len(places) == 1, figure
 
 
 def confirm_one(space: Workspace) -> None:
