@@ -734,7 +734,7 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
             alt="Paired differences",
         )
         st.caption(
-            "Red: the 95 % interval of the difference leaves out 0. "
+            "Red: the 95 % interval of the difference leaves out 0, or six traces or more all differ alike. "
             + (
                 "They share no dimension: each counts as one judge, an error as caught when any of it did."
                 if is_suite
