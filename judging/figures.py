@@ -242,7 +242,8 @@ def human(bench: Bench) -> pd.DataFrame:
 def summary(bench: Bench) -> pd.DataFrame:
     """One row: how much is compared. errors, traces (with errors), error_pairs, score_pairs, and what failed."""
     pairs = bench.frames.error_pairs
-    failed = pairs[pairs["state"] == "failed"]
+    failed = each_once(pairs)
+    failed = failed[failed["state"] == "failed"]
     counts = {
         "errors": len(pairs[["trace_id", "error_id"]].drop_duplicates()),
         "traces": pairs["trace_id"].nunique(),

@@ -1,5 +1,6 @@
 """A jury's joint verdict: one score, findings united, ties and absent votes said; one more judge in all tables."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ from sqlalchemy import Connection
 
 from ingest.store import reading, writing
 from judging.export import inputs_of
-from judging.figures import Bench, bias_lines
+from judging.figures import Bench, bias_lines, summary
 from judging.joint import Member, joint_verdict, united
 from judging.jury import jury_score, on_scale
 from judging.ledger.anchoring import visible_labels
@@ -213,6 +214,8 @@ class TestLedger:
         assert (line["n"], line["mean"]) == (3, pytest.approx(2 / 3))  # not the jury's own 1 beside 1, 1, 3
         alone = frames(grid, systems=(JURY,))
         assert bias_lines(Bench(frames=alone, inputs=inputs_of(alone)))["n"].tolist() == [1]
+        broken = replace(made, error_pairs=made.error_pairs.assign(state="failed"))
+        assert summary(Bench(frames=broken, inputs=inputs_of(broken)))["failed_cells"].tolist() == [3]
 
     def test_a_word_on_a_member_s_finding_holds_for_the_jury_and_its_own_word_is_last(self, grid: Grid) -> None:
         label(grid)
