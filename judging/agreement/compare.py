@@ -110,8 +110,8 @@ def compare_errors(
     table["low"], table["high"], table["n"] = low, high, counted
     table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
     table["undefined_draws"] = boot.undefined
-    differing = (np.nan_to_num(statistic(joined)) != 0).sum(axis=0)  # a trace may hold no error that the rate counts
-    table["significant"] = _significant(boot, low, high, differing)
+    alone = statistic(joined.astype(np.float64))  # NaN of a trace without an error that the rate counts
+    table["significant"] = _significant(boot, low, high, (np.nan_to_num(alone) != 0).sum(axis=0))
     table = table.reset_index()
     table["unpaired"] = table["judge"].map(_unpaired(left, right, both, _ERROR))
     return table[list(columns)].astype(columns)
