@@ -20,7 +20,7 @@ import orjson
 import pandas as pd
 
 from judging.bench import Shelf, read_frame, revision_name
-from judging.figures import DERIVED, FRAMES, Chosen, Question, Revision
+from judging.figures import DERIVED, FRAMES, LATE, Chosen, Question, Revision
 
 WHOLE = ("human", "summary", *DERIVED, *FRAMES)
 """The figures that make a choice whole: an older revision is shown until the newer one has all of these."""
@@ -185,6 +185,8 @@ class Desk:
         A revision under way is finished before a newer one is begun: people who label all the time must not
         keep figures from ever being made.
         """
+        for name in (*WHOLE, *LATE):
+            self.shelf.use(Question(figure=name, chosen=chosen))
         if self.is_whole(chosen, now):
             return now, now
         key = chosen.key()

@@ -23,7 +23,7 @@ from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
-from judging.agreement.majority import Gold
+from judging.agreement.majority import MAJORITY, Gold
 from judging.agreement.tables import InputName, Inputs
 from judging.bench import Shelf
 from judging.export import Facts, inputs_of, selected_words
@@ -242,10 +242,14 @@ class SideOption(NamedTuple):
 
 
 def sides(systems: Sequence[str], human: str | None) -> list[SideOption]:
-    """Judges, their single versions and runs where there are several, and people in a judge's place."""
+    """Judges, their single versions and runs where there are several, and people in a judge's place.
+
+    Nobody of the majority stands beside it: each has a vote in it.
+    """
     with reading(workspace().engine) as connection:
         versions, runs = judge_versions(connection), later_runs(connection)
-        people = [str(name) for name in humans(connection)["annotator"] if name != human]
+        others = [str(name) for name in humans(connection)["annotator"] if name != human]
+        people = [] if human == MAJORITY else others
     several = Counter((one.judge, one.system) for one in versions)
     return [
         *(SideOption(name, name, name) for name in systems),

@@ -11,6 +11,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
@@ -67,6 +68,11 @@ class Shelf:
         half.replace(file)
         if is_first:
             self.prune(question.place(), now)
+
+    def use(self, question: Question) -> None:
+        """Say that a figure's choice is asked for: `prune` lets go of others first."""
+        with suppress(FileNotFoundError):
+            os.utime(self.home / "figures" / question.place().key())
 
     def prune(self, chosen: Chosen, now: Revision) -> None:
         """Let go of what is old: other revisions of the choice, choices long not asked for."""

@@ -22,6 +22,7 @@ from judging.agreement.tables import TABLES, Inputs
 from judging.export import facts_of
 from judging.ledger.frames import FRAME_NAMES, PEOPLE, Frames, LateFrames, Selection
 from judging.ledger.revisions import Revision as Revision
+from judging.ledger.systems import is_joint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,14 +188,20 @@ def strip_counts(bench: Bench, whose: str) -> pd.DataFrame:
     return marks.level_counts(marks.error_levels(bench.frames.error_pairs, own=whose == "own"))
 
 
+def each_once(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows of judges that are taken together: a jury says again what its members say, and counts alone only."""
+    joint = rows["system"].map(is_joint).astype(bool)
+    return rows if joint.all() else rows[~joint]
+
+
 def bias_marks(bench: Bench) -> pd.DataFrame:
     """Pairs of scores to draw."""
-    return marks.spread_out(marks.both_scored(bench.frames.score_pairs))
+    return marks.spread_out(marks.both_scored(each_once(bench.frames.score_pairs)))
 
 
 def bias_lines(bench: Bench) -> pd.DataFrame:
-    """`marks.bias_lines` of all pairs of scores."""
-    return marks.bias_lines(marks.both_scored(bench.frames.score_pairs))
+    """`marks.bias_lines` of all pairs of scores, those of juries left out."""
+    return marks.bias_lines(marks.both_scored(each_once(bench.frames.score_pairs)))
 
 
 def pairs_behind(bench: Bench, impact: str, dimension: str, system: str, judge: str) -> pd.DataFrame:
@@ -235,7 +242,8 @@ def human(bench: Bench) -> pd.DataFrame:
 def summary(bench: Bench) -> pd.DataFrame:
     """One row: how much is compared. errors, traces (with errors), error_pairs, score_pairs, and what failed."""
     pairs = bench.frames.error_pairs
-    failed = pairs[pairs["state"] == "failed"]
+    failed = each_once(pairs)
+    failed = failed[failed["state"] == "failed"]
     counts = {
         "errors": len(pairs[["trace_id", "error_id"]].drop_duplicates()),
         "traces": pairs["trace_id"].nunique(),
@@ -354,8 +362,8 @@ FIGURES: Final[Mapping[str, Build]] = {
     },
 }  # fmt: skip
 
-_OF_RUNS: Final = ("human", "matches", "missing", "repeat", "blind_only", "guideline")
-_OF_PEOPLE: Final = ("human", "systems", "judges", "versions", "matches", "missing", "repeat")
+_OF_RUNS: Final = ("human", "gold", "matches", "missing", "repeat", "blind_only", "guideline")
+_OF_PEOPLE: Final = ("human", "gold", "systems", "judges", "versions", "matches", "missing", "repeat")
 _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("consistency", "alpha_samples", "trace_rationales", "run_marks", "run_spread", "repeated"), _OF_RUNS
@@ -363,7 +371,9 @@ _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("rationales", "table.table_07_consistency", "table.rationale_consistency"), _OF_RUNS),
     **dict.fromkeys(("human_ceiling", "table.human_ceiling"), _OF_PEOPLE),
     **dict.fromkeys(("error_ceiling", "person_pairs", "table.error_ceiling"), (*_OF_PEOPLE, "blind_only")),
-    **dict.fromkeys(("ratings", "rated", "rater_pairs", "item_marks"), ("human", "matches", "missing", "repeat")),
+    **dict.fromkeys(
+        ("ratings", "rated", "rater_pairs", "item_marks"), ("human", "gold", "matches", "missing", "repeat")
+    ),
     **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures"), ("matches",)),
     **dict.fromkeys(("bias_lines", "bias_marks", "scores_behind", "score_pairs"), ("matches", "missing")),
     **dict.fromkeys(("error_pairs", "pairs_behind", "strip_marks", "strip_counts", "compared"), ("missing",)),

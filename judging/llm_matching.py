@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import resources
 from string import Template
@@ -158,6 +158,8 @@ class _Talk:
     prompt: Prompt
     replies: list[ModelReply] = field(default_factory=list)
     failed_calls: int = 0
+    perhaps_paid: bool = False
+    """A call went out and no answer came: whether the provider charges for it, nobody knows."""
 
     async def ask(self, turns: tuple[Turn, ...] = ()) -> ModelReply:
         """One reply; what may pass is tried again, a rejected form or parameter is given up."""
@@ -169,6 +171,7 @@ class _Talk:
                 reply = await self.matcher.call(request)
             except ModelError as error:
                 self.failed_calls += 1
+                self.perhaps_paid |= error.is_unknown
                 if error.kind in FATAL:
                     raise StopRunError(f"{self.matcher.model}: {error.message}") from error
                 if self.matcher.manners.give_way(error, request):
@@ -202,7 +205,9 @@ class _Talk:
 
     def call(self) -> Call:
         parameters: dict[str, Json] = {**self.matcher.parameters, "form": self.matcher.manners.forms[0]}
-        return call_of(self.matcher.model, parameters, self.prompt, self.replies, self.failed_calls)
+        call = call_of(self.matcher.model, parameters, self.prompt, self.replies, self.failed_calls)
+        is_free = not self.replies and not self.perhaps_paid  # the provider refused every call
+        return replace(call, cost_usd=0.0) if is_free else call
 
     def failure(self, judge: str, trace_id: str, state: FailureState, reason: str) -> Failure:
         return Failure(judge=judge, trace_id=trace_id, state=state, reason=reason, call=self.call())

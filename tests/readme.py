@@ -14,10 +14,10 @@ from judging.outcomes import OUTCOME_TABLES
 README = Path(__file__).resolve().parent.parent / "README.md"
 
 
-def first_sentence(text: str) -> str:
+def first_sentence(text: str, ends: str = ".:") -> str:
     flat = " ".join(inspect.cleandoc(text).split("\n\n")[0].split())
-    found = re.match(r".*?[.:](?=\s|$)", flat)
-    return (found[0] if found else flat).rstrip(".:").replace("|", "\\|")
+    found = re.match(rf".*?[{ends}](?=\s|$)", flat)
+    return (found[0] if found else flat).rstrip(ends).replace("|", "\\|")
 
 
 def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
@@ -26,7 +26,7 @@ def table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 def metrics() -> str:
-    rows = [(f"`{m.name}`", m.title, first_sentence(inspect.getdoc(m.function) or "")) for m in METRICS]
+    rows = [(f"`{m.name}`", m.title, first_sentence(m.words or m.function.__doc__ or "", ".")) for m in METRICS]
     return table(("name", "figure", "definition"), rows)
 
 

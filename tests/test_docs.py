@@ -10,8 +10,8 @@ import pytest
 from app.cli import main
 from ingest.readers import READERS
 from ingest.trace import SPAN_COLUMNS
-from judging.agreement.tables import COLUMNS, InputName
-from tests.readme import renewed
+from judging.agreement.tables import COLUMNS, METRICS, InputName
+from tests.readme import metrics, renewed
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -84,6 +84,13 @@ def test_no_gated_trail_content_is_tracked() -> None:
 def test_the_generated_parts_of_the_readme_are_those_of_the_code() -> None:
     """Renew them with `python -m tests.readme`."""
     assert renewed(README) == README
+
+
+def test_every_figure_has_a_definition_of_its_own() -> None:
+    """One that a researcher can cite: not shared with another figure, not cut off, more than the figure's name."""
+    rows = [row.strip("| ").split(" | ") for row in metrics().splitlines()[2:]]
+    assert len({words for _, _, words in rows}) == len(rows) == len(METRICS)
+    assert [name for name, title, words in rows if len(words) <= len(title) or "..." in words or "`" in words] == []
 
 
 def test_the_readme_names_pictures_that_exist() -> None:

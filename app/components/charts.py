@@ -152,8 +152,7 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
         y=shown["dimension"],
         color=shown["share"].to_numpy(),
         text=[
-            f"{c}/{n}" if n < 1000 else f"{c}<br>/{n:,}"
-            for c, n in zip(shown["caught"], shown["errors"], strict=True)
+            f"{c}/{n}" if n < 1000 else f"{c}<br>/{n:,}" for c, n in zip(shown["caught"], shown["errors"], strict=True)
         ],
         custom=shown[["dimension", "judge", "caught", "localized", "errors"]],
         hover="%{customdata[0]} errors, judge %{customdata[1]}<br>%{customdata[2]} of %{customdata[4]} caught, "

@@ -69,19 +69,13 @@ _PLAIN = {
     "recall": "Recall",
     "pair_alpha": "Krippendorff's alpha with the human",
 }
-_OWN_WORDS = {
-    "finding_precision": "Finding precision = (matched + valid new errors) / (matched + unmatched with a verdict).",
-    "unmatched_per_trace": "Findings that match no human error, a trace that the judge answered.",
-    "invalid_citation_rate": "Citations that resolve to no span of the trace, of all citations.",
-    "sci": "Semantic Consistency Index: mean pairwise cosine of a judge's rationales over runs, averaged over traces.",
-}
 
 
 def definition(metric: str) -> str:
-    """The metric's definition and source as its docstring states them; empty for a name that is none."""
-    if metric in _OWN_WORDS:
-        return _OWN_WORDS[metric]
+    """The metric's definition in its own words, else with its source as its docstring has it; empty for no metric."""
     for known in METRICS:
+        if known.name == metric and known.words is not None:
+            return known.words
         if known.name == metric:
             lines = (known.function.__doc__ or "").split("\n\n")
             text = re.sub(r"\s+", " ", " ".join(lines[:2])).strip().replace("`", "")

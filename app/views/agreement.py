@@ -35,7 +35,7 @@ from app.loading import Choice
 from app.session import link_params
 from judging.agreement import errors, majority
 from judging.agreement.tables import Inputs
-from judging.figures import SUITES
+from judging.figures import SUITES, each_once
 from judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
@@ -391,7 +391,7 @@ def confusion_card(choice: Choice) -> None:
     table = with_labels(loading.figure(choice, "table.score_confusion"))
     labels = list(dict.fromkeys(table["label"]))
     label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
-    kept = table if label == "all judges" else table[table["label"] == label]
+    kept = each_once(table) if label == "all judges" else table[table["label"] == label]
     summed = kept.groupby(["human", "model"])["count"].sum().reset_index()
     of = summed.groupby("human")["count"].transform("sum")
     summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
@@ -415,8 +415,7 @@ def confusion_card(choice: Choice) -> None:
         st.caption("Click a square for its traces.")
         return
     behind = with_labels(loading.figure(choice, "scores_behind", str(point[0]), str(point[1])))
-    if label != "all judges":
-        behind = behind[behind["label"] == label]
+    behind = behind[behind["label"].isin(kept["label"])]
     listed(choice, behind[["trace_id", "label", "system", "human", "model"]], key="behind-confusion")
 
 
@@ -735,7 +734,7 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
             alt="Paired differences",
         )
         st.caption(
-            "Red: the 95 % interval of the difference leaves out 0. "
+            "Red: the 95 % interval of the difference leaves out 0, or six traces or more all differ alike. "
             + (
                 "They share no dimension: each counts as one judge, an error as caught when any of it did."
                 if is_suite

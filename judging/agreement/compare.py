@@ -100,7 +100,7 @@ def compare_errors(
         return np.where(blank, np.nan, difference)
 
     boot = cluster_bootstrap(joined, statistic, draws=draws, seed=seed)
-    low, high = _bounds(boot, method)
+    low, high = _bounds(boot, method, np.repeat(_same(both), len(errors.RATES)))
     found = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
@@ -110,7 +110,8 @@ def compare_errors(
     table["low"], table["high"], table["n"] = low, high, counted
     table["traces"] = np.repeat((sides[0].counts.sum(axis=-1) > 0).sum(axis=0).reshape(-1), len(errors.RATES))
     table["undefined_draws"] = boot.undefined
-    table["significant"] = _significant(boot, low, high, table["traces"].to_numpy())
+    alone = statistic(joined.astype(np.float64))  # NaN of a trace without an error that the rate counts
+    table["significant"] = _significant(boot, low, high, (np.nan_to_num(alone) != 0).sum(axis=0))
     table = table.reset_index()
     table["unpaired"] = table["judge"].map(_unpaired(left, right, both, _ERROR))
     return table[list(columns)].astype(columns)
@@ -206,16 +207,16 @@ def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
 
 
-def _bounds(boot: Bootstrap, method: Method) -> tuple[Floats, Floats]:
-    """Bounds of the differences: [0, 0] where the two sides are the same, NaN where traces differ all alike."""
+def _bounds(boot: Bootstrap, method: Method, same: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Bounds of the differences: [0, 0] where the two sides are the `same`, NaN where traces differ all alike."""
     low, high = boot.interval(method)
-    same = boot.flat & (boot.estimate == 0)
+    same = same & boot.flat & (boot.estimate == 0)
     return np.where(same, 0.0, low), np.where(same, 0.0, high)
 
 
-def _significant(boot: Bootstrap, low: Floats, high: Floats, traces: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Whether the interval excludes 0; of bounds without width whether enough traces say the same."""
-    alike = boot.flat & (np.nan_to_num(boot.estimate) != 0) & (traces >= ENOUGH_TRACES)
+def _significant(boot: Bootstrap, low: Floats, high: Floats, differing: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether the interval excludes 0; of bounds without width whether enough traces differ."""
+    alike = boot.flat & (np.nan_to_num(boot.estimate) != 0) & (differing >= ENOUGH_TRACES)
     return np.asarray((low > 0) | (high < 0) | alike, dtype=bool)
 
 
@@ -252,6 +253,12 @@ def _side_cells(both: pd.DataFrame, side: str) -> errors.Cells:
     return errors.trace_cells(named)
 
 
+def _same(both: pd.DataFrame) -> NDArray[np.bool_]:
+    """Of which judges, impacts and kinds (flat) the two sides treat every error alike."""
+    flipped = both.assign(**{kind: both[f"{kind}_left"] != both[f"{kind}_right"] for kind in KINDS})
+    return np.asarray(errors.trace_cells(flipped).counts[..., :2].sum(axis=(0, -1)) == 0, dtype=bool).reshape(-1)
+
+
 def _paired_scores(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     key = ["judge", "trace_id"]
     sides = []
@@ -279,7 +286,7 @@ def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method
 
     found = both_sides(cells.sum(axis=0))
     boot = cluster_bootstrap(cells, statistic, draws=draws, seed=seed)
-    low, high = _bounds(boot, method)
+    low, high = _bounds(boot, method, (cells[:, :size] == cells[:, size:]).all())
     return pd.DataFrame(
         {
             "metric": [metric.name for metric in SCORE_METRICS],

@@ -223,7 +223,10 @@ class Table:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric:
-    """A figure of the product: its function (whose docstring defines it) and the table and column that show it."""
+    """A figure of the product: its function (whose docstring defines it) and the table and column that show it.
+
+    `words` define it where the function makes several figures, or a table.
+    """
 
     name: str
     title: str
@@ -231,6 +234,7 @@ class Metric:
     table: str
     column: str
     best: Literal["high", "low", "zero"] = "high"
+    words: str | None = None
 
 
 def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> dict[str, pd.DataFrame]:
@@ -608,6 +612,12 @@ _RATE_TITLES: Final = {
 
 _BEST: Final[dict[str, Literal["low", "zero"]]] = {"nmae": "low", "bias": "zero"}
 
+_DISAGREEMENT: Final = {
+    "interval": "two scores disagree by the square of their difference",
+    "ordinal": "two scores disagree by the square of their distance in ranks",
+    "nominal": "two scores disagree wholly unless they are equal",
+}
+
 _TRAIL_METRICS: Final[tuple[tuple[str, str, Callable[..., object], Literal["high", "zero"]], ...]] = (
     ("weighted_f1", "TRAIL weighted F1 (official)", trail.weighted_f1, "high"),
     ("location_accuracy", "TRAIL location accuracy (official, recall)", trail.location_accuracy, "high"),
@@ -617,6 +627,12 @@ _TRAIL_METRICS: Final[tuple[tuple[str, str, Callable[..., object], Literal["high
     ("pair_f1", "Pair-level F1", trail.pair_scores, "high"),
     ("predictions_per_error", "Predictions per gold error", trail.predictions_per_error, "zero"),
 )
+
+_PAIR_WORDS: Final = {
+    "pair_precision": "Of the distinct (location, category) pairs predicted over all traces, the share in gold.",
+    "pair_recall": "Of the distinct (location, category) pairs in gold over all traces, the share that is predicted.",
+    "pair_f1": "Harmonic mean of the precision and the recall of distinct (location, category) pairs.",
+}
 
 
 METRICS: Final[tuple[Metric, ...]] = (
@@ -637,6 +653,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=findings.finding_table,
         table="findings",
         column="finding_precision",
+        words=(
+            "Of a judge's findings that match a human error or have a person's verdict, the share that match one or "
+            "are a valid new error: (matched + valid new errors) / (matched + unmatched with a verdict)."
+        ),
     ),
     Metric(
         name="unmatched_per_trace",
@@ -645,6 +665,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="findings",
         column="unmatched_per_trace",
         best="low",
+        words="A judge's findings that match no human error, divided by the traces that it answered.",
     ),
     Metric(
         name="invalid_citation_rate",
@@ -653,6 +674,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="findings",
         column="invalid_citation_rate",
         best="low",
+        words="Of the citations in a judge's findings, the share that resolve to no span of the trace.",
     ),
     *(
         Metric(
@@ -672,8 +694,9 @@ METRICS: Final[tuple[Metric, ...]] = (
             function=reliability.alpha,
             table="table_07_consistency",
             column=f"alpha_{level}",
+            words=f"Krippendorff's alpha of a judge's runs: 1 - observed / expected disagreement, where {gap}.",
         )
-        for level in ("interval", "ordinal", "nominal")
+        for level, gap in _DISAGREEMENT.items()
     ),
     Metric(
         name="mean_sd",
@@ -682,6 +705,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="table_07_consistency",
         column="mean_sd",
         best="low",
+        words="Mean over traces of the standard deviation of a judge's scores over its runs, scores scaled to 0 to 1.",
     ),
     Metric(
         name="identical",
@@ -704,6 +728,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=rationale.consistency_index,
         table="rationale_consistency",
         column="sci",
+        words=(
+            "Semantic Consistency Index: mean cosine of every two rationales that a judge's runs give of a trace, "
+            "averaged over traces."
+        ),
     ),
     Metric(
         name="winning_rate",
@@ -711,6 +739,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=raters.alternative_annotator_test,
         table="annotator_test",
         column="winning_rate",
+        words=(
+            "Of the people, the share beside whom the judge passes the alternative annotator test: it agrees with "
+            "the others as often as the person does, or less often by less than epsilon (Calderon et al. 2025)."
+        ),
     ),
     Metric(
         name="average_advantage",
@@ -718,6 +750,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=raters.alternative_annotator_test,
         table="annotator_test",
         column="average_advantage",
+        words=(
+            "Mean over people of the share of traces on which the judge agrees with the others at least as well as the "
+            "person left out does, in the alternative annotator test (Calderon et al. 2025)."
+        ),
     ),
     Metric(
         name="matcher_kappa",
@@ -725,6 +761,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=matchers.matcher_agreement,
         table="matcher_agreement",
         column="kappa",
+        words=(
+            "Cohen's kappa of two people's words (confirmed, rejected) on the pairs of a human error and a finding "
+            "that both decided."
+        ),
     ),
     Metric(
         name="reviewer_alpha",
@@ -732,6 +772,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=matchers.reviewer_agreement,
         table="reviewer_agreement",
         column="alpha",
+        words=(
+            "Krippendorff's nominal alpha of people's verdicts (valid new error, false alarm, duplicate) on the "
+            "unmatched findings that two or more of them judged."
+        ),
     ),
     Metric(
         name="majority_share",
@@ -739,6 +783,10 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=majority.vote_table,
         table="majority_votes",
         column="decided",
+        words=(
+            "Share of the votes of two people or more, on a score or on an error of a trace, in which more than half "
+            "gave the same score or saw the error."
+        ),
     ),
     Metric(
         name="corpus_rate",
@@ -749,7 +797,15 @@ METRICS: Final[tuple[Metric, ...]] = (
         best="zero",
     ),
     *(
-        Metric(name=name, title=title, function=function, table="trail_measures", column=name, best=best)
+        Metric(
+            name=name,
+            title=title,
+            function=function,
+            table="trail_measures",
+            column=name,
+            best=best,
+            words=_PAIR_WORDS.get(name),
+        )
         for name, title, function, best in _TRAIL_METRICS
     ),
     Metric(
@@ -758,5 +814,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         function=trail.trail_correlations,
         table="trail_correlations",
         column="pearson",
+        words=(
+            "Pearson's r of people's and a judge's scores on one of TRAIL's scales (1 to 5; reliability, security and "
+            "so on) over the traces that both scored."
+        ),
     ),
 )

@@ -152,7 +152,8 @@ class LateFrames:
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
-        return self.columns.repeats
+        rows = self.columns.repeats
+        return rows[_may_count(rows["unit"], self.columns, self.selection)].reset_index(drop=True)
 
     @cached_property
     def unit_labels(self) -> pd.DataFrame:

@@ -80,8 +80,8 @@ def propose_with_model(
     """Ask the model about every person and judged cell (of `judge` or of all) with errors and findings.
 
     What this model was asked before, in the same words about the same texts, is not asked again. A failure leaves what
-    stood there as it was and is asked again next time. No call is begun once `budget_usd` is spent, or once an answer
-    came whose cost nobody knows.
+    stood there as it was and is asked again next time. No call is begun once `budget_usd` is spent, or once a call
+    was made whose cost nobody knows.
     """
     return asyncio.run(_Asking(engine, matcher, concurrency, budget_usd, progress).all(judge))
 
@@ -142,9 +142,7 @@ class _Asking:
             if self.summary.cost_usd >= self.budget_usd:
                 self.summary.stopped = f"the budget of ${self.budget_usd:g} is spent"
             elif self.summary.unknown_cost:
-                self.summary.stopped = (
-                    f"an answer came without its tokens: the budget of ${self.budget_usd:g} is not kept"
-                )
+                self.summary.stopped = f"what a call cost is not known: the budget of ${self.budget_usd:g} is not kept"
         return self.summary.stopped is not None
 
     def _count(self, call: Call) -> None:

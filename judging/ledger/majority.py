@@ -64,7 +64,7 @@ def majority_matches(
 
     `decided`: what stands for each person's label. A pair counts by the words of people on any label of the error
     (confirmed by more of them than rejected it), else as proposed where it is proposed for one; one to one within a
-    cell, the pair with more words and then more proposals first. Localized: the finding cites a span of the error.
+    cell, by the assignment with most words and then most proposals. Localized: the finding cites a span of the error.
     """
     goes_by = {label.label_id: key for key, one in seen.items() for label in one.labels}
     mine = decided[among(decided["label_id"], goes_by)]

@@ -103,7 +103,8 @@ def _trail_scales(connection: Connection, people: pd.DataFrame) -> dict[str, lis
     rows = pd.DataFrame(connection.execute(query).all(), columns=names)
     rows = rows.merge(people[["annotator", "trace_id"]].drop_duplicates(), on=["annotator", "trace_id"])
     rows = rows.drop_duplicates(names[:3], keep="last").assign(not_applicable=False)
-    several = rows.groupby("trace_id")["annotator"].transform("nunique") > 1
+    people_of = people.groupby("trace_id")["annotator"].nunique()
+    several = among(rows["trace_id"], people_of.index[people_of > 1])  # of whom one alone may have given the scale
     voted = pd.concat([rows[~several], majority_scores(rows[several])]) if several.any() else rows
     found: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for row in rows_of(voted):

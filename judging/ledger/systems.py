@@ -31,6 +31,11 @@ def is_own_word() -> ColumnElement[bool]:
     return tables.cell.c.judge_version.not_in(joint)
 
 
+def is_joint(system: str) -> bool:
+    """Whether a system is a jury, by its name: what `is_own_word` leaves out, where only names are at hand."""
+    return any(f" · {joint_mode(rule)}" in system for rule in RULES)
+
+
 def system_name(model: str, mode: str, prompt_order: str) -> str:
     """The model, and how it was asked where that is not the usual way: another mode is another system."""
     ways = [

@@ -16,7 +16,7 @@ from app.computing import WHOLE, Asked, Desk, NotComputedError, Waiting, shown_r
 from app.loading import Choice
 from ingest.store import reading, writing
 from judging.agreement.tables import TABLES, can_build
-from judging.bench import Maker, Shelf, read_frame, write_frame
+from judging.bench import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
 from judging.export import inputs_of, opinions_of
 from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
 from judging.ledger import Workspace
@@ -40,6 +40,7 @@ ARGUMENTS = {
 }
 OTHERS: dict[str, object] = {
     "human": "ben",
+    "gold": "majority",
     "systems": ("careful-judge",),
     "judges": ("LC",),
     "matches": "confirmed",
@@ -47,6 +48,9 @@ OTHERS: dict[str, object] = {
     "repeat": 1,
     "blind_only": False,
     "guideline": "2",
+    "formats": ("trail",),
+    "splits": {"no trace": "dev"},
+    "only_split": True,
 }
 
 
@@ -68,6 +72,16 @@ def questions(bench: Bench, chosen: Chosen) -> list[Question]:
     built = {f"table.{table.name}" for table in TABLES if can_build(table, bench.inputs)}
     names = [name for name in FIGURES if not name.startswith("table.") or name in built]
     return [Question(figure=name, chosen=chosen, arguments=ARGUMENTS.get(name, ())) for name in names]
+
+
+def test_whoever_is_the_truth_the_figures_of_people_and_of_runs_are_made_once() -> None:
+    """Every pair of people's errors takes minutes where there are many."""
+    for figure in ("person_pairs", "error_ceiling", "human_ceiling", "consistency", "ratings"):
+        places = {
+            Question(figure=figure, chosen=chosen).place().key()
+            for chosen in (Chosen(), Chosen(human="ben"), Chosen(gold="majority"), Chosen(gold="single"))
+        }
+        assert len(places) == 1, figure
 
 
 def confirm_one(space: Workspace) -> None:
@@ -224,6 +238,15 @@ class TestStanding:
         desk = self.desk(tmp_path, self.OLD)
         desk.standing(self.CHOSEN, self.NEW)
         assert desk.standing(self.CHOSEN, self.NEWER) == (self.OLD, self.NEW)
+
+    def test_a_choice_that_is_asked_for_outlives_many_that_were_made_after_it(self, tmp_path: Path) -> None:
+        desk = self.desk(tmp_path, self.OLD)
+        for number in range(KEPT_CHOICES + 2):
+            desk.standing(self.CHOSEN, self.OLD)
+            other = Question(figure="suite", chosen=Chosen(human=f"person {number}"))
+            desk.shelf.put(other, self.OLD, pd.DataFrame({"a": [1]}))
+        assert desk.is_whole(self.CHOSEN, self.OLD)
+        assert len(list((tmp_path / "figures").iterdir())) == KEPT_CHOICES
 
     def test_half_of_the_figures_are_not_the_whole(self, tmp_path: Path) -> None:
         desk = self.desk(tmp_path, self.OLD)

@@ -10,6 +10,7 @@ from app import datasets, loading
 from app.components.figures import cell_text, definition, figure_text, plain, wide_table, with_labels
 from app.loading import Choice, SplitError
 from ingest.store import writing
+from judging.agreement.majority import MAJORITY
 from judging.agreement.tables import METRICS
 from judging.ledger import Workspace, tables
 from tests.app.workspaces import REPEATED
@@ -148,3 +149,8 @@ def test_a_judge_is_named_by_model_and_dimension_or_by_its_model_alone() -> None
 def test_a_name_cannot_make_a_picture_or_a_link() -> None:
     assert plain("![x](http://e.invalid)") == r"\!\[x\]\(http\://e.invalid\)"
     assert plain("ada") == "ada"
+
+
+def test_no_voter_stands_in_a_judges_place_beside_the_majority(full: Workspace) -> None:
+    assert {side.words for side in loading.sides(["checks"], "ada")} >= {"checks", "person ben"}
+    assert {side.words for side in loading.sides(["checks"], MAJORITY) if side.text.startswith("person=")} == set()

@@ -2,6 +2,7 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 from sqlalchemy import Connection
 
 from ingest.store import reading, writing
+from judging.export import inputs_of
+from judging.figures import Bench, bias_lines, summary
 from judging.joint import Member, joint_verdict, united
 from judging.jury import jury_score, on_scale
 from judging.ledger.anchoring import visible_labels
@@ -206,6 +209,16 @@ class TestLedger:
             assert finding_places(connection)["count"].sum() == 6
             seen = visible_labels(connection, annotator="root", role="admin", trace_id=TRACE)
         assert len(seen.findings) == 3
+
+    def test_a_figure_of_all_judges_counts_each_score_once(self, grid: Grid) -> None:
+        label(grid)
+        made = frames(grid)
+        (line,) = bias_lines(Bench(frames=made, inputs=inputs_of(made))).to_dict("records")
+        assert (line["n"], line["mean"]) == (3, pytest.approx(2 / 3))  # not the jury's own 1 beside 1, 1, 3
+        alone = frames(grid, systems=(JURY,))
+        assert bias_lines(Bench(frames=alone, inputs=inputs_of(alone)))["n"].tolist() == [1]
+        broken = replace(made, error_pairs=made.error_pairs.assign(state="failed"))
+        assert summary(Bench(frames=broken, inputs=inputs_of(broken)))["failed_cells"].tolist() == [3]
 
     def test_a_word_on_a_member_s_finding_holds_for_the_jury_and_its_own_word_is_last(self, grid: Grid) -> None:
         label(grid)

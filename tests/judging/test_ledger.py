@@ -42,6 +42,8 @@ from judging.ledger.verdicts import (
 from judging.ledger.workspace import HEAD, Workspace, alembic_config
 from judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
 from tests.build import TRACE, error_label, finding, small_trace, span_id, workspace
+from tests.judging.team import many_traces, submit
+from tests.judging.team import trace_id as team_trace
 
 
 def op(kind: str, payload: dict[str, Any], op_id: str = "") -> Op:
@@ -612,3 +614,17 @@ class TestSchema:
         put(opened)
         with reading(opened.engine) as connection:
             assert [(r.annotator, r.status) for r in reviews(connection)] == [("ada", "submitted")]
+
+
+def test_people_are_compared_with_themselves_on_the_chosen_traces_alone(tmp_path: Path) -> None:
+    space = many_traces(tmp_path / "home", 2)
+    for number in range(2):
+        for occasion, value in enumerate((1, 2)):
+            submit(space, "ada", team_trace(number), scores={"LC": value}, occasion=occasion)
+    with reading(space.engine) as connection:
+        every = load_frames(connection, Selection()).repeats
+        split = load_frames(connection, Selection(splits={team_trace(0): "dev"}, only_split=True)).repeats
+        none = load_frames(connection, Selection(formats=("gaia2",))).repeats
+    assert every[["first", "second"]].to_numpy().tolist() == [[1, 2], [1, 2]]
+    assert split["unit"].tolist() == [team_trace(0)]
+    assert none.empty

@@ -319,6 +319,17 @@ class TestLedger:
         assert (told.questions, told.answered, told.unknown_cost) == (2, 1, 1)
         assert "the budget of $5 is not kept" in str(told.stopped)
 
+    @pytest.mark.parametrize(("error", "answered"), [("too_long", 1), ("timeout", 0)])
+    def test_a_call_that_the_provider_refused_costs_nothing_and_one_without_answer_perhaps(
+        self, opened: Workspace, error: Any, answered: int
+    ) -> None:
+        with writing(opened.engine) as connection:
+            put_labels(connection, errors=[error_label(3, annotator="ben")], scores=(), reviews=(), author="ben")
+        model = Scripted(ModelError(error, "8k"), said()).matcher(attempts=1)
+        told = propose_with_model(opened.engine, model, budget_usd=5.0, concurrency=1)
+        assert (len(told.failures), told.answered, told.unknown_cost) == (1, answered, 1 - answered)
+        assert (told.stopped is None) == bool(answered)
+
     def test_every_answer_is_on_record_and_can_be_taken_back(self, opened: Workspace) -> None:
         told = ask(opened, said(pair(), pair("E2", "F2")))
         with reading(opened.engine) as connection:

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ingest.store import reading, writing
@@ -14,10 +15,12 @@ from judging.ledger import Workspace
 from judging.ledger import adjudication as desk
 from judging.ledger.frames import Frames, Selection, load_frames
 from judging.ledger.imports import import_outcomes
+from judging.ledger.labels import put_labels
 from judging.ledger.matches import decide, propose_matches
+from judging.ledger.side_frames import trail_scores
 from judging.ledger.sides import Side, side_pairs
 from judging.majority import most_say
-from judging.records import Call, Finding, Verdict
+from judging.records import Call, Finding, ScoreLabel, Verdict
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
 
@@ -146,6 +149,32 @@ def test_what_most_name_stands_and_of_a_tie_all() -> None:
     assert most_say([("a", "b"), ("b", "a")]) == ("a", "b")
     assert most_say([(), ("b",), ()]) == ("b",)
     assert most_say([(), ()]) == ()
+
+
+def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspace) -> None:
+    given = {"ada": {"overall": 4, "security": 5}, "ben": {"overall": 4}}  # cat gave none
+    labels = [
+        ScoreLabel(trace_id=trace_id(0), annotator=who, dimension=f"trail.{scale}", value=value)
+        for who, scales in given.items()
+        for scale, value in scales.items()
+    ]
+    alone = ScoreLabel(trace_id=trace_id(1), annotator="ada", dimension="trail.overall", value=2)
+    with writing(space.engine) as connection:
+        put_labels(connection, errors=(), scores=[*labels, alone], reviews=(), author="test")
+        asked = pd.DataFrame(
+            [(n, trace_id(n), "m", "trail") for n in range(2)], columns=["cell_key", "trace_id", "system", "judge"]
+        )
+        several = pd.DataFrame(
+            [("ada", 0), ("ben", 0), ("cat", 0), ("ada", 1), ("ben", 1)], columns=["annotator", "trace_id"]
+        )
+        several["trace_id"] = several["trace_id"].map(trace_id)
+        of_most = trail_scores(connection, asked, several)
+        of_ada = trail_scores(connection, asked, several[several["annotator"] == "ada"])
+    rows = {(row.trace_id, row.scale): row.human for row in of_most.itertuples()}
+    assert rows.pop((trace_id(0), "overall")) == 4
+    assert len(rows) == 2
+    assert np.isnan(list(rows.values())).all()  # neither one's security nor one's overall
+    assert sorted(of_ada["human"]) == [2, 4, 5]
 
 
 def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:

@@ -185,3 +185,31 @@ def test_traces_that_all_differ_alike_have_no_bounds_and_few_of_them_prove_nothi
     assert (row["difference"], row["traces"]) == (1, traces)
     assert np.isnan(row["low"])
     assert row["significant"] == significant
+
+
+def test_traces_that_the_rate_does_not_count_prove_nothing() -> None:
+    """Six traces, of which one alone holds an error of the judge: the other five say nothing of its recall."""
+    left = pd.DataFrame(
+        [
+            {"trace_id": f"t{n}", "error_id": f"e{n}", "impact": "high", "judge": "LC", "relevant": n == 0,
+             "caught": n == 0, "localized": False, "system": "a"}
+            for n in range(6)
+        ]
+    )  # fmt: skip
+    table = compare.compare_errors(left, left.assign(system="b", caught=False), draws=100)
+    row = table.set_index(["impact", "kind", "metric"]).loc[("all", "caught", "recall")]
+    assert (row["difference"], row["traces"], bool(row["significant"])) == (1, 6, False)
+
+
+def test_sides_that_differ_have_no_bounds_where_nothing_varies() -> None:
+    """One trace of two errors, each side catches another one: equal recall, and no word on how far it may differ."""
+    rows = pd.DataFrame(
+        [
+            {"trace_id": "t", "error_id": name, "impact": "high", "judge": "LC", "relevant": True, "localized": False}
+            for name in "ab"
+        ]
+    )
+    table = compare.compare_errors(rows.assign(caught=[True, False]), rows.assign(caught=[False, True]), draws=100)
+    row = table.set_index(["impact", "kind", "metric"]).loc[("all", "caught", "recall")]
+    assert (row["left"], row["right"], row["difference"]) == (0.5, 0.5, 0)
+    assert row[["low", "high"]].isna().all()
