@@ -603,18 +603,36 @@ _TABLES = (tables.review, tables.error_label, tables.score_label)
 
 
 def _said_at(connection: Connection, trace_id: str | None = None) -> dict[str, int]:
-    """When people (not the gold) last changed something blind on a trace."""
-    nobody = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)
+    """When people (not the gold) who have submitted a trace last changed something blind on it.
+
+    What somebody still writes is no word of theirs yet: nobody is shown it, and no decision has to wait for it.
+    """
+    here = [] if trace_id is None else [tables.review.c.trace_id == trace_id]
+    done = _submitted(*here).subquery()
     latest: dict[str, int] = {}
     for table in _TABLES[1:]:
-        query = select(table.c.trace_id, func.max(table.c.created_at)).where(
-            table.c.annotator.not_in(nobody), table.c.occasion == 0, table.c.phase == "blind"
+        query = (
+            select(table.c.trace_id, func.max(table.c.created_at))
+            .join(done, (done.c.annotator == table.c.annotator) & (done.c.trace_id == table.c.trace_id))
+            .where(table.c.occasion == 0, table.c.phase == "blind")
         )
         if trace_id is not None:
             query = query.where(table.c.trace_id == trace_id)
         for key, at in connection.execute(query.group_by(table.c.trace_id)).all():
             latest[key] = max(latest.get(key, 0), at)
     return latest
+
+
+def _submitted(*conditions: ColumnElement[bool]) -> Select[Any]:
+    """annotator, trace_id: people (not the gold) and the traces that they have submitted now."""
+    review = tables.review
+    nobody = select(tables.annotator.c.annotator).where(tables.annotator.c.kind == ADJUDICATED)
+    first = (review.c.occasion == 0, *conditions)
+    return select(review.c.annotator, review.c.trace_id).where(
+        newest(review, ("annotator", "trace_id", "occasion"), *first),
+        review.c.status == "submitted",
+        review.c.annotator.not_in(nobody),
+    )
 
 
 def _spans(

@@ -150,6 +150,13 @@ def decide(space: Workspace, action: str, *args: Any, **more: Any) -> Any:
         return getattr(desk, action)(connection, *args, by="judy", **more)
 
 
+def one_case(space: Workspace, trace: str) -> Case:
+    with reading(space.engine) as connection:
+        found = desk.case(connection, trace, seed=SEED)
+    assert found is not None
+    return found
+
+
 def settle_trace_1(space: Workspace) -> str:
     kept: str = decide(space, "keep", "ada-1")
     decide(space, "set_score", trace_id(1), "LC", 2)
@@ -207,6 +214,21 @@ class TestTheDesk:
         after = said(space, before)
         assert after == said(space)
         assert after.disputes == before.disputes
+
+    def test_what_somebody_still_writes_refuses_no_decision_and_reopens_no_gold(self, space: Workspace) -> None:
+        """Cyd is at work on trace 1, blind: nothing of theirs is on the desk before they submit."""
+        shown = one_case(space, trace_id(1)).revision
+        send(space, "cyd", trace_id(1), op("score.put", dimension="TC", value=1))
+        with reading(space.engine) as connection:
+            desk.must_be_as_drawn(connection, trace_id(1), shown)
+        settle_trace_1(space)
+        send(space, "cyd", trace_id(1), op("score.put", dimension="TC", value=2))
+        assert one_case(space, trace_id(1)).status == "closed"
+        shown = one_case(space, trace_id(1)).revision
+        send(space, "cyd", trace_id(1), op("review.put", status="submitted", no_error=True))
+        with reading(space.engine) as connection, pytest.raises(AdjudicationError, match="since this page was drawn"):
+            desk.must_be_as_drawn(connection, trace_id(1), shown)
+        assert one_case(space, trace_id(1)).status == "changed"
 
     def test_a_kept_error_becomes_gold_when_the_trace_is_closed_and_not_before(self, space: Workspace) -> None:
         kept = decide(space, "keep", "ada-1")
