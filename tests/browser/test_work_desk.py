@@ -560,6 +560,44 @@ def test_words_of_an_input_method_are_composed_in_peace_and_then_saved(
     assert said(desk) == "日本!"
 
 
+def test_a_piece_of_evidence_taken_away_takes_no_words_with_it(open_desk: OpenDesk) -> None:
+    """The card is not drawn anew while its words are typed: its buttons must not put back what it was drawn from."""
+    desk = open_desk()
+    desk.select(3, "output", "Second line: שלום")
+    desk.keys("a", "1", "h", "d")
+    desk.page.keyboard.type("It names the wrong line.")
+    desk.saved()
+    desk.page.get_by_label("Remove evidence 1").click()
+    [error] = desk.saved()["errors"]
+    assert (error["evidence"], error["description"]) == ([], "It names the wrong line.")
+
+
+@pytest.mark.parametrize(
+    ("field", "keys", "button"), [("description", ["d"], "dim-GF"), ("note-LC", ["w", "d"], "LC-2")]
+)
+def test_words_that_are_not_stored_yet_stay_in_their_field_when_a_button_is_pressed(
+    open_desk: OpenDesk, field: str, keys: list[str], button: str
+) -> None:
+    desk = open_desk()
+    desk.keys("a", "1", "h", *keys)
+    assert desk.page.evaluate("document.activeElement.dataset.hold") == field
+    shown = desk.page.evaluate(
+        """([field, button]) => {
+            const part = (name) => document.querySelector(`[data-hold="${name}"]`);
+            part(field).value = "half a sent";
+            part(field).dispatchEvent(new Event("input"));
+            part(button).click();
+            return part(field).value;
+        }""",
+        [field, button],
+    )
+    assert shown == "half a sent"
+    desk.page.keyboard.type("ence")
+    state = desk.saved()
+    words = state["errors"][0]["description"] if field == "description" else state["scores"]["LC"]["note"]
+    assert words == "half a sentence"
+
+
 def test_a_fields_own_undo_reaches_over_what_was_saved_meanwhile(open_desk: OpenDesk) -> None:
     desk = open_desk()
     desk.keys("a", "1", "h", "d")

@@ -46,6 +46,17 @@ test("evidence is found again by its place, then by its context, then by its wor
   assert.equal(text.placeEvidence("nothing", second), null);
 });
 
+test("evidence that was quoted before or after names were hidden is found by its place, however long it is", () => {
+  const quoted = text.evidenceOf("the 🐟bot said so, the end", 4, 19, place);
+  assert.equal(quoted.quote, "🐟bot said so, ");
+  assert.deepEqual(text.placeEvidence("the ████ said so, the end", quoted), [4, 18]);
+  assert.equal(text.placeEvidence("the ████ says so, the end", quoted), null);
+  const long = "a name ".repeat(20_000);
+  const started = process.cpuUsage().user;
+  assert.deepEqual(text.placeEvidence(long.replaceAll("name", "████"), text.evidenceOf(long, 0, long.length, place)), [0, long.length]);
+  assert.ok(process.cpuUsage().user - started < 5_000_000, "letters are compared once each");
+});
+
 test("shown pieces cover the stored text without gap or overlap", () => {
   const image = "data:image/png;base64," + "A".repeat(200);
   const stored = `a\r\nb\u0000c\u202e${image} end\rz\u200dq`;

@@ -833,6 +833,7 @@ class Desk {
     if (!this.reader) return;
     this.isDrawLate = this.isComposing;
     if (this.isComposing) return; // a field that is drawn anew would lose what an input method is composing
+    this.flushTyping(); // and what is being typed
     this.cards.draw();
     this.scores.draw();
     this.tree.only.has("labelled") ? this.tree.refresh() : this.tree.schedule();

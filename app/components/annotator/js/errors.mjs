@@ -16,7 +16,7 @@ export class ErrorCards {
       groups: desk.data.categories,
       user: desk.user,
       storage: window.localStorage,
-      pick: (error, category) => this.pickCategory(error.label_id, category),
+      pick: (error, category) => this.change(error, { category }),
       leave: () => desk.focusPane("errors"),
     });
     this.rows = new Map(); // label id -> the row that was made and what it was made of
@@ -26,9 +26,10 @@ export class ErrorCards {
     return this.desk.state.errors.find((error) => error.label_id === this.desk.errorId) || null;
   }
 
-  /** A label as stored is the whole label: every change puts all of it. */
-  change(error, changes, merge = null) {
-    if (this.refuses(error)) return;
+  /** A label as stored is the whole label: every change puts all of it, as it is now and not as it was when drawn. */
+  change({ label_id }, changes, merge = null) {
+    const error = this.desk.state.errors.find((each) => each.label_id === label_id);
+    if (!error || this.refuses(error)) return;
     this.desk.act("error.put", { ...error, ...changes }, merge);
   }
 
@@ -123,12 +124,6 @@ export class ErrorCards {
     const error = this.error;
     const seq = error && error.span_ids.length ? this.desk.spans.seqOf.get(error.span_ids[0]) : undefined;
     if (seq !== undefined) this.desk.select(seq, {});
-  }
-
-  /** The label may have changed since the list was opened: only its category is put. */
-  pickCategory(labelId, category) {
-    const error = this.desk.state.errors.find((each) => each.label_id === labelId);
-    if (error) this.change(error, { category });
   }
 
   describe() {

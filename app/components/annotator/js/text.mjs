@@ -63,7 +63,7 @@ export function evidenceOf(text, from, to, place, context = 40) {
 export function placeEvidence(text, evidence) {
   if (evidence.start !== null && evidence.end !== null) {
     const start = unitAtCodePoint(text, evidence.start);
-    const end = start + evidence.quote.length;
+    const end = unitAtCodePoint(text, evidence.start + codePointAtUnit(evidence.quote, evidence.quote.length));
     if (standsFor(text.slice(start, end), evidence.quote)) return [start, end];
   }
   if (!evidence.quote) return null;
@@ -76,7 +76,10 @@ export function placeEvidence(text, evidence) {
 
 /** Whether `shown` is `quote`, letters of hidden names (█) aside. */
 function standsFor(shown, quote) {
-  return shown === quote || (shown.length === quote.length && shown.includes("█") && [...shown].every((letter, at) => letter === "█" || letter === [...quote][at]));
+  if (shown === quote || !shown.includes("█")) return shown === quote;
+  const letters = [...quote];
+  const seen = [...shown];
+  return seen.length === letters.length && seen.every((letter, at) => letter === "█" || letter === letters[at]);
 }
 
 /** The name shown for a control character: a Control Picture, or a short name. */
