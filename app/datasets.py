@@ -111,9 +111,15 @@ DATASETS: Final[tuple[Dataset, ...]] = (
 BY_NAME: Final = {dataset.name: dataset for dataset in DATASETS}
 
 
+TRACE_COLUMNS: Final = ("trace_id", "unit")
+"""What tables call the trace that a row stands for."""
+
+
 def open_rows(frame: pd.DataFrame, blind: Collection[str]) -> pd.DataFrame:
     """The rows that may reach somebody who labels the traces `blind` without knowing what others say."""
-    return frame[~frame["trace_id"].isin(blind)] if blind else frame
+    for name in TRACE_COLUMNS if blind else ():
+        frame = frame[~frame[name].isin(blind)] if name in frame else frame
+    return frame
 
 
 def dataset_bytes(dataset: Dataset, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
@@ -144,14 +150,14 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
 
-def table_frame(table: Table, choice: Choice) -> pd.DataFrame:
+def table_frame(table: Table, choice: Choice, *, blind: Collection[str] = ()) -> pd.DataFrame:
     """A report table of a choice. Raises as `loading.figure`, and `ValueError` for one that cannot be made."""
-    return loading.figure(choice, f"table.{table.name}")
+    return open_rows(loading.figure(choice, f"table.{table.name}"), blind)
 
 
-def table_bytes(table: Table, choice: Choice, form: str) -> bytes:
+def table_bytes(table: Table, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
     """A report table in one of `FORMATS`."""
-    return WRITERS[form](table_frame(table, choice), table)
+    return WRITERS[form](table_frame(table, choice, blind=blind), table)
 
 
 def available(inputs: Inputs) -> list[Table]:
@@ -187,7 +193,7 @@ def report_zip(
 
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for table in available(inputs):
-            frame = table_frame(table, choice)
+            frame = table_frame(table, choice, blind=blind)
             for form in forms:
                 add(archive, f"tables/{table.name}.{form}", WRITERS[form](frame, table), len(frame))
         for dataset in DATASETS:

@@ -18,6 +18,7 @@ from app.api.answers import NotServedError, answered
 from app.api.rights import checked
 from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, truth_of
 from app.computing import NotComputedError
+from app.grants import TokenError
 from app.loading import Choice, SplitError
 from app.session import workspace
 from ingest.store import reading
@@ -39,8 +40,8 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
     async def export(request: Request) -> Response:
         name, asked = request.path_params["name"], request.query_params
         several = {key: _parts(asked.getlist(key)) for key in SEVERAL}
-        sent = scripts.bearer(request) or asked.get("token")
-        return await answered(lambda: _export(space(), sent, name, dict(asked), several))
+        bearer = scripts.bearer(request)
+        return await answered(lambda: _export(space(), bearer, name, dict(asked), several))
 
     return (Route("/api/export/{name}", export),)
 
@@ -105,17 +106,19 @@ def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], de
     return meanings[word]
 
 
-def _exporter(space: Workspace, token: str | None, name: str) -> str:
+def _exporter(space: Workspace, bearer: str | None, token: str | None, name: str) -> str:
     """Who asks. Raises `TokenError` for somebody who may not."""
-    if scripts.is_script(token):
-        return scripts.checked_script(space, token, use="export").user
+    if bearer is not None:
+        return scripts.checked_script(space, bearer, use="export").user
+    if scripts.is_script(token):  # good for days, and addresses stand in logs
+        raise TokenError("a script's token does not belong in an address", remedy="send it as Authorization: Bearer")
     return checked(space, token, subject=name, purpose=PURPOSE, role="researcher").user
 
 
 def _export(
-    space: Workspace, token: str | None, name: str, asked: Mapping[str, str], several: Mapping[str, Sequence[str]]
+    space: Workspace, bearer: str | None, name: str, asked: Mapping[str, str], several: Mapping[str, Sequence[str]]
 ) -> Response:
-    who = _exporter(space, token, name)
+    who = _exporter(space, bearer, asked.get("token"), name)
     with reading(space.engine) as connection:
         blind = at_work_blind(connection, who)
     form = asked.get("format") or "csv"
@@ -130,7 +133,7 @@ def _export(
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
         if name == STATS:
-            return _stats(choice, asked.get("table") or "error_figures", form)
+            return _stats(choice, asked.get("table") or "error_figures", form, blind)
         if name not in datasets.BY_NAME:
             known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
             raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")
@@ -142,14 +145,14 @@ def _export(
         raise NotServedError(422, str(error), "choose a split that is there") from error
 
 
-def _stats(choice: Choice, name: str, form: str) -> Response:
+def _stats(choice: Choice, name: str, form: str, blind: frozenset[str]) -> Response:
     choice = loading.whole(choice)
     inputs = loading.inputs(choice)
     tables = {table.name: table for table in datasets.available(inputs)}
     if name not in tables:
         raise NotServedError(404, f"no table is called {name!r}", f"use one of: {', '.join(tables)}")
     choice = loading.whole(choice, name)
-    return _file(datasets.table_bytes(tables[name], choice, form), name, form)
+    return _file(datasets.table_bytes(tables[name], choice, form, blind=blind), name, form)
 
 
 def _file(data: bytes, name: str, form: str) -> Response:

@@ -17,6 +17,7 @@ from app.adjudicating import ruled_now, said_now
 from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
+from app.datasets import open_rows
 from app.session import drawn, link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
 from judging.disputes import FAR, ErrorGroup
@@ -416,7 +417,7 @@ def history(trace_id: str) -> None:
 def reveals() -> None:
     loading.must("researcher")
     with reading(workspace().engine) as connection:
-        report, scores_after = anchoring(connection), changed_scores(connection)
+        report, scores_after = anchoring(connection), open_rows(changed_scores(connection), loading.blind_to_me())
     if report.empty:
         st.info("Nobody has asked to see the judges' errors after submitting, so the reveal changed nothing.")
         return
@@ -440,11 +441,15 @@ _pressed_on: ContextVar[tuple[str, CaseRevision] | None] = ContextVar("pressed_o
 def on_what_was_drawn(one: Case) -> Iterator[None]:
     """Decisions taken inside hold only while the trace is as it was when the pressed button was drawn."""
     trace_id = one.dispute.trace_id
-    token = _pressed_on.set((trace_id, cast("CaseRevision", drawn(f"case {trace_id}", one.revision))))
+    token = _pressed_on.set((trace_id, cast("CaseRevision", drawn(_case(trace_id), one.revision))))
     try:
         yield
     finally:
         _pressed_on.reset(token)
+
+
+def _case(trace_id: str) -> str:
+    return f"case {trace_id}"
 
 
 def act(action: str, *given: object, **more: object) -> object:
@@ -457,7 +462,10 @@ def act(action: str, *given: object, **more: object) -> object:
             pressed_on = _pressed_on.get()
             if pressed_on is not None:
                 adjudication.must_be_as_drawn(connection, *pressed_on)
-            return getattr(adjudication, action)(connection, *given, by=user().name, **more)
+            done: object = getattr(adjudication, action)(connection, *given, by=user().name, **more)
+            if pressed_on is not None:  # one's own decision refuses no other that is pressed before it shows
+                drawn(_case(pressed_on[0]), adjudication.case_revision(connection, pressed_on[0]))
+            return done
     except AdjudicationError as problem:
         st.error(plain(f"Not done: {problem}."))
         return False

@@ -31,6 +31,7 @@ from app.components.judges import (
 )
 from app.components.sheet import sheet
 from app.computing import shown_revision
+from app.datasets import open_rows
 from app.loading import Choice
 from app.session import link_params
 from judging.agreement import errors, majority
@@ -71,6 +72,10 @@ def view_of(choice: Choice, at: loading.Standing) -> None:
     found = loading.inputs(choice)
     loading.ahead(choice, *AHEAD.get(str(st.session_state.get("view", VIEWS[0])), ()))
     st.caption(f"{summary(choice)} · {shown_revision(at.shown)}")
+    blind = loading.blind_to_me()
+    if blind:
+        st.caption(f"Without rows and marks of {counted(len(blind), 'trace')} that you are at work on yourself, blind; "
+                   "figures count them all the same.")  # fmt: skip
     view = st.segmented_control(
         "View",
         VIEWS,
@@ -286,7 +291,7 @@ def strip_card(choice: Choice) -> None:
         "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
     )
     own = st.toggle("Only errors of the judge's dimension", value=True, key="own_dimension")
-    pairs = with_labels(loading.figure(choice, "strip_marks", "own" if own else "every"))
+    pairs = with_labels(shown(loading.figure(choice, "strip_marks", "own" if own else "every")))
     counts = loading.figure(choice, "strip_counts", "own" if own else "every")
     event = st.plotly_chart(
         charts.coverage_strip(pairs, counts=[int(count) for count in counts["count"]]), key="chart-strip",
@@ -425,8 +430,8 @@ def bias_card(choice: Choice) -> None:
     layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
     drawn, lines = loading.figure(choice, "bias_marks"), loading.figure(choice, "bias_lines")
     event = st.plotly_chart(
-        charts.bias_plot(drawn, lines), key="chart-bias", config=CONFIG, on_select="rerun", selection_mode="points",
-        alt="Judge minus human against their mean",
+        charts.bias_plot(shown(drawn), lines), key="chart-bias", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Judge minus human against their mean",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
@@ -494,7 +499,7 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     )
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
     system, judge = table.loc[table["label"] == label, ["system", "judge"]].iloc[0]
-    mine = loading.figure(choice, "run_marks", str(system), str(judge))
+    mine = shown(loading.figure(choice, "run_marks", str(system), str(judge)))
     event = st.plotly_chart(
         charts.run_strip(mine, units=int(mine["units"].iloc[0]) if len(mine) else None),
         key="chart-runs",
@@ -596,7 +601,7 @@ def raters_card(choice: Choice) -> None:
             alt="Raters",
         )
     with right:
-        items = loading.figure(choice, "item_marks", str(dimension))
+        items = shown(loading.figure(choice, "item_marks", str(dimension)))
         event = st.plotly_chart(
             charts.item_strip(items), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
             alt="Raters by items",
@@ -805,8 +810,13 @@ def behind_pairs(
     listed(choice, pairs[columns], key=key)
 
 
+def shown(marks: pd.DataFrame) -> pd.DataFrame:
+    """Without those of traces that the person at the screen labels blind: Compare would refuse them."""
+    return open_rows(marks, loading.blind_to_me())
+
+
 def listed(choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None = None) -> None:
-    row = listing(rows[~rows["trace_id"].isin(loading.blind_to_me())], key=key)  # as Compare would refuse them
+    row = listing(shown(rows), key=key)
     if row is None:
         return
     pair, person = row.get("error_id"), row.get("annotator")

@@ -60,9 +60,9 @@ def whole_report(choice: Choice) -> None:
 
     def web_page() -> bytes:
         held = loading.whole(choice, *(table.name for table in datasets.available(loading.inputs(choice))))
-        inputs = loading.inputs(held)
-        made = [(table, datasets.table_frame(table, held)) for table in datasets.available(inputs)]
-        return snapshot(inputs, made, about=about_of(held), manifest=datasets.manifest(held))
+        inputs, blind = loading.inputs(held), loading.blind_to_me()
+        made = [(table, datasets.table_frame(table, held, blind=blind)) for table in datasets.available(inputs)]
+        return snapshot(inputs, made, about=about_of(held), manifest=datasets.manifest(held, blind=blind))
 
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
@@ -97,8 +97,9 @@ def one_table(choice: Choice, found: Inputs) -> None:
         "Table", list(known), key="table", label_visibility="collapsed", bind="query-params", persist_state="session"
     )
     table = known[str(name)]
+    blind = loading.blind_to_me()
     try:
-        frame = datasets.table_frame(table, choice)
+        frame = datasets.table_frame(table, choice, blind=blind)
     except ValueError as error:
         st.warning(f"This table cannot be made from the current choice: {plain(str(error))}")
         return
@@ -119,7 +120,7 @@ def one_table(choice: Choice, found: Inputs) -> None:
     st.caption(
         f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent.{more}"
     )
-    export_buttons(len(frame), table.name, lambda form: datasets.table_bytes(table, choice, form))
+    export_buttons(len(frame), table.name, lambda form: datasets.table_bytes(table, choice, form, blind=blind))
 
 
 @st.fragment(key="rows-behind")
@@ -137,7 +138,7 @@ def rows_behind(choice: Choice) -> None:
     st.caption(dataset.about)
     if blind:
         st.info(f"{counted(len(blind), 'trace')} left out: you are at work on {'it' if len(blind) == 1 else 'them'} "
-                "yourself, blind. Tables count them all the same.")  # fmt: skip
+                "yourself, blind. Figures count them all the same.")  # fmt: skip
     if frame.empty:
         st.info("No row fits the current filter.")
         return

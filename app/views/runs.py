@@ -14,6 +14,7 @@ from app import loading
 from app.components import charts, layout
 from app.components.figures import counted, plain
 from app.components.sheet import sheet
+from app.datasets import open_rows
 from app.estimating import EstimateError, estimate
 from app.session import user, workspace
 from ingest.store import reading, trace_ids
@@ -236,7 +237,7 @@ def jury(run_key: int, kept: Rule) -> None:
         return
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
     st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied.")
-    sheet(pd.DataFrame([outcome.row() for outcome in outcomes]), most=8)
+    sheet(open_rows(pd.DataFrame([outcome.row() for outcome in outcomes]), loading.blind_to_me()), most=8)
 
 
 def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:

@@ -292,10 +292,15 @@ def rulings(connection: Connection, trace_id: str | None = None) -> dict[str, Ru
 # ---- decisions -------------------------------------------------------------------------------------------------
 
 
+def case_revision(connection: Connection, trace_id: str) -> CaseRevision:
+    """That of the trace's `Case` as it is now."""
+    ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
+    return ruling.last, _said_at(connection, trace_id).get(trace_id, 0)
+
+
 def must_be_as_drawn(connection: Connection, trace_id: str, drawn: CaseRevision) -> None:
     """Raises `AdjudicationError` where somebody decided on the trace, or changed what they said of it, since."""
-    ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
-    if (ruling.last, _said_at(connection, trace_id).get(trace_id, 0)) != drawn:
+    if case_revision(connection, trace_id) != drawn:
         raise AdjudicationError(
             "somebody decided on this trace, or a rater changed it, since this page was drawn: it is drawn anew now, "
             "look at it and decide again"

@@ -17,6 +17,7 @@ from judging.ledger.judge_column import judge_opinion, show_judge
 from judging.ledger.queue import QueueSpec, make_queue, next_item
 from judging.records import Call, Citation, Finding, Verdict
 from tests.app.conftest import OpenPage
+from tests.app.workspaces import hold_blind
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
@@ -97,6 +98,19 @@ def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
     assert [one.value for one in at.success] == ["Kept."]
 
 
+def test_ones_own_decision_refuses_no_other_that_is_pressed_before_it_shows(
+    space: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session, "say", lambda _text: None)  # the page is not drawn anew yet
+    at = open_page("adjudicate")
+    at.button(key="keep-one").click().run()
+    at.button(key="settle").click().run()
+    assert list(at.error) == []
+    with reading(space.engine) as connection:
+        ruling = adjudication.rulings(connection)[trace_id(0)]
+    assert (ruling.fate("one"), dict(ruling.scores)) == ("gold", {"PQ": 1.0})
+
+
 def test_a_label_that_its_rater_changed_meanwhile_is_not_kept_unseen(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     changed = {**HIGH, "label_id": "one", "impact": "low", "category": None, "evidence": []}
@@ -122,6 +136,10 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
     at.segmented_control(key="adjudicate_view").set_value("What the reveal changed").run()
     (row,) = at.dataframe[0].value.to_dict("records")
     assert (row["annotator"], row["revealed"], row["scores_changed"], row["mean_change"]) == ("adalyn", 1, 1, 1.0)
+    assert list(at.dataframe[1].value["trace_id"]) == [trace_id(1)]
+    hold_blind(space, "me", trace_id(1))
+    at.run()
+    assert len(at.dataframe) == 1
 
 
 def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page: OpenPage) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
+from streamlit.testing.v1 import AppTest
+
 from ingest.batch import ingest
-from ingest.store import writing
+from ingest.store import reading, trace_ids, writing
 from judging.ledger import Workspace
 from judging.ledger.labels import ensure_annotator
 from tests.app.conftest import OpenPage
-from tests.app.workspaces import DATA, REPEATED
+from tests.app.workspaces import DATA, REPEATED, hold_blind
 
 
 def texts(elements: object) -> list[str]:
@@ -82,6 +85,21 @@ def test_every_view_draws(full: Workspace, open_page: OpenPage) -> None:
     assert "Matchers" in seen["Raters"]
     assert "McNemar on caught errors" in seen["A against B"]
     assert "Who labelled how much" in seen["Team"]
+
+
+@pytest.mark.parametrize("view", ["Errors", "Scores", "Consistency", "Raters"])
+def test_no_mark_stands_for_a_trace_that_one_labels_blind(full: Workspace, open_page: OpenPage, view: str) -> None:
+    def drawn(at: AppTest) -> str:
+        return "".join(chart.proto.spec for chart in at.get("plotly_chart"))
+
+    before = open_page("agreement", view=view)
+    with reading(full.engine) as connection:
+        trace_id = next(one for one in trace_ids(connection) if one in drawn(before))
+    hold_blind(full, "me", trace_id)
+    after = open_page("agreement", view=view)
+    assert trace_id not in drawn(after)
+    assert len(after.get("plotly_chart")) == len(before.get("plotly_chart"))
+    assert any("1 trace that you are at work on yourself" in text for text in texts(after.caption))
 
 
 def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page: OpenPage) -> None:

@@ -161,6 +161,13 @@ def test_a_script_reads_every_data_set_with_its_own_token_in_the_header(full: Wo
     assert "tracejury token" in answer.json()["remedy"]
 
 
+def test_a_script_s_token_is_not_taken_from_an_address(full: Workspace, client: TestClient) -> None:
+    token = mint_script(full, "ruth", use="export", days=90, by="ruth")
+    answer = client.get("/api/export/pairs", params={"token": token})
+    assert answer.status_code == 401
+    assert answer.json()["remedy"] == "send it as Authorization: Bearer"
+
+
 def test_the_manifest_names_filters_seed_draws_hashes_and_rules(full: Workspace, client: TestClient) -> None:
     manifest = get(full, client, "manifest", judges="checks", missing="misses").json()
     assert manifest["selection"]["systems"] == ["checks"]
@@ -208,10 +215,15 @@ def test_rows_of_a_trace_that_one_labels_blind_do_not_leave_and_the_manifest_say
     hold_blind(full, "ruth", trace_id)
     for name in datasets.BY_NAME:
         assert trace_id.encode() not in get(full, client, name).content, name
+    spread = get(full, client, "stats", table="trace_spread", format="json").json()["rows"]
+    assert spread
+    assert trace_id not in {value for row in spread for value in row.values()}
     after = pd.read_csv(io.BytesIO(get(full, client, "labels").content))
     assert len(after) == len(before) - (before["trace_id"] == trace_id).sum()
     assert get(full, client, "manifest").json()["rows_left_out_of_traces"] == [trace_id]
     archive = zipfile.ZipFile(io.BytesIO(get(full, client, "report").content))
-    assert trace_id.encode() not in archive.read("data/labels.csv")
+    files = [name for name in archive.namelist() if name != "manifest.json"]
+    assert len(files) > len(datasets.BY_NAME)
+    assert not [name for name in files if trace_id.encode() in archive.read(name)]
     other = mint(full.secret(), Grant("someone else", "labels"), purpose=PURPOSE)
     assert trace_id.encode() in client.get("/api/export/labels", params={"token": other}).content

@@ -8,12 +8,12 @@ import pytest
 
 from app.estimating import EstimateError, estimate
 from ingest.store import reading
-from judging.ledger import Workspace
+from judging.ledger import Workspace, open_workspace
 from judging.ledger.runs import next_run, run_spec, watch
 from judging.model import ModelError, Prices
 from judging.run import RunSpec
 from tests.app.conftest import OpenPage
-from tests.app.workspaces import REPEATED
+from tests.app.workspaces import REPEATED, hold_blind
 from tests.fake_provider import verdict
 from tests.judging.grid import Counting, planned
 
@@ -105,6 +105,11 @@ def test_a_jury_s_ties_and_what_was_perhaps_paid_are_told(
     assert "1 request went out and no answer is known" in captions
     table = next(frame.value for frame in at.dataframe if "tied" in frame.value.columns)
     assert sorted(table["tied"]) == ["", "", "1, 3"]
+    trace_id = table["trace_id"].iloc[0]
+    hold_blind(open_workspace(tmp_path / "home"), "me", trace_id)
+    at.run()
+    left = next(frame.value for frame in at.dataframe if "tied" in frame.value.columns)
+    assert set(table["trace_id"]) - set(left["trace_id"]) == {trace_id}
 
 
 def test_a_run_without_a_model_is_refused(full: Workspace, open_page: OpenPage) -> None:
