@@ -8,10 +8,11 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from ingest.store import reading
-from judging.ledger import Workspace
+from judging.ledger import Workspace, labels
 from judging.ledger.comparison import compare_trace, undecided
 from judging.ledger.matches import decisions, finding_reviews
 from tests.browser.researcher import settled
+from tests.judging.team import op, send
 
 pytestmark = pytest.mark.browser
 
@@ -152,6 +153,21 @@ def test_a_pass_that_ran_out_is_renewed_and_the_decision_stored(
     expect(page.locator(f'.tjc-row[data-key="{key}"] .tjc-done')).to_have_attribute("title", "confirmed by ruth")
     assert status_of(sample_space, key) == "confirmed"
     assert len(set(tokens)) == 2
+
+
+def test_an_error_that_its_person_put_otherwise_meanwhile_is_shown_with_the_next_pass(
+    page: Page, sample_server: str, sample_space: Workspace
+) -> None:
+    trace_id, judge = with_a_partner(sample_space)
+    page.clock.install()
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge={judge}")
+    settled(page)
+    expect(page.locator(".tjc-row").first).to_be_visible()
+    error = labels.state(sample_space.engine, annotator="ben", trace_id=trace_id)["errors"][0]
+    changed = op("error.put", **{**error, "description": "Put otherwise now."})
+    send(sample_space, "ben", trace_id, op("review.put", status="open"), changed, op("review.put", status="submitted"))
+    page.clock.fast_forward(11 * 60 * 1000)
+    expect(page.locator(".tjc-row").filter(has_text="Put otherwise now.").first).to_be_visible()
 
 
 def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(

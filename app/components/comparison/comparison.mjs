@@ -77,7 +77,8 @@ class Comparison {
       this.revision = -1;
     }
     // a page drawn before the last decision comes later than its answer: it must not take the decision back
-    const isOnlyFresh = !isNew && isFresh && data.revision === this.revision && data.focus === this.focus;
+    const isAsHeld = () => data.revision === this.revision && JSON.stringify(data.pairs) === JSON.stringify(this.pairs);
+    const isOnlyFresh = !isNew && isFresh && data.focus === this.focus && isAsHeld();
     if (isOnlyFresh) return; // another pass and nothing else: what is open on the page stays open
     if (isNew || (!this.isSaving && data.revision >= this.revision)) this.hold(data);
     const focused = data.focus && data.focus !== this.focus ? this.pairs.find((pair) => this.isFocus(pair, data.focus)) : null;
