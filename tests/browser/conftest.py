@@ -19,7 +19,7 @@ from judging.ledger import Workspace
 from tests.app.workspaces import filled
 
 ASGI = Path(app.__file__).parent / "asgi.py"
-SLOW_MS = 30_000  # a machine that also builds and tests
+SLOW_MS = 60_000  # a machine that also builds and tests
 
 
 @pytest.fixture(scope="session")

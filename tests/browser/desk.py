@@ -107,7 +107,7 @@ class Desk:
         self.ready()
 
     def ready(self, trace_id: str | None = None) -> None:
-        self.page.wait_for_selector(f'.tj-desk[data-ready="{trace_id or self.trace_id}"]', timeout=30_000)
+        self.page.wait_for_selector(f'.tj-desk[data-ready="{trace_id or self.trace_id}"]', timeout=60_000)
 
     def keys(self, *keys: str) -> None:
         for key in keys:
@@ -116,7 +116,7 @@ class Desk:
     def select(self, seq: int, field: str, start: str, end: str | None = None) -> None:
         self.page.evaluate(SELECT, [seq, field, start, end or start])
 
-    def saved(self, timeout: float = 20_000) -> dict[str, Any]:
+    def saved(self, timeout: float = 40_000) -> dict[str, Any]:
         """The stored state, once the page says that everything is saved."""
         self.page.wait_for_selector('[data-tj="saved"][data-kind="saved"]', timeout=timeout)
         return self.stored()

@@ -25,7 +25,7 @@ from tests.app.desk_traces import desk_trace
 ASGI = Path(app.__file__).parent / "asgi.py"
 SECRET = "a long enough secret"
 PEOPLE: dict[str, Role] = {"ada": "annotator", "ben": "annotator", "judy": "adjudicator", "root": "admin"}
-SLOW_MS = 30_000  # a machine that also builds and tests
+SLOW_MS = 60_000  # a machine that also builds and tests
 
 
 def team_space(home: Path, count: int) -> Workspace:

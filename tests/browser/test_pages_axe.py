@@ -34,7 +34,7 @@ def serious(page: Page) -> list[Any]:
 def test_no_serious_finding_of_axe(chromium: Browser, sample_server: str, scheme: Any) -> None:
     context = chromium.new_context(viewport={"width": 1280, "height": 1000}, color_scheme=scheme)
     page = context.new_page()
-    page.set_default_timeout(3 * SLOW_MS)  # the first page imports what charts need
+    page.set_default_timeout(2 * SLOW_MS)  # the first page imports what charts need
     for name, view, word in PLACES:
         page.goto(f"{sample_server}/{name}")
         choice = page.get_by_role("radio", name=view, exact=True)

@@ -34,13 +34,13 @@ def test_one_signs_in_stays_in_over_a_reload_and_signs_out(chromium: Browser, ad
     fill_in(page, "ada", "not her password")
     expect(page.get_by_role("alert")).to_have_text("Name or password is wrong.")
     fill_in(page, "ada")
-    expect(page.get_by_role("heading", name="Guideline")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="Guideline")).to_be_visible(timeout=60_000)
     assert page.url == f"{address}/guideline"
     page.reload()
-    expect(page.get_by_role("heading", name="Guideline")).to_be_visible(timeout=30_000)
+    expect(page.get_by_role("heading", name="Guideline")).to_be_visible(timeout=60_000)
     page.goto(f"{address}/account")
     page.get_by_role("button", name="Sign out").click()
-    expect(page.get_by_text("You are signed out.")).to_be_visible(timeout=30_000)
+    expect(page.get_by_text("You are signed out.")).to_be_visible(timeout=60_000)
     page.reload()
     expect(page.get_by_label("Password")).to_be_visible()
     page.context.close()
@@ -53,7 +53,7 @@ def test_an_annotator_has_the_pages_of_an_annotator_and_no_address_gives_more(ch
     assert [link.splitlines()[-1] for link in links] == ["Work", "Guideline", "Account"]
     for wanted in ("admin", "adjudicate", "compare", "reports"):
         page.goto(f"{address}/{wanted}?as=root")
-        page.wait_for_selector(".tj-desk[data-ready]", timeout=30_000)  # the desk is all there is
+        page.wait_for_selector(".tj-desk[data-ready]", timeout=60_000)  # the desk is all there is
         expect(page.get_by_role("heading", name=wanted.capitalize(), exact=True)).to_have_count(0)
     page.context.close()
 
