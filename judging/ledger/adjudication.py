@@ -28,6 +28,7 @@ from judging.ledger.columns import gold_names
 from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion, judge_shown
 from judging.ledger.labels import ensure_annotator, error_labels, newest, put_labels, reviews
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
+from judging.ledger.spans import named_spans
 from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
 
 GOLD = "gold"
@@ -37,7 +38,6 @@ Action = Literal["keep", "merge", "edit", "reject", "add"]
 Status = Literal["open", "closed", "changed"]
 Fate = Literal["gold", "rejected", "undecided"]
 _table = tables.adjudication
-AT_ONCE = 5_000  # ids in one question to the database
 FEW = 200  # traces that are asked for by name; of more, all that two people submitted are read
 
 
@@ -647,17 +647,12 @@ def _spans(
     parents: dict[str, dict[str, str | None]] = {trace_id: {} for trace_id in opinions}
     order: dict[str, dict[str, int]] = {trace_id: {} for trace_id in opinions}
     errors = (error for given in opinions.values() for opinion in given.values() for error in opinion.errors)
-    named = list({span_id for error in errors for span_id in error.span_ids})
-    span, trace = schema.span, schema.trace
-    query = select(trace.c.trace_id, span.c.span_id, span.c.parent_span_id, span.c.seq).join(
-        trace, trace.c.trace_key == span.c.trace_key
-    )
-    for at in range(0, len(named), AT_ONCE):
-        rows = connection.execute(query.where(span.c.span_id.in_(named[at : at + AT_ONCE]))).all()
-        for trace_id, span_id, parent, seq in rows:
-            if trace_id in opinions:
-                parents[trace_id][span_id] = parent
-                order[trace_id][span_id] = seq
+    named = {span_id for error in errors for span_id in error.span_ids}
+    span = schema.span
+    for trace_id, span_id, parent, seq in named_spans(connection, named, span.c.parent_span_id, span.c.seq):
+        if trace_id in opinions:
+            parents[trace_id][span_id] = parent
+            order[trace_id][span_id] = seq
     return parents, order
 
 

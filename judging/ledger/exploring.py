@@ -18,6 +18,7 @@ from ingest.table import query_frame
 from judging.ledger import tables
 from judging.ledger.columns import submissions
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
+from judging.ledger.spans import named_spans
 from judging.ledger.systems import is_own_word
 from judging.records import DIMENSIONS
 
@@ -144,7 +145,6 @@ def _sharing_words(errors: pd.DataFrame, label_id: str) -> pd.DataFrame:
     return pd.concat([chosen, others.loc[[place for _, _, place in nearest]]])
 
 
-AT_ONCE = 5_000  # ids in one question to the database
 PLACES = 10  # equal parts of a run that positions are counted in
 PLACED = ("trace_id", "side", "place", "count")
 
@@ -183,15 +183,9 @@ def error_places(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
 def _places_of(connection: Connection, errors: pd.DataFrame) -> dict[tuple[str, str], int]:
     """By trace and span id: the place of every span that an error names."""
     span, trace = schema.span, schema.trace
-    query = select(trace.c.trace_id, span.c.span_id, _place(span.c.seq, trace.c.spans)).join(
-        trace, trace.c.trace_key == span.c.trace_key
-    )
-    wanted = list({span_id for span_ids in errors["span_ids"] for span_id in span_ids})
-    found: dict[tuple[str, str], int] = {}
-    for at in range(0, len(wanted), AT_ONCE):
-        rows = connection.execute(query.where(span.c.span_id.in_(wanted[at : at + AT_ONCE]))).all()
-        found |= {(trace_id, span_id): place for trace_id, span_id, place in rows}
-    return found
+    wanted = {span_id for span_ids in errors["span_ids"] for span_id in span_ids}
+    rows = named_spans(connection, wanted, _place(span.c.seq, trace.c.spans))
+    return {(trace_id, span_id): place for trace_id, span_id, place in rows}
 
 
 def _place(seq: ColumnElement[int], spans: ColumnElement[int]) -> ColumnElement[int]:

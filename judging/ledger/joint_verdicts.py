@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, Engine, insert, select
 
-from ingest.store import reading, schema, writing
+from ingest.store import reading, writing
 from ingest.trace import Json
 from judging.jury import Rule
 from judging.ledger import tables
+from judging.ledger.spans import parents_by_trace
 from judging.ledger.systems import joint_mode
 from judging.ledger.verdicts import JudgeVersion, add_run, ensure_judge_version, findings_of, finish_cell, to_outcome
 from judging.records import CELL_STATES, Finding
@@ -57,7 +58,7 @@ def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], li
 
     with reading(engine) as connection:
         asked = _not_kept(connection, run_key, rule, trace_ids)
-        parents = _parents(connection, [one.trace_id for one in asked])
+        parents = parents_by_trace(connection, [one.trace_id for one in asked])
     if not asked:
         return 0
     made = {
@@ -228,17 +229,3 @@ def _store_findings(connection: Connection, cell_key: int, joint: JointVerdict) 
     ]
     if links:
         connection.execute(insert(tables.joint_finding), links)
-
-
-def _parents(connection: Connection, trace_ids: Sequence[str]) -> dict[str, dict[str, str | None]]:
-    """The parent of each span, by trace."""
-    trace, span = schema.trace, schema.span
-    rows = connection.execute(
-        select(trace.c.trace_id, span.c.span_id, span.c.parent_span_id)
-        .join(span, span.c.trace_key == trace.c.trace_key)
-        .where(trace.c.trace_id.in_(trace_ids))
-    )
-    found: dict[str, dict[str, str | None]] = {}
-    for trace_id, span_id, parent in rows:
-        found.setdefault(trace_id, {})[span_id] = parent
-    return found

@@ -17,9 +17,9 @@ from judging.ledger.matches import (
     candidates_of,
     complete_errors,
     judged_cells,
-    parents_of,
     store_proposals,
 )
+from judging.ledger.spans import parents_of
 from judging.limits import StopRunError
 from judging.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
 from judging.matching import BY_MODEL, Candidate

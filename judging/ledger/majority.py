@@ -14,7 +14,8 @@ from judging.agreement.majority import ERRORS, VOTES, majority_scores
 from judging.ledger import tables
 from judging.ledger.columns import among
 from judging.ledger.labels import error_labels
-from judging.ledger.matches import cited_spans, parents_of
+from judging.ledger.matches import cited_spans
+from judging.ledger.spans import parents_by_trace
 from judging.majority import SeenError, most_say, seen_errors
 from judging.matching import assign
 from judging.records import ErrorLabel
@@ -46,10 +47,11 @@ def majority_gold(
     people = {str(trace): sorted(set(part)) for trace, part in done.groupby("trace_id")["annotator"]}
     several = {trace: names for trace, names in people.items() if len(names) > 1}
     labels = _labels(connection, set(rows["label_id"]), blind_only=blind_only)
+    parents = parents_by_trace(connection, several)
     found = [
         one
         for trace, names in several.items()
-        for one in seen_errors({name: labels.get((trace, name), []) for name in names}, parents_of(connection, trace))
+        for one in seen_errors({name: labels.get((trace, name), []) for name in names}, parents.get(trace, {}))
     ]
     seen = {one.label_id: one for one in found if one.outcome == "majority"}
     given = scores.merge(done.drop_duplicates(), on=["annotator", "trace_id"])

@@ -24,6 +24,7 @@ from judging.ledger.labels import (
     newest,
     put_labels,
 )
+from judging.ledger.spans import parents_of
 from judging.ledger.systems import is_own_word, system_name
 from judging.ledger.verdicts import findings_of, now
 from judging.matching import AUTO, BY_MODEL, Candidate, TextLikeness, assign, error_text, is_localized, propose
@@ -550,16 +551,6 @@ def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, lis
         for cell in cells
         if found.get(cell.cell_key)
     }
-
-
-def parents_of(connection: Connection, trace_id: str) -> Mapping[str, str | None]:
-    """The parent of each span of a trace."""
-    rows = connection.execute(
-        select(schema.span.c.span_id, schema.span.c.parent_span_id)
-        .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
-        .where(schema.trace.c.trace_id == trace_id)
-    )
-    return dict(rows.all())
 
 
 def store_proposals(

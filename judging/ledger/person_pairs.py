@@ -19,8 +19,9 @@ from judging.ledger import tables
 from judging.ledger.columns import gold_names
 from judging.ledger.frames import Selection, chosen_traces, split_of, submitted
 from judging.ledger.labels import error_labels
-from judging.ledger.matches import parents_of, workspace_likeness
+from judging.ledger.matches import workspace_likeness
 from judging.ledger.revisions import Revision, newest_rows, read_revision
+from judging.ledger.spans import parents_by_trace
 from judging.matching import KnownTexts, assign, error_text, finding_text, signs_of
 from judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
 
@@ -37,8 +38,9 @@ def person_pairs(connection: Connection, selection: Selection) -> pd.DataFrame:
     rows: list[dict[str, Any]] = []
     if errors:
         likeness = _likeness(connection, errors.values())
+        parents_by = parents_by_trace(connection, by_trace)
         for trace_id, people in by_trace.items():
-            parents = parents_of(connection, trace_id)
+            parents = parents_by.get(trace_id, {})
             for author, other in permutations(people, 2):
                 ours, theirs = errors.get((trace_id, author), ()), errors.get((trace_id, other), ())
                 about = {"author": author, "other": other, "reviewers": len(people)}

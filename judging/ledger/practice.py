@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from ingest.store import schema
 from judging.disputes import pair_errors, scores_of
 from judging.ledger import tables
 from judging.ledger.adjudication import ADJUDICATED
 from judging.ledger.labels import error_labels, newest, score_labels
 from judging.ledger.queue import FIRST, PRACTICE
+from judging.ledger.spans import parents_of
 from judging.records import DIMENSIONS, ErrorLabel
 
 _review = tables.review
@@ -38,7 +38,7 @@ def feedback(connection: Connection, annotator: str, trace_id: str) -> Feedback 
     if gold is None or not _has_submitted(connection, annotator, trace_id, PRACTICE):
         return None
     own, right = _errors(connection, annotator, trace_id, PRACTICE), _errors(connection, gold, trace_id, FIRST)
-    pairs = [(a, b) for _, a, b in pair_errors(own, right, parents=_parents(connection, trace_id))]
+    pairs = [(a, b) for _, a, b in pair_errors(own, right, parents=parents_of(connection, trace_id))]
     met = {label.label_id for pair in pairs for label in pair}
     return Feedback(
         trace_id=trace_id,
@@ -106,12 +106,3 @@ def _scores(connection: Connection, annotator: str, trace_id: str, occasion: int
     table = tables.score_label
     mine = (table.c.annotator == annotator, table.c.trace_id == trace_id, table.c.occasion == occasion)
     return scores_of(score_labels(connection, *mine, table.c.phase == "blind"))
-
-
-def _parents(connection: Connection, trace_id: str) -> dict[str, str | None]:
-    rows = connection.execute(
-        select(schema.span.c.span_id, schema.span.c.parent_span_id)
-        .join(schema.trace, schema.trace.c.trace_key == schema.span.c.trace_key)
-        .where(schema.trace.c.trace_id == trace_id)
-    )
-    return {row.span_id: row.parent_span_id for row in rows}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 
 import pytest
-from playwright.sync_api import Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from ingest.store import reading
 from judging.ledger import Workspace, labels
@@ -45,12 +45,18 @@ def status_of(space: Workspace, key: str) -> str:
         )
 
 
-def test_y_confirms_and_n_rejects_and_both_are_stored(page: Page, sample_server: str, sample_space: Workspace) -> None:
-    trace_id = first_trace(sample_space, "careful-judge", "localized")
-    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=careful-judge")
+def opened_pair(page: Page, server: str, trace_id: str, judge: str) -> Locator:
+    """The row of the first localized pair, chosen."""
+    page.goto(f"{server}/compare?trace={trace_id}&person=ben&judge={judge}")
     settled(page)
     row = page.locator(".tjc-row", has=page.locator('[data-state="localized"]')).first
     row.click()
+    return row
+
+
+def test_y_confirms_and_n_rejects_and_both_are_stored(page: Page, sample_server: str, sample_space: Workspace) -> None:
+    trace_id = first_trace(sample_space, "careful-judge", "localized")
+    row = opened_pair(page, sample_server, trace_id, "careful-judge")
     key = row.get_attribute("data-key")
     assert key is not None
     expect(page.locator(".tjc-text mark").first).to_be_visible()
@@ -120,10 +126,7 @@ def test_a_decision_that_cannot_be_stored_says_so_and_is_not_shown_as_made(
 ) -> None:
     trace_id = first_trace(sample_space, "hasty-judge", "localized")
     page.route("**/api/compare/decide", lambda route: route.abort())
-    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=hasty-judge")
-    settled(page)
-    row = page.locator(".tjc-row", has=page.locator('[data-state="localized"]')).first
-    row.click()
+    row = opened_pair(page, sample_server, trace_id, "hasty-judge")
     page.keyboard.press("y")
     expect(page.get_by_role("alert").filter(has_text="Not saved")).to_be_visible()
     expect(row.locator(".tjc-done")).to_have_text("·")
@@ -133,10 +136,7 @@ def test_a_pass_that_ran_out_is_renewed_and_the_decision_stored(
     page: Page, sample_server: str, sample_space: Workspace
 ) -> None:
     trace_id = first_trace(sample_space, "hasty-judge", "localized")
-    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=hasty-judge")
-    settled(page)
-    row = page.locator(".tjc-row", has=page.locator('[data-state="localized"]')).first
-    row.click()
+    row = opened_pair(page, sample_server, trace_id, "hasty-judge")
     key = row.get_attribute("data-key")
     assert key is not None
     tokens: list[str] = []

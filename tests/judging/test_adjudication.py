@@ -12,6 +12,7 @@ from judging.agreement.reliability import alpha
 from judging.disputes import Opinion, anonymous, dispute, groups
 from judging.ledger import Workspace, judge_column, tables
 from judging.ledger import adjudication as desk
+from judging.ledger import spans as ledger_spans
 from judging.ledger.adjudication import AdjudicationError, Case, Said
 from judging.ledger.frames import Selection, default_human, load_frames
 from judging.ledger.imports import import_outcomes
@@ -197,7 +198,7 @@ class TestTheDesk:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
     ) -> None:
         monkeypatch.setattr(desk, "FEW", few)
-        monkeypatch.setattr(desk, "AT_ONCE", 7)
+        monkeypatch.setattr(ledger_spans, "AT_ONCE", 7)
         size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
         built = build(tmp_path / "random", size)
         with reading(built.engine) as connection:

@@ -17,9 +17,10 @@ from judging.ledger import adjudication as desk
 from judging.ledger.frames import Selection, load_frames, submitted
 from judging.ledger.imports import import_outcomes
 from judging.ledger.labels import error_labels
-from judging.ledger.matches import parents_of, workspace_likeness
+from judging.ledger.matches import workspace_likeness
 from judging.ledger.person_pairs import as_finding, person_pairs, person_revision
 from judging.ledger.sides import Side, read_side, side_pairs
+from judging.ledger.spans import parents_of
 from judging.matching import Candidate, propose
 from judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
 from tests.benchmarks.large import Size, build

@@ -1,0 +1,42 @@
+"""What opinions need to know of the spans they name: read for many traces or spans at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, Row, select
+
+from ingest.store import schema
+
+AT_ONCE: Final = 5_000  # ids in one question to the database
+_span, _trace = schema.span, schema.trace
+
+
+def parents_of(connection: Connection, trace_id: str) -> dict[str, str | None]:
+    """The parent of each span of a trace."""
+    return parents_by_trace(connection, [trace_id]).get(trace_id, {})
+
+
+def parents_by_trace(connection: Connection, trace_ids: Collection[str]) -> dict[str, dict[str, str | None]]:
+    """The parent of each span, by trace."""
+    found: dict[str, dict[str, str | None]] = {}
+    for trace_id, span_id, parent in _rows(connection, _trace.c.trace_id, trace_ids, _span.c.parent_span_id):
+        found.setdefault(trace_id, {})[span_id] = parent
+    return found
+
+
+def named_spans(
+    connection: Connection, span_ids: Collection[str], *columns: ColumnElement[Any]
+) -> Iterator[Row[*tuple[Any, ...]]]:
+    """trace_id, span_id and these columns of every span of any trace that has one of the ids."""
+    return _rows(connection, _span.c.span_id, span_ids, *columns)
+
+
+def _rows(
+    connection: Connection, key: ColumnElement[str], wanted: Collection[str], *columns: ColumnElement[Any]
+) -> Iterator[Row[*tuple[Any, ...]]]:
+    query = select(_trace.c.trace_id, _span.c.span_id, *columns).join(_trace, _trace.c.trace_key == _span.c.trace_key)
+    ids = list(dict.fromkeys(wanted))
+    for at in range(0, len(ids), AT_ONCE):
+        yield from connection.execute(query.where(key.in_(ids[at : at + AT_ONCE]))).all()
