@@ -1,4 +1,4 @@
-"""Tells the browser, with the page itself, of scripts that the desk needs and Streamlit would ask for late."""
+"""Tells the browser, with the page itself, of scripts that the page needs and Streamlit would ask for late."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-WANTED = "BidiComponent.*.js"  # draws components of our own: asked for only once the first one has arrived
+DESK, TABLE, CHART = "BidiComponent.*.js", "DataFrame.*.js", "PlotlyChart.*.js"
+DRAWN = {"adjudicate": (CHART,), "agreement": (CHART, TABLE), "compare": (CHART, DESK), "explore": (CHART, TABLE),
+         "ingest": (TABLE,), "reports": (TABLE,), "runs": (CHART, TABLE), "work": (DESK,), "": (DESK,)}  # fmt: skip
+"""What a page draws with, by its address: the browser reads and compiles it while the server makes the page."""
+
 _IMPORTED = re.compile(rb'(?:from|import)"\./([\w.-]+\.js)"')
 
 
@@ -24,25 +28,26 @@ class Preloading:
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
+        wanted = links(DRAWN.get(scope["path"].rstrip("/").rpartition("/")[2], ()))
 
         async def with_links(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 200:
                 headers = MutableHeaders(scope=message)
-                if headers.get("content-type", "").startswith("text/html") and links():
-                    headers.append("Link", links())
+                if headers.get("content-type", "").startswith("text/html") and wanted:
+                    headers.append("Link", wanted)
             await send(message)
 
         await self.app(scope, receive, with_links)
 
 
 @cache
-def links() -> str:
+def links(wanted: tuple[str, ...]) -> str:
     """The header, relative like the page's own scripts; empty where this Streamlit has no such file."""
     folder = Path(streamlit.__file__).parent / "static" / "static" / "js"
     index = (folder.parent.parent / "index.html").read_text(encoding="utf-8")
-    waiting, names = [file.name for file in folder.glob(WANTED)], list[str]()
+    waiting, names = [file.name for each in wanted for file in folder.glob(each)], list[str]()
     while waiting:
-        name = waiting.pop()
+        name = waiting.pop(0)
         if name not in names and name not in index and (folder / name).exists():
             names.append(name)
             waiting += [one.decode() for one in _IMPORTED.findall((folder / name).read_bytes())]

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from app.preloading import Preloading, links
+from app.preloading import DESK, Preloading, links
 
 JS = Path(streamlit.__file__).parent / "static" / "static" / "js"
 
@@ -34,7 +34,7 @@ def test_a_page_names_scripts_that_are_there_and_not_in_the_page_itself(client: 
     assert any(name.startswith("BidiComponent.") for name in names)
     index = (JS.parent.parent / "index.html").read_text(encoding="utf-8")
     assert all((JS / name).is_file() and name not in index for name in names)
-    assert header == links()
+    assert header == links((DESK,))
 
 
 @pytest.mark.parametrize(("path", "accept"), [("/api/x", "text/html"), ("/work", "*/*"), ("/away", "text/html")])

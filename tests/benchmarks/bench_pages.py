@@ -4,6 +4,9 @@
 shows nothing that is still being computed. `web` is the CPU of the app's own process until then, `beside` that of
 the processes that make its figures: a busy machine changes them far less than it changes the seconds of a clock.
 
+The browser has a profile, as a person's has: it keeps the scripts of an earlier visit, compiled. A change is timed from
+the click or key that makes it: a list that offers it is open by then.
+
 The large workspace is built anew (about a minute); TRACEJURY_BENCH_HOME keeps it, or takes one that is there.
 TRACEJURY_BENCH_ONLY measures only the rows whose name holds one of its words (by comma).
 """
@@ -20,12 +23,11 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import psutil
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, sync_playwright
+from playwright.sync_api import BrowserContext, Locator, Page, Playwright, sync_playwright
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from sqlalchemy import select
 
@@ -36,11 +38,13 @@ from judging.ledger.frames import default_human
 from judging.ledger.systems import systems
 from tests.app.workspaces import filled
 from tests.benchmarks.large import build
+from tests.benchmarks.undisturbed import Undisturbed, undisturbed
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 PAINT_S, CHANGE_S = 2.0, 1.0
 GIVE_UP_MS = 30_000  # what takes longer is told as `never`, or as never at rest
 CHROMIUM = "/usr/bin/chromium"
+WIDTH, HEIGHT = 1280, 1100
 WORDS = {"samples": "library", "large": "ferry timetable"}  # that some spans hold
 RESTED = """() => !document.querySelector('[data-testid="stStatusWidget"]')
     && !document.querySelector('[data-testid="stSkeleton"]')
@@ -55,12 +59,19 @@ class Opened(NamedTuple):
     useful: str
 
 
+class Act(NamedTuple):
+    """What a person does: what comes before it (a list is opened), and the click or key itself."""
+
+    ready: Callable[[Page], object]
+    do: Callable[[Page], object]
+
+
 class Change(NamedTuple):
     """Something a person does on a page, and the element that shows its effect."""
 
     name: str
     path: str
-    act: Callable[[Page], None]
+    act: Act
     useful: str
 
 
@@ -83,45 +94,36 @@ class Taken:
     cpu: Cpu
 
 
-def choose(label: str, option: str, *, under: str | None = None) -> Callable[[Page], None]:
+def choose(label: str, option: str, *, under: str | None = None) -> Act:
     """Choose an option of a filter, one that stands under a button where that is named."""
 
-    def act(page: Page) -> None:
+    def ready(page: Page) -> None:
         if under is not None:
             page.get_by_role("button", name=under).first.click()
         _unfold(page.get_by_test_id("stSelectbox").filter(has_text=label).locator("input").first)
-        page.get_by_role("option", name=option, exact=True).click()
 
-    return act
-
-
-def tick(label: str, option: str) -> Callable[[Page], None]:
-    def act(page: Page) -> None:
-        _unfold(page.get_by_test_id("stMultiSelect").filter(has_text=label).locator("input").first)
-        page.get_by_role("option", name=option, exact=True).click()
-
-    return act
+    return Act(ready, _option(option))
 
 
-def tick_first(label: str) -> Callable[[Page], None]:
-    def act(page: Page) -> None:
-        _unfold(page.get_by_test_id("stMultiSelect").filter(has_text=label).locator("input").first)
-        page.get_by_role("option").first.click()
-
-    return act
-
-
-def choose_first(key: str) -> Callable[[Page], None]:
-    return lambda page: _take(page, key, 0)
+def tick(label: str, option: str | None = None) -> Act:
+    """Tick an option of a filter, the first where none is named."""
+    field = "stMultiSelect"
+    return Act(
+        lambda page: _unfold(page.get_by_test_id(field).filter(has_text=label).locator("input").first),
+        (lambda page: page.get_by_role("option").first.click()) if option is None else _option(option),
+    )
 
 
-def second(key: str) -> Callable[[Page], None]:
-    return lambda page: _take(page, key, 1)
+def take(key: str, place: int) -> Act:
+    """Choose the option at a place of the list of a field."""
+    return Act(
+        lambda page: _unfold(page.locator(f".st-key-{key} input").first),
+        lambda page: page.get_by_role("option").nth(place).click(),
+    )
 
 
-def _take(page: Page, key: str, place: int) -> None:
-    _unfold(page.locator(f".st-key-{key} input").first)
-    page.get_by_role("option").nth(place).click()
+def _option(name: str) -> Callable[[Page], object]:
+    return lambda page: page.get_by_role("option", name=name, exact=True).click()
 
 
 def _unfold(field: Locator) -> None:
@@ -131,41 +133,41 @@ def _unfold(field: Locator) -> None:
         field.page.get_by_role("option").first.wait_for(timeout=1000)
     except PlaywrightTimeout:
         field.press("ArrowDown")
+        field.page.get_by_role("option").first.wait_for()
 
 
-def first_row(key: str) -> Callable[[Page], None]:
+def first_row(key: str) -> Act:
     """The box at the left of a table's first row."""
     place: Any = {"x": 12, "y": 52}
-    return lambda page: page.locator(f".st-key-{key} .dvn-scroller").first.click(position=place)
+    return Act(_nothing, lambda page: page.locator(f".st-key-{key} .dvn-scroller").first.click(position=place))
 
 
-def press(name: str) -> Callable[[Page], None]:
-    return lambda page: page.get_by_role("radio", name=name, exact=True).first.click()
+def press(name: str) -> Act:
+    return Act(_nothing, lambda page: page.get_by_role("radio", name=name, exact=True).first.click())
 
 
-def decide(key: str) -> Callable[[Page], None]:
-    def act(page: Page) -> None:
-        page.locator('.tjc-row[data-decided="no"]').first.click()
-        page.keyboard.press(key)
-
-    return act
-
-
-def search(words: str) -> Callable[[Page], None]:
-    def act(page: Page) -> None:
-        page.locator(".st-key-q input").fill(words)
-        page.keyboard.press("Enter")
-
-    return act
+def decide(key: str) -> Act:
+    return Act(
+        lambda page: page.locator('.tjc-row[data-decided="no"]').first.click(),
+        lambda page: page.keyboard.press(key),
+    )
 
 
-def download(key: str) -> Callable[[Page], None]:
-    def act(page: Page) -> None:
+def search(words: str) -> Act:
+    return Act(lambda page: page.locator(".st-key-q input").fill(words), lambda page: page.keyboard.press("Enter"))
+
+
+def download(key: str) -> Act:
+    def do(page: Page) -> None:
         with page.expect_download(timeout=GIVE_UP_MS) as caught:
             page.locator(f".st-key-{key} button").first.click()
         caught.value.path()
 
-    return act
+    return Act(_nothing, do)
+
+
+def _nothing(page: Page) -> None:
+    del page
 
 
 def plot(key: str) -> str:
@@ -216,16 +218,16 @@ def changes(trace_id: str, words: str) -> tuple[Change, ...]:
         ),
         Change("agreement: view", "/agreement", press("Scores"), plot("chart-confusion")),
         Change("explore: facet", "/explore", tick("Lowest judge score", "0"), explore),
-        Change("explore: source", "/explore", tick_first("Source"), explore),
-        Change("explore: tool", "/explore", tick_first("Tool"), explore),
+        Change("explore: source", "/explore", tick("Source"), explore),
+        Change("explore: tool", "/explore", tick("Tool"), explore),
         Change("explore: labelled by", "/explore", tick("Labelled by", "ben"), explore),
-        Change("explore: judge state", "/explore", tick_first("Judge state"), explore),
+        Change("explore: judge state", "/explore", tick("Judge state"), explore),
         Change("explore: search", "/explore", search(words), ".st-key-hits canvas"),
-        Change("explore: similar errors", "/explore", choose_first("similar_to"), ".st-key-similar_to ~ * canvas"),
+        Change("explore: similar errors", "/explore", take("similar_to", 0), ".st-key-similar_to ~ * canvas"),
         Change("explore: a row", "/explore", first_row("traces"), ".st-key-to-work button"),
         Change("adjudicate: view", "/adjudicate", press("All disputed"), ".st-key-settle button"),
-        Change("adjudicate: next trace", "/adjudicate", second("adjudicate_trace"), ".st-key-settle button"),
-        Change("runs: another run", "/runs", second("run"), plot("chart-outcomes")),
+        Change("adjudicate: next trace", "/adjudicate", take("adjudicate_trace", 1), ".st-key-settle button"),
+        Change("runs: another run", "/runs", take("run", 1), plot("chart-outcomes")),
         Change("admin: view", "/admin", press("Queues"), ".st-key-queue_name"),
         Change("reports: matches", "/reports", choose("Matches", "confirmed"), ".st-key-pairs-csv button"),
         Change("reports: rows CSV", "/reports", download("pairs-csv"), ".st-key-pairs-csv button"),
@@ -239,10 +241,23 @@ def main() -> None:
         kept = os.environ.get("TRACEJURY_BENCH_HOME")
         home = Path(kept) if kept else Path(folder) / "large"
         spaces = {"samples": filled(Path(folder) / "samples"), "large": _large(home)}
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-quic"])
-        taken = {name: _measured(browser, space, name) for name, space in spaces.items()}
-        browser.close()
+        with undisturbed(CHROMIUM, Path(folder) / "profile", size=(WIDTH, HEIGHT)) as opener:
+            context = _browser(playwright, Path(folder) / "clicking")
+            taken = {name: _measured(opener, context, space, name) for name, space in spaces.items()}
+            context.close()
     _print(taken)
+
+
+def _browser(playwright: Playwright, profile: Path) -> BrowserContext:
+    context = playwright.chromium.launch_persistent_context(
+        profile,
+        executable_path=CHROMIUM,
+        args=["--no-sandbox", "--disable-quic"],
+        viewport={"width": WIDTH, "height": HEIGHT},
+        accept_downloads=True,
+    )
+    context.set_default_timeout(GIVE_UP_MS)
+    return context
 
 
 def _large(home: Path) -> Workspace:
@@ -254,32 +269,26 @@ def _large(home: Path) -> Workspace:
     return space
 
 
-def _measured(browser: Browser, space: Workspace, name: str) -> dict[str, Taken]:
+def _measured(opener: Undisturbed, context: BrowserContext, space: Workspace, name: str) -> dict[str, Taken]:
     trace_id = _a_trace(space)
     found: dict[str, Taken] = {}
     with _server(space.home) as (address, process):
-        context = browser.new_context(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
-        context.set_default_timeout(GIVE_UP_MS)
-        for row, take in _rows(context, process, address, trace_id, WORDS[name]):
-            found[row] = take()
-            print(f"  {name}: {_row(row, [found[row]])}", flush=True)
+        for one in filter(lambda one: _is_wanted(one.name), pages(trace_id)):
+            for row in (one.name, f"{one.name} (again)"):
+                found[row] = _told(name, row, _open(opener, process, address, one))
+        for change in filter(lambda one: _is_wanted(one.name), changes(trace_id, WORDS[name])):
+            row = f"> {change.name}"
+            found[row] = _told(name, row, _change(context, process, address, change))
     return found
 
 
-def _rows(
-    context: BrowserContext, process: psutil.Process, address: str, trace_id: str, words: str
-) -> Iterator[tuple[str, Callable[[], Taken]]]:
-    """What is measured, in order, each by the name of its row."""
-    wanted = os.environ.get("TRACEJURY_BENCH_ONLY", "").split(",")
+def _is_wanted(name: str) -> bool:
+    return any(word in name for word in os.environ.get("TRACEJURY_BENCH_ONLY", "").split(","))
 
-    def is_wanted(name: str) -> bool:
-        return any(word in name for word in wanted)
 
-    for one in filter(lambda one: is_wanted(one.name), pages(trace_id)):
-        for row in (one.name, f"{one.name} (again)"):
-            yield row, partial(_open, context, process, address, one)
-    for change in filter(lambda one: is_wanted(one.name), changes(trace_id, words)):
-        yield f"> {change.name}", partial(_change, context, process, address, change)
+def _told(space: str, row: str, taken: Taken) -> Taken:
+    print(f"  {space}: {_row(row, [taken])}", flush=True)
+    return taken
 
 
 def _a_trace(space: Workspace) -> str:
@@ -299,12 +308,15 @@ def _a_trace(space: Workspace) -> str:
     return str(found)
 
 
-def _open(context: BrowserContext, process: psutil.Process, address: str, one: Opened) -> Taken:
-    page = context.new_page()
-    try:
-        return _timed(page, process, lambda: page.goto(address + one.path, wait_until="commit"), one.useful)
-    finally:
-        page.close()
+def _open(opener: Undisturbed, process: psutil.Process, address: str, one: Opened) -> Taken:
+    cpu = _cpu(process)
+    noted = opener.opened(address + one.path, useful=one.useful, rested=RESTED, give_up_s=GIVE_UP_MS / 1000)
+    useful, whole = noted.get("useful"), noted.get("whole", float("inf"))
+    return Taken(
+        useful=None if useful is None else useful / 1000,
+        whole=None if useful is None else whole / 1000,
+        cpu=_cpu(process).since(cpu),
+    )
 
 
 def _change(context: BrowserContext, process: psutil.Process, address: str, change: Change) -> Taken:
@@ -313,7 +325,9 @@ def _change(context: BrowserContext, process: psutil.Process, address: str, chan
         page.goto(address + change.path)
         page.locator("h2").first.wait_for()
         _rest(page)
-        return _timed(page, process, lambda: change.act(page), change.useful, after_rerun=True)
+        change.act.ready(page)
+        _rest(page)
+        return _timed(page, process, lambda: change.act.do(page), change.useful)
     except PlaywrightTimeout as error:
         print(f"  {page.url}: {str(error).splitlines()[0]}", flush=True)
         return Taken(useful=None, whole=None, cpu=Cpu(0.0, 0.0))
@@ -321,14 +335,11 @@ def _change(context: BrowserContext, process: psutil.Process, address: str, chan
         page.close()
 
 
-def _timed(
-    page: Page, process: psutil.Process, act: Callable[[], object], useful: str, *, after_rerun: bool = False
-) -> Taken:
+def _timed(page: Page, process: psutil.Process, act: Callable[[], object], useful: str) -> Taken:
     cpu, started = _cpu(process), time.perf_counter()
     act()
-    if after_rerun:
-        page.wait_for_timeout(60)  # the rerun has begun
-        _rest(page, skeletons=False)
+    page.wait_for_timeout(60)  # the rerun has begun
+    _rest(page, skeletons=False)
     seen: float | None = None
     try:
         page.locator(useful).first.wait_for(state="visible")
