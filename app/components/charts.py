@@ -31,6 +31,7 @@ LEVELS: Final = (("missed", GREY), ("caught", SKY), ("localized", BLUE))
 SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
 SIDE_COLORS: Final = {"human": ORANGE, "judge": BLUE}
 MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra": VERMILLION}
+LANES_HEIGHT = 170  # pixels, of the timeline of both sides
 FAINT = 0.35  # opacity of a figure with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
 GRID = "rgba(138,143,152,0.25)"
@@ -435,7 +436,7 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
         )
     figure.update_xaxes(title="span, in reading order", range=[0.2, spans + 0.8], zeroline=False)
     figure.update_yaxes(categoryorder="array", categoryarray=["judge", "human"], range=[-0.5, 1.5])
-    return _finished(figure, height=170)
+    return _finished(figure, height=LANES_HEIGHT)
 
 
 def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go.Figure:

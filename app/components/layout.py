@@ -18,6 +18,7 @@ _STYLE = """
 [data-testid="stMainBlockContainer"] h2 { font-size: 1.55rem; padding: 0 0 0.6rem; }
 [data-testid="stMainBlockContainer"] h3 { font-size: 1.06rem; padding: 0 0 0.4rem; }
 [data-testid="stMainBlockContainer"] [data-testid="stDataFrame"] { font-variant-numeric: tabular-nums; }
+.st-key-headline [data-testid="stMetricValue"] { font-size: 1.4rem; font-variant-numeric: tabular-nums; }
 [data-testid="stCaptionContainer"] { color: inherit; opacity: 0.76; }
 button[kind^="primary"]:not(:disabled) p { color: light-dark(#ffffff, #0e1117); }
 """

@@ -18,6 +18,7 @@ from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
 from app.datasets import open_rows
+from app.painting import paint
 from app.session import drawn, link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
 from judging.disputes import FAR, ErrorGroup
@@ -199,6 +200,7 @@ def desk(one: Case, judge: str | None) -> None:
                 say(f"Gold version {version} is written.")
     if one.open_points:
         st.caption(plain(f"Still to decide: {'; '.join(one.open_points)}."))
+    paint("adjudicate")
     left, right = st.columns([2, 3], gap="medium")
     with left:
         scores(one)

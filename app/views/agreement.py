@@ -21,6 +21,7 @@ from app.components.figures import (
     wide_table,
     with_labels,
 )
+from app.components.headline import coverage, headline
 from app.components.judges import (
     FIGURES,
     SIGNED,
@@ -33,6 +34,7 @@ from app.components.sheet import sheet
 from app.computing import shown_revision
 from app.datasets import open_rows
 from app.loading import Choice
+from app.painting import paint
 from app.session import link_params
 from judging.agreement import errors, majority
 from judging.agreement.tables import Inputs
@@ -57,9 +59,9 @@ def page() -> None:
 AHEAD: dict[str, tuple[str, ...]] = {
     "Overview": ("summary", "human", "repeated", "error_rates", "suite", "score_figures", "human_ceiling",
                  "consistency", "error_ceiling"),
-    "Errors": ("summary", "human", "error_rates", "table.dimension_grid", "table.findings"),
-    "Scores": ("summary", "human", "table.score_confusion", "bias_marks", "bias_lines", "table.score_prevalence",
-               "table.score_flags"),
+    "Errors": ("summary", "human", "suite", "error_rates", "table.dimension_grid", "table.findings"),
+    "Scores": ("summary", "human", "score_figures", "human_ceiling", "table.score_confusion", "bias_marks",
+               "bias_lines", "table.score_prevalence", "table.score_flags"),
     "Consistency": ("summary", "human", "consistency", "alpha_samples", "trace_rationales"),
     "Raters": ("summary", "human", "rated", "human_ceiling", "error_ceiling", "matcher_agreement"),
     "A against B": ("summary", "human", "compared"),
@@ -135,7 +137,15 @@ def counts_of(choice: Choice) -> dict[str, int]:
 # overview -------------------------------------------------------------------------------------------------------
 
 
+COVERED = (
+    "Share of all human errors that any judge of the suite caught, or localized: in a span of the error too. "
+    "In brackets Wilson's 95 % interval, then the number of errors."
+)
+
+
 def overview(choice: Choice, found: Inputs) -> None:
+    headline(coverage(found.suite), title="Human errors found", about=COVERED)
+    paint("overview")
     left, right = st.columns([1, 1], gap="medium")
     with left, st.container(border=True):
         forest_card(choice)
@@ -272,6 +282,8 @@ def errors_view(choice: Choice, found: Inputs) -> None:
     if not counts_of(choice)["error_pairs"]:
         st.info("No human error of this person is on a trace that these judges answered.")
         return
+    headline(coverage(found.suite), title="Human errors found", about=COVERED)
+    paint("errors")
     with st.container(border=True):
         strip_card(choice)
     left, right = st.columns(2, gap="medium")
@@ -380,6 +392,9 @@ def scores_view(choice: Choice, found: Inputs) -> None:
             "0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
         )
         return
+    exact = with_labels(found.figures_of_scores)
+    headline(split_labels(exact[exact["metric"] == "exact"]), title="Exact accuracy", about=definition("exact"))
+    paint("scores")
     with st.container(border=True):
         confusion_card(choice)
     left, right = st.columns(2, gap="medium")
@@ -471,6 +486,7 @@ def consistency_view(choice: Choice, found: Inputs) -> None:
     repeated = table[table["runs"] > 1]
     with st.container(border=True):
         consistency_table(repeated)
+    paint("consistency")
     with st.container(border=True):
         runs_card(choice, with_labels(repeated))
     left, right = st.columns(2, gap="medium")
@@ -600,6 +616,7 @@ def raters_card(choice: Choice) -> None:
             config=CONFIG,
             alt="Raters",
         )
+    paint("raters")
     with right:
         items = shown(loading.figure(choice, "item_marks", str(dimension)))
         event = st.plotly_chart(
@@ -746,6 +763,7 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
                 else ""
             )
         )
+    paint("versus")
     with st.container(border=True):
         layout.title(
             "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
@@ -775,6 +793,7 @@ def team_view(choice: Choice, found: Inputs) -> None:
             "Active minutes leave out pauses of over a minute; imported reviews have none.",
         )
         sheet(table, digits=1)
+        paint("team")
         counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
         st.plotly_chart(
             charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", config=CONFIG, alt="Throughput"

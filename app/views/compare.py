@@ -14,6 +14,7 @@ from app.components.behind import chosen_point
 from app.components.comparison import comparison
 from app.components.comparison.payload import pairs_payload
 from app.components.figures import counted, plain
+from app.painting import is_new, paint
 from app.session import link_params, token, user, workspace
 from ingest.store import load, reading
 from judging.comparison import Comparison, JudgedCell
@@ -26,6 +27,7 @@ from judging.records import DIMENSIONS, Failure, Verdict
 KEY = "comparison"
 BIG = 2  # points between two scores from which the difference is marked
 CONFIG = {"displaylogo": False, "displayModeBar": False}
+LANES = "chart-lanes"
 
 
 def page() -> None:
@@ -69,7 +71,10 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
         return
     text = reading_of(trace_id)
     goal_line(traces, trace_id, found)
-    focus = lanes(found, text) or st.query_params.get("pair")
+    marks, above = lane_marks(found, text), st.empty()
+    if is_new("compare") and not marks.empty:
+        above.skeleton(height=charts.LANES_HEIGHT)
+    focus = chosen_lane(marks) or st.query_params.get("pair")
     comparison(
         {
             "trace_id": trace_id,
@@ -88,6 +93,9 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
         key=KEY,
         on_act=lambda: follow(trace_id, open_pairs),
     )
+    paint("compare")
+    with above:
+        lanes(marks, spans=len(text.blocks))
     st.caption(progress(open_pairs))
     scores_and_replies(found)
 
@@ -176,17 +184,19 @@ def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
             st.text(row["final_answer"] if isinstance(row["final_answer"], str) else "none")
 
 
-def lanes(found: Comparison, text: Reading) -> str | None:
-    """The timeline of both sides; gives the pair whose mark was clicked."""
-    marks = lane_marks(found, text)
-    if marks.empty:
-        return None
-    event = st.plotly_chart(
-        charts.lanes(marks, spans=len(text.blocks)), key="chart-lanes", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Errors of both sides over the spans",
-    )  # fmt: skip
-    point = chosen_point(event)
-    return None if point is None else str(point[0])
+def lanes(marks: pd.DataFrame, *, spans: int) -> None:
+    """The timeline of both sides."""
+    if not marks.empty:
+        st.plotly_chart(
+            charts.lanes(marks, spans=spans), key=LANES, config=CONFIG, on_select="rerun", selection_mode="points",
+            alt="Errors of both sides over the spans",
+        )  # fmt: skip
+
+
+def chosen_lane(marks: pd.DataFrame) -> str | None:
+    """The pair whose mark was clicked; a click on a trace that was shown before is none."""
+    point = chosen_point(st.session_state.get(LANES))
+    return str(point[0]) if point is not None and str(point[0]) in set(marks["key"].astype(str)) else None
 
 
 def lane_marks(found: Comparison, text: Reading) -> pd.DataFrame:
@@ -304,7 +314,7 @@ def _follow_widget(widget: str, name: str) -> None:
 
 
 def _leave_pair(**changed: str) -> None:
-    st.session_state.pop("chart-lanes", None)
+    st.session_state.pop(LANES, None)
     if "pair" in st.query_params:
         del st.query_params["pair"]
     for name, value in changed.items():

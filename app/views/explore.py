@@ -13,6 +13,7 @@ from app import loading
 from app.components import charts, layout
 from app.components.figures import counted
 from app.components.sheet import sheet
+from app.painting import paint
 from app.session import link_params, workspace
 from ingest.store import reading
 from judging.ledger import exploring
@@ -52,6 +53,7 @@ def page() -> None:
             f"{counted(len(own), 'trace')} that you are at work on yourself, blind. It shows once you have submitted."
         )
     listing(kept, len(known))
+    paint("explore")
     insights(kept[~kept["trace_id"].isin(own)])
 
 

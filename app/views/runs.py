@@ -16,6 +16,7 @@ from app.components.figures import counted, plain
 from app.components.sheet import sheet
 from app.datasets import open_rows
 from app.estimating import EstimateError, estimate
+from app.painting import paint
 from app.session import user, workspace
 from ingest.store import reading, trace_ids
 from ingest.table import query_frame
@@ -136,6 +137,7 @@ def one_run(run_key: int) -> None:
     shown = shown_of(loading.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
     if shown.outcomes.empty:
         return
+    paint("runs")
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
         layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")

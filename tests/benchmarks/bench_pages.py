@@ -170,6 +170,10 @@ def _nothing(page: Page) -> None:
     del page
 
 
+TILES = '.st-key-headline [data-testid="stMetricValue"]'
+TABLE = '[data-testid="stDataFrame"] canvas'
+
+
 def plot(key: str) -> str:
     return f".st-key-{key} .main-svg"
 
@@ -183,17 +187,18 @@ def pages(trace_id: str) -> tuple[Opened, ...]:
         Opened("compare", "/compare", ".tjc-row"),
         Opened("compare, a trace", f"/compare?trace={trace_id}", ".tjc-row"),
         Opened("adjudicate", "/adjudicate", ".st-key-settle button"),
-        Opened("agreement, overview", "/agreement", plot("chart-forest")),
-        Opened("agreement, errors", "/agreement?view=Errors", plot("chart-strip")),
-        Opened("agreement, scores", "/agreement?view=Scores", plot("chart-confusion")),
-        Opened("agreement, consistency", "/agreement?view=Consistency", plot("chart-runs")),
+        Opened("agreement, overview", "/agreement", TILES),
+        Opened("agreement, errors", "/agreement?view=Errors", TILES),
+        Opened("agreement, scores", "/agreement?view=Scores", TILES),
+        Opened("agreement, consistency", "/agreement?view=Consistency", TABLE),
         Opened("agreement, raters", "/agreement?view=Raters", plot("chart-raters")),
         Opened("agreement, A against B", "/agreement?view=A+against+B", plot("chart-versus")),
-        Opened("agreement, team", "/agreement?view=Team", plot("chart-team")),
+        Opened("agreement, team", "/agreement?view=Team", TABLE),
         Opened("explore", "/explore", ".st-key-traces canvas"),
-        Opened("explore, all of it", "/explore", plot("chart-together")),
-        Opened("runs", "/runs", plot("chart-outcomes")),
-        Opened("reports", "/reports", ".st-key-pairs-csv button"),
+        Opened("explore, its charts", "/explore", plot("chart-together")),
+        Opened("agreement, its charts", "/agreement", plot("chart-impact")),
+        Opened("runs", "/runs", '[data-testid="stProgress"]'),
+        Opened("reports", "/reports", ".st-key-zip button"),
         Opened("ingest", "/ingest", ".st-key-uploads"),
         Opened("admin", "/admin", '[data-testid="stForm"]'),
     )

@@ -1,0 +1,47 @@
+"""The first numbers of a view in a row, before its charts: value, 95 % interval, n, and what people reach."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from app.components.figures import figure_text, plain
+from app.components.judges import split_labels
+
+MOST = 8  # tiles: two rows at a width of 1280
+
+
+def headline(rows: pd.DataFrame, *, title: str, about: str) -> None:
+    """A tile a row of label, value, low, high, n, reason and (where known) ceiling; `about` defines the figure."""
+    known = rows[rows["n"] > 0]
+    if known.empty:
+        return
+    more = f" The first {MOST} of {len(known)}: the Overview has a table of all." if len(known) > MOST else ""
+    st.caption(f"{title}.{more}", help=about)
+    with st.container(horizontal=True, gap="small", key="headline"):
+        for row in known.head(MOST).to_dict("records"):
+            is_defined = pd.notna(row["value"])
+            st.metric(
+                plain(str(row["label"])), figure_text(row["value"]) if is_defined else "n/a", delta=beside(row),
+                delta_color="off", delta_arrow="off", border=True, width="content",
+            )  # fmt: skip
+
+
+def beside(row: dict[Any, Any]) -> str:
+    """The interval, n and the human ceiling; the reason of an undefined figure."""
+    if pd.isna(row["value"]):
+        return str(row.get("reason") or "undefined")
+    interval = figure_text(row["value"], row["low"], row["high"]).partition(" ")[2]
+    ceiling = row.get("ceiling")
+    people = [] if ceiling is None or pd.isna(ceiling) else [f"people {figure_text(ceiling)}"]
+    return " · ".join(part for part in (interval, f"n {row['n']:,}", *people) if part)
+
+
+def coverage(suite: pd.DataFrame) -> pd.DataFrame:
+    """What each system caught and localized of all errors, as `headline` takes it; from `Inputs.suite`."""
+    rows = suite[suite["impact"] == "all"]
+    rows = split_labels(rows.assign(label=rows["system"]))
+    named = {"coverage": "value", "coverage_low": "low", "coverage_high": "high"}
+    return rows.assign(label=rows["label"] + " " + rows["kind"]).rename(columns=named)

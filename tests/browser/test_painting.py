@@ -1,0 +1,38 @@
+"""On the first visit of a page its numbers and tables show before its charts begin."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import Page, expect
+
+NOTE = """(() => {
+    const noted = window.__noted = {};
+    const look = () => {
+        for (const [name, selector] of Object.entries(%s))
+            if (!(name in noted) && document.querySelector(selector)?.getClientRects().length)
+                noted[name] = performance.now();
+        requestAnimationFrame(look);
+    };
+    look();
+})()"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("path", "first", "chart"),
+    [
+        ("/agreement", ".st-key-headline", ".st-key-chart-forest .main-svg"),
+        ("/explore", ".st-key-traces canvas", ".st-key-chart-positions .main-svg"),
+        ("/compare", ".tjc-row", ".st-key-chart-lanes .main-svg"),
+    ],
+)
+def test_what_a_page_is_for_shows_before_its_charts(
+    page: Page, sample_server: str, path: str, first: str, chart: str
+) -> None:
+    page.add_init_script(NOTE % repr({"first": first, "chart": chart}))
+    page.goto(sample_server + path)
+    expect(page.locator(chart).first).to_be_visible()
+    page.wait_for_function("() => window.__noted.chart !== undefined")
+    noted = page.evaluate("() => window.__noted")
+    assert noted["first"] < noted["chart"]
+    expect(page.locator('[class*="st-key-painted"]')).to_have_count(0)  # nothing of the wait is left on the page
