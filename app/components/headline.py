@@ -9,6 +9,7 @@ import streamlit as st
 
 from app.components.figures import figure_text, plain
 from app.components.judges import split_labels
+from judging.agreement import ceiling
 
 MOST = 8  # tiles: two rows at a width of 1280
 
@@ -34,14 +35,20 @@ def beside(row: dict[Any, Any]) -> str:
     if pd.isna(row["value"]):
         return str(row.get("reason") or "undefined")
     interval = figure_text(row["value"], row["low"], row["high"]).partition(" ")[2]
-    ceiling = row.get("ceiling")
-    people = [] if ceiling is None or pd.isna(ceiling) else [f"people {figure_text(ceiling)}"]
+    reached = row.get("ceiling")
+    people = [] if reached is None or pd.isna(reached) else [f"people {figure_text(reached)}"]
     return " · ".join(part for part in (interval, f"n {row['n']:,}", *people) if part)
 
 
-def coverage(suite: pd.DataFrame) -> pd.DataFrame:
-    """What each system caught and localized of all errors, as `headline` takes it; from `Inputs.suite`."""
-    rows = suite[suite["impact"] == "all"]
-    rows = split_labels(rows.assign(label=rows["system"]))
+def coverage(suite: pd.DataFrame, reached: pd.DataFrame | None) -> pd.DataFrame:
+    """What each system caught and localized of all errors, as `headline` takes it; from `Inputs.suite`.
+
+    `reached`: `Inputs.error_ceiling`, None while it is not known; of it, errors that the other reported as any.
+    """
     named = {"coverage": "value", "coverage_low": "low", "coverage_high": "high"}
-    return rows.assign(label=rows["label"] + " " + rows["kind"]).rename(columns=named)
+    rows = suite[suite["impact"] == "all"].rename(columns=named)
+    if reached is not None:
+        is_any = (reached["judge"] == "any") & (reached["impact"] == "all") & (reached["metric"] == "recall")
+        rows = ceiling.beside(rows, reached[is_any], ["split", "kind"])
+    rows = split_labels(rows.assign(label=rows["system"]))
+    return rows.assign(label=rows["label"] + " " + rows["kind"])

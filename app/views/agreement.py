@@ -139,12 +139,17 @@ def counts_of(choice: Choice) -> dict[str, int]:
 
 COVERED = (
     "Share of all human errors that any judge of the suite caught, or localized: in a span of the error too. "
-    "In brackets Wilson's 95 % interval, then the number of errors."
+    "In brackets Wilson's 95 % interval, then the number of errors, then what people find of each other's."
 )
 
 
+def errors_found(choice: Choice, found: Inputs) -> None:
+    reached = None if loading.coming(choice, "error_ceiling") else found.error_ceiling
+    headline(coverage(found.suite, reached), title="Human errors found", about=COVERED)
+
+
 def overview(choice: Choice, found: Inputs) -> None:
-    headline(coverage(found.suite), title="Human errors found", about=COVERED)
+    errors_found(choice, found)
     paint("overview")
     left, right = st.columns([1, 1], gap="medium")
     with left, st.container(border=True):
@@ -282,7 +287,7 @@ def errors_view(choice: Choice, found: Inputs) -> None:
     if not counts_of(choice)["error_pairs"]:
         st.info("No human error of this person is on a trace that these judges answered.")
         return
-    headline(coverage(found.suite), title="Human errors found", about=COVERED)
+    errors_found(choice, found)
     paint("errors")
     with st.container(border=True):
         strip_card(choice)

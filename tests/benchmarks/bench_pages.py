@@ -221,7 +221,7 @@ def changes(trace_id: str, words: str) -> tuple[Change, ...]:
             choose("Labels", "revealed too", under="More filters"),
             f"{forest} >> nth=0",
         ),
-        Change("agreement: view", "/agreement", press("Scores"), plot("chart-confusion")),
+        Change("agreement: view", "/agreement", press("Scores"), "text=Exact accuracy"),
         Change("explore: facet", "/explore", tick("Lowest judge score", "0"), explore),
         Change("explore: source", "/explore", tick("Source"), explore),
         Change("explore: tool", "/explore", tick("Tool"), explore),
