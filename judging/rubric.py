@@ -25,6 +25,7 @@ Text = Annotated[str, Field(min_length=1)]
 M = TypeVar("M", bound=BaseModel)
 VERSION_LENGTH = 16  # hex digits
 _FRONT = re.compile(r"\A\+\+\+\n(.*?)\n\+\+\+\n(.*)\Z", re.DOTALL)
+_TOOL_NAME = re.compile(r"[A-Za-z_]\w*")
 _MANAGED_AGENT = re.compile(r"managed_agents\.\d+\.name$")
 
 
@@ -120,6 +121,7 @@ class Match(_Strict):
     formats: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     spans: tuple[str, ...] = ()
+    tools: tuple[str, ...] = ()
 
 
 class AgentDescription(_Strict):
@@ -135,11 +137,12 @@ class AgentDescription(_Strict):
         return hashlib.sha256(self.text.encode()).hexdigest()[:VERSION_LENGTH]
 
     def fits(self, trace: Trace) -> bool:
-        """Whether the trace comes from this system, by its format, the names of its agents and of its spans."""
-        wanted = (self.match.formats, self.match.agents, self.match.spans)
-        if not any(wanted):
+        """Whether the trace comes from this system, by its format, the names of its agents, spans and tools."""
+        match = self.match
+        wanted = ((match.formats, _formats), (match.agents, _agents), (match.spans, _spans), (match.tools, _tools))
+        if not any(names for names, _ in wanted):
             return False
-        return all(not names or not _found_in(trace, kind).isdisjoint(names) for kind, names in enumerate(wanted))
+        return all(not names or not found(trace).isdisjoint(names) for names, found in wanted)
 
 
 def rubrics(home: Path | None = None) -> dict[str, Rubric]:
@@ -199,11 +202,23 @@ def agent_for(trace: Trace, known: Mapping[str, AgentDescription]) -> AgentDescr
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _found_in(trace: Trace, kind: int) -> set[str]:
-    if kind == 0:
-        return {trace.format}
-    if kind == 2:
-        return {span.name for span in trace.spans}
+def _formats(trace: Trace) -> set[str]:
+    return {trace.format}
+
+
+def _spans(trace: Trace) -> set[str]:
+    return {span.name for span in trace.spans}
+
+
+def _tools(trace: Trace) -> set[str]:
+    """Tools that ran, and those that an agent's span lists by name."""
+    tools = {span.tool_name for span in trace.spans if span.tool_name is not None}
+    for span in trace.spans:
+        tools.update(_TOOL_NAME.findall(str(span.attributes.get("smolagents.tools_names") or "")))
+    return tools
+
+
+def _agents(trace: Trace) -> set[str]:
     agents = {span.agent for span in trace.spans if span.agent is not None}
     for span in trace.spans:
         agents.update(str(value) for key, value in span.attributes.items() if _MANAGED_AGENT.search(key))

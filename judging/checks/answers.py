@@ -16,19 +16,38 @@ MADE_UP = re.compile(
 )
 FROM_MEMORY = re.compile(
     r"\bI (?:recall|know|remember|believe)\b|\b(?:general|common|internal|prior|background|my|own) knowledge\b"
-    r"|\b(?:well|widely|generally|commonly)[- ](?:known|established)\b|\b(?:likely|probabl[ey]|presumabl[ey])\b"
+    r"|\bmy (?:understanding|recollection|memory)\b|\baccording to\b|\b(?:likely|probabl[ey]|presumabl[ey])\b"
+    r"|\b(?:well|widely|generally|commonly)[- ](?:known|established|understood|documented|accepted|recogni[sz]ed)\b"
     r"|\bestimat\w+|\btypical(?:ly)?\b|\breasonabl\w+|\b(?:appears?|seems?) (?:that|to)\b",
     re.IGNORECASE,
 )
+_DID = (
+    r"(?:verified|confirmed|checked|double[- ]checked|cross[- ]?(?:checked|referenced|verified)|consulted|investigated"
+    r"|searched|researched|looked up|queried|retrieved|obtained|reviewed|found|gathered)"
+)
+_DOING = (
+    r"(?:verifying|confirming|checking|double[- ]checking|cross[- ]?(?:checking|referencing|verifying)|consulting"
+    r"|investigating|searching|researching|querying|retrieving|reviewing)"
+)
 CHECKED = re.compile(
-    r"\b(?:verif|confirm|cross[- ]?(?:check|referenc|verif)|double[- ]check|consult|investigat)\w*"
-    r"|\b(?:research|search)(?:ed|ing|es)?\b|\blook(?:ed|ing) (?:it )?up\b|\baccording to\b",
+    rf"\b(?:I|we)(?:['’]ve| have| had)?(?: \w+ly| now| already| also)* {_DID}\b"
+    rf"|\b(?:has|have|was|were) (?:been )?(?:\w+ly )?{_DID}\b|\b(?:after|upon|through|from) (?:\w+ly )?{_DOING}\b"
+    r"|\bverified\b|\b(?:investigations?|research|search(?:es)?|verification|cross[‐ -]?(?:check|referenc)\w*)\b"
+    r"[^.\n]{0,80}\b(?:reveal|indicate|show|confirm|return)\w*",
     re.IGNORECASE,
 )
+"""A check said to be done: by the agent ("I verified"), to something ("was confirmed"), or with what it showed."""
 GIVES_UP = re.compile(
-    r"(?:\bfinal[ _]answer\b\W{0,4})"
-    r"(?:unable|cannot|can't|could not|unknown\b|none found|not found|no answer|n/a\b|i (?:could not|cannot))"
-    r"|^\W*(?:unable to|i (?:could not|cannot|can't|was unable to)) (?:determine|find|answer)",
+    r"\A\W*(?:[A-Za-z][\w ]{0,30}:\W*)?"
+    r"(?:(?:I|we) (?:am |are |was |were )?(?:not able|unable|could ?n[o']t|cannot|can't|do not know|don't know)"
+    r"|(?:unable|not able) to|cannot|can't|could not|unknown\b|none found|not found|no answer|n/a\b)",
+    re.IGNORECASE,
+)
+"""An answer that begins, after a label or none, by saying that there is none."""
+FAILED = re.compile(
+    r"\b(?:unable|not able|could ?n[o']t|cannot|can't|did ?n[o']t|failed|failure|error)\b"
+    r"|\b(?:unsuccessful|inaccessible|unavailable)\b"
+    r"|\b(?:not|no|never) (?:\w+ )?(?:found|available|accessible|possible|located|results?|data|access)\b",
     re.IGNORECASE,
 )
 MAX_STEPS = re.compile(
@@ -68,9 +87,9 @@ def claimed_check(view: View) -> Iterator[Hit]:
 
 def answer_on_failures(view: View) -> Iterator[Hit]:
     """An agent all of whose calls failed and that hands in an answer all the same reads failures as if they were
-    results. Cited at the answer handed in; not reported when the answer says that it failed."""
+    results. Cited at the answer handed in; not reported when what is handed in says that something failed."""
     for thread, final in _answers(view):
-        if thread.tried and not thread.worked and not GIVES_UP.search(final.said):
+        if thread.tried and not thread.worked and not FAILED.search(final.handed_in):
             yield Hit(
                 span=final.span,
                 evidence=quote_answer(final),
@@ -79,14 +98,12 @@ def answer_on_failures(view: View) -> Iterator[Hit]:
 
 
 def gives_up(view: View) -> Iterator[Hit]:
-    """An answer that says there is none leaves the user's goal unmet, whatever the reason. Cited at the last answer
-    of the run that says so."""
-    last = [turn for _, turn in view.turns if GIVES_UP.search(turn.said) and (turn.is_final or not turn.acts)]
-    if last:
-        turn = last[-1]
-        yield Hit(
-            span=turn.span, evidence=quote_answer(turn, GIVES_UP), description="The answer says that there is none"
-        )
+    """An answer that says there is none leaves the user's goal unmet, whatever the reason. Only the last answer of the
+    run counts: it is what the user gets."""
+    finals = [thread.final for thread in view.threads if thread.final is not None and not thread.in_tool]
+    for turn in sorted(finals, key=lambda turn: turn.span.seq)[-1:]:
+        if GIVES_UP.search(turn.handed_in):
+            yield Hit(span=turn.span, evidence=quote_answer(turn), description="The answer says that there is none")
 
 
 def no_answer(view: View) -> Iterator[Hit]:

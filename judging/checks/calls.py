@@ -61,11 +61,13 @@ def repeated_call(view: View) -> Iterator[Hit]:
 
 def stubborn_retry(view: View) -> Iterator[Hit]:
     """A tool that failed and is called again and again with nothing but failures spends steps without learning from
-    the message. From three failures in a row, cited at the last of them."""
+    the message. From three failures in a row, cited at the last of them, unless that very call is reported as the
+    same call again."""
+    reported = {hit.span.span_id for hit in repeated_call(view)}
     for tools in view.work:
         for run in _failing_runs(tools):
-            if len(run) >= CIRCLING:
-                last = run[-1]
+            last = run[-1]
+            if len(run) >= CIRCLING and last.span_id not in reported:
                 yield Hit(
                     span=last,
                     evidence=cut(last.status_message or last.output or ""),

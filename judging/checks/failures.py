@@ -1,4 +1,9 @@
-"""Checks on what failed: calls and code that could not run, resources missing or refused, models that gave nothing."""
+"""Checks on what failed: calls and code that could not run, resources missing or refused, models that gave nothing.
+
+One failure, one name: what a check for a cause reports (refused, not found, out of time ...) is no `failed_action`.
+Each is cited at the earliest span in which it can be seen: what the tool's description rules out (a wrong argument, an
+unknown tool) at the answer that wrote it, what shows when it runs at the answer whose messages tell of it.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +32,7 @@ UNKNOWN_TOOL = re.compile(
     r"|not among the explicitly allowed tools",
     re.IGNORECASE,
 )
-MISSING_FILE = re.compile(r"FileNotFoundError|No such file or directory|PackageNotFoundError: Package not found")
+MISSING_FILE = re.compile(r"FileNotFoundError|No such file or directory|\bENOENT\b")
 TOOL_DEFECT = re.compile(r"UnboundLocalError|NotImplementedError|RecursionError|ModuleNotFoundError|ImportError")
 REFUSED = re.compile(
     r"\b(?:Error|HTTP|HTTP Error|status(?: code)?):? *40[13]\b|\b40[13] (?:Forbidden|Unauthorized|Client Error)"
@@ -52,6 +57,7 @@ EXHAUSTED = re.compile(
     r"|context(?: window| length)? (?:exceeded|is too long)|ContextWindowExceeded|maximum context length|token limit",
     re.IGNORECASE,
 )
+_CAUSES = (ARGUMENTS, UNPARSABLE, UNKNOWN_TOOL, REFUSED, NOT_FOUND, SERVICE, RATE, TIMEOUT, EXHAUSTED)
 MIN_LINE, MAX_LINES = 12, 40
 """A line of an error shorter than this tells nothing apart; longer errors are looked up by their first lines."""
 HEAD = 400
@@ -82,9 +88,10 @@ def unparsable_action(view: View) -> Iterator[Hit]:
 
 def failed_action(view: View) -> Iterator[Hit]:
     """An action that fails when executed (its code raises, its tool reports an error) was not fit to run as written:
-    the agent has to notice and mend it. Cited where the agent reads the failure, else at the action itself."""
+    the agent has to notice and mend it. What the world outside did to it (refused, gone, down, out of time) and a fault
+    of the tool's own program have their own names. Cited where the agent reads the failure, else at the action."""
     for thread, turn, failed in _failed_actions(view):
-        if not any(other.search(failed.text) for other in (ARGUMENTS, UNPARSABLE, UNKNOWN_TOOL)):
+        if not _has_a_name(failed):
             yield _where_read(thread, turn, failed, "takes an action that fails")
 
 
@@ -97,9 +104,11 @@ def unknown_tool(view: View) -> Iterator[Hit]:
 
 def missing_file(view: View) -> Iterator[Hit]:
     """A file that a call names and that is not there: the environment lacks what the task or the agent takes for
-    given. Cited at the answer whose call names it."""
+    given. One lack is reported once: cited at the first answer that met this very failure."""
+    met: set[str] = set()
     for _, turn, failed in _failed_actions(view):
-        if MISSING_FILE.search(failed.text):
+        if MISSING_FILE.search(failed.text) and failed.text not in met:
+            met.add(failed.text)
             yield _at_call(turn, failed, "opens a file that is not there")
 
 
@@ -162,6 +171,13 @@ def resource_exhausted(view: View) -> Iterator[Hit]:
         for failed in turn.errors:
             if EXHAUSTED.search(failed.text):
                 yield _where_read(thread, turn, failed, "takes an action that exhausts its resources")
+
+
+def _has_a_name(failed: Failed) -> bool:
+    """Whether a check of its own names the cause of this failure."""
+    if failed.tool is not None and TOOL_DEFECT.search(failed.text):
+        return True
+    return any(cause.search(failed.text) for cause in _CAUSES)
 
 
 def _failed_actions(view: View) -> Iterator[tuple[Thread, Turn, Failed]]:

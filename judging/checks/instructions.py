@@ -25,10 +25,9 @@ NO_PUNCTUATION = re.compile(
     r"\b(?:don['’]?t|do not|no|without)\b[^.\n]{0,60}\b(?:final|ending|trailing)\b[^.\n]{0,25}punctuation",
     re.IGNORECASE,
 )
-TEMPLATE_ANSWER = re.compile(r"FINAL ANSWER:\s*\S")
 _TOLD_ROLES = frozenset({"assistant", "tool-response", "tool", "tool-call"})
-SLACK = 1.3
-"""Output counts as too long beyond the limit times this: headings and separators are not file contents."""
+SLACK = 2
+"""Output counts as too long beyond the limit times this where the code names no length: headings are no contents."""
 
 
 def missing_end_tag(view: View) -> Iterator[Hit]:
@@ -47,29 +46,33 @@ def missing_end_tag(view: View) -> Iterator[Hit]:
 
 
 def output_over_limit(view: View) -> Iterator[Hit]:
-    """The prompt allows so many characters of a text to be printed or read at once, and the agent's code prints more:
-    by a longer slice (cited at the code), or by output that is longer with no slice within the limit (cited where
-    the agent reads it). Such limits guard the context; breaking one is breaking an instruction."""
+    """The prompt allows so many characters of a text to be printed or read at once, and more comes out of the agent's
+    code: because it cuts a longer slice (cited at the code), or more than twice the limit because it cuts none (cited
+    where the agent reads it). Such limits guard the context; breaking one is breaking an instruction."""
     for thread, turn in view.turns:
         limit = _character_limit(turn) if turn.code else None
         if limit is None:
             continue
         sizes = [int(size) for size in SLICE.findall(turn.code)]
-        if any(size > limit for size in sizes):
+        printed = sum(map(len, turn.results))
+        if any(size > limit for size in sizes) and printed > limit:
             yield _long_slice(turn, limit)
-        elif not sizes and sum(map(len, turn.results)) > limit * SLACK:
+        elif not sizes and printed > limit * SLACK:
             yield _long_output(thread, turn, limit)
 
 
 def answer_punctuated(view: View) -> Iterator[Hit]:
-    """The prompt forbids punctuation at the end of the answer and the answer ends in it. Cited at the answer."""
-    for _, turn in view.turns:
-        if not turn.said.rstrip().endswith((".", "!", "?")) or TEMPLATE_ANSWER.search(turn.said) is None:
+    """The prompt forbids punctuation at the end of the answer, and what an agent hands in, in one line, ends in it. A
+    longer text is a report with an answer in it. Cited at the answer."""
+    for thread in view.threads:
+        final = thread.final
+        answer = "" if final is None else final.handed_in.strip().rstrip("\"'`) \n")
+        if final is None or "\n" in answer or not answer.endswith((".", "!", "?")):
             continue
-        if any(NO_PUNCTUATION.search(message.content or "") for message in turn.prompt):
+        if any(NO_PUNCTUATION.search(message.content or "") for message in final.prompt):
             yield Hit(
-                span=turn.span,
-                evidence=line_at(turn.said, len(turn.said.rstrip()) - 1),
+                span=final.span,
+                evidence=quote_answer(final, re.compile(re.escape(answer))),
                 description="The answer ends in punctuation that the prompt forbids",
             )
 
@@ -120,7 +123,7 @@ def _long_slice(turn: Turn, limit: int) -> Hit:
     return Hit(
         span=turn.span,
         evidence=line_at(turn.said, found.start()),
-        description=f"The code prints {found.group(1)} characters at once; the prompt allows {limit}",
+        description=f"The code takes {found.group(1)} characters at once and prints more than {limit}, the limit set",
     )
 
 

@@ -106,6 +106,22 @@ class Turn:
         return any(is_final_tool(name, self.finals) for name in self.called)
 
     @cached_property
+    def hands_in(self) -> bool:
+        """Hands in the answer, or writes the call that would, even where the framework cannot read it."""
+        return self.is_final or any(is_final_tool(name, self.finals) for name in _NAMED_CALL.findall(self.said))
+
+    @cached_property
+    def handed_in(self) -> str:
+        """The text handed in: what the tool made for that was given, as it ran, as called or in code; else all said."""
+        given = [tool.tool_arguments for tool in self.tools if is_final_tool(tool.tool_name, self.finals)]
+        given += [call.arguments for call in self.calls if is_final_tool(call.name, self.finals)]
+        texts = next((texts for arguments in given if (texts := _texts(arguments))), ())
+        if texts:
+            return max(texts, key=len)
+        written = [found for found in _NAMED_CALL.finditer(self.said) if is_final_tool(found.group(1), self.finals)]
+        return self.said[written[-1].end() :] if written else self.said
+
+    @cached_property
     def worked(self) -> bool:
         """A tool or another agent ran in this turn and did not fail (handing in the answer is no work)."""
         return bool(self.delegates) or any(tool.status != "ERROR" for tool in self._work)
@@ -167,12 +183,20 @@ class Thread:
 
     @cached_property
     def final(self) -> Turn | None:
-        """The turn that hands in the answer: by a tool, else the last one when it calls nothing."""
+        """The turn that hands in the answer: by a tool, else the last one when it calls nothing.
+
+        Where handing in took several attempts in a row, the first of them: the later ones say the same again.
+        """
         for turn in reversed(self.turns):
             if turn.is_final:
-                return turn
+                return self._first_attempt(turn)
         last = self.turns[-1] if self.turns else None
         return last if last is not None and not last.acts and not is_plan(last) and last.said.strip() else None
+
+    def _first_attempt(self, turn: Turn) -> Turn:
+        while turn.number > 0 and self.turns[turn.number - 1].hands_in:
+            turn = self.turns[turn.number - 1]
+        return turn
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -386,18 +410,26 @@ def _plain(text: object) -> str:
 
 def _values(arguments: str | None) -> frozenset[str]:
     """Every text or number in the arguments of a call, on one line each."""
+    return frozenset(map(_plain, _leaves(arguments)))
+
+
+def _texts(arguments: str | None) -> tuple[str, ...]:
+    """The texts in the arguments of a call, as they stand."""
+    return tuple(item for item in _leaves(arguments) if isinstance(item, str) and item)
+
+
+def _leaves(arguments: str | None) -> Iterator[object]:
     try:
-        parsed = orjson.loads(arguments or "")
+        todo = [orjson.loads(arguments or "")]
     except orjson.JSONDecodeError:
-        return frozenset({_plain(arguments)})
-    found, todo = set[str](), [parsed]
+        yield arguments
+        return
     while todo:
         item = todo.pop()
         if isinstance(item, dict | list):
             todo += item.values() if isinstance(item, dict) else item
         else:
-            found.add(_plain(item))
-    return frozenset(found)
+            yield item
 
 
 def _between(spans: Sequence[Span], start: int, end: int | None) -> tuple[Span, ...]:

@@ -9,19 +9,24 @@ from __future__ import annotations
 import random
 import sys
 import time
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from ingest.labels import Annotation, JudgeReply, read_annotations, read_replies
 from ingest.readers import read_traces
 from ingest.trace import Trace
-from judging.checks import CHECKS, find
+from judging.agreement.intervals import Bootstrap, Floats, cluster_bootstrap
+from judging.checks import CHECKS, Check, find
 
 Pair = tuple[str, str]
 Pairs = Mapping[str, frozenset[Pair]]
 """By trace id: what was labelled, or what was found, as (span, category)."""
+Counting = Callable[[Pairs, Pairs, Iterable[str]], "Counts"]
 HALVES_SEED, SPLITS = 7, 200
+FIGURES = ("precision", "F1", "F1 less gemini's")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,6 +117,31 @@ def halves(traces: Iterable[str], seed: int = HALVES_SEED) -> tuple[frozenset[st
     return frozenset(shuffled[:middle]), frozenset(shuffled[middle:])
 
 
+def develop_and_confirm(traces: Iterable[str]) -> tuple[frozenset[str], frozenset[str]]:
+    """The half on which a rule may be worked out, its labels read, and the half on which it is only counted.
+
+    By the parity of the trace id, so that nobody chose it: a rule that holds on the first half alone is dropped.
+    """
+    known = frozenset(traces)
+    develop = frozenset(trace for trace in known if int(trace, 16) % 2 == 0)
+    return develop, known - develop
+
+
+def stability(gold: Pairs, found: Pairs, baseline: Pairs, traces: Iterable[str], count: Counting) -> Bootstrap:
+    """Precision, F1, and F1 less the baseline's, resampled by trace and with each trace left out."""
+    rows = []
+    for trace in sorted(traces):
+        ours, theirs = count(gold, found, [trace]), count(gold, baseline, [trace])
+        rows.append((ours.hits, ours.predicted, ours.labelled, theirs.hits, theirs.predicted))
+    return cluster_bootstrap(np.array(rows), _figures)
+
+
+def _figures(sums: Floats) -> Floats:
+    hits, predicted, labelled, their_hits, their_predicted = np.moveaxis(sums, -1, 0)
+    f1 = 2 * hits / (predicted + labelled)
+    return np.stack([hits / predicted, f1, f1 - 2 * their_hits / (their_predicted + labelled)], axis=-1)
+
+
 def main(shared: Path) -> None:
     material = gather(shared)
     gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
@@ -124,7 +154,9 @@ def main(shared: Path) -> None:
             _row("gemini-2.5-flash, GAIA", gold, material.baseline, traces)
             _row("gemini-2.5-flash, GAIA, all labels", gold, material.baseline, frozenset(material.gold["gaia"]))
     _print_halves(material, gold, gaia | swe)
-    _print_checks(material, gold, gaia | swe)
+    for label, traces in (("GAIA", gaia), ("SWE-bench", swe), ("all", gaia | swe)):
+        _print_stability(label, material, gold, traces)
+    _print_checks(material, gold, {"GAIA": gaia, "SWE-bench": swe, **dict(_split(gaia | swe))})
 
 
 def _print_halves(material: Material, gold: Pairs, traces: frozenset[str]) -> None:
@@ -135,9 +167,23 @@ def _print_halves(material: Material, gold: Pairs, traces: frozenset[str]) -> No
         print(f"F1 of {name} over {SPLITS} random halves: {middle:.3f} ({low:.3f} to {high:.3f} in 90 of 100)")
 
 
+def _print_stability(label: str, material: Material, gold: Pairs, traces: frozenset[str]) -> None:
+    """95 % intervals by resampling traces, and the range of the figures when any one trace is left out."""
+    for name, count in (("pairs", pairs), ("spans", spans)):
+        drawn = stability(gold, material.found, material.baseline, traces, count)
+        low, high = drawn.interval()
+        least, most = drawn.left_out.min(axis=0), drawn.left_out.max(axis=0)
+        known = FIGURES if label == "GAIA" else FIGURES[:2]  # the baseline answered for GAIA only
+        for place, figure in enumerate(known):
+            print(
+                f"{label} {name}, {figure}: {drawn.estimate[place]:.3f}, 95 % {low[place]:.3f} to {high[place]:.3f}, "
+                f"any one trace left out {least[place]:.3f} to {most[place]:.3f}"
+            )
+
+
 def _split(traces: frozenset[str]) -> tuple[tuple[str, frozenset[str]], ...]:
-    first, second = halves(traces)
-    return (("one random half", first), ("the other half", second))
+    develop, confirm = develop_and_confirm(traces)
+    return (("developing half", develop), ("confirming half", confirm))
 
 
 def _row(name: str, gold: Pairs, found: Pairs, traces: Set[str]) -> None:
@@ -146,19 +192,25 @@ def _row(name: str, gold: Pairs, found: Pairs, traces: Set[str]) -> None:
     print(f"{'  spans':38}{spans(gold, found, traces)}")
 
 
-def _print_checks(material: Material, gold: Pairs, traces: frozenset[str]) -> None:
-    """Each check alone: findings, those that are a labelled pair, those on a labelled span; F1 without the check."""
+def _print_checks(material: Material, gold: Pairs, parts: Mapping[str, frozenset[str]]) -> None:
+    """Each check alone, by part of the material: findings, those that are a labelled pair, those on a labelled span,
+    traces it fires on; F1 of all traces without the check."""
+    traces = frozenset[str]().union(*parts.values())
     whole = (pairs(gold, material.found, traces).f1 or 0.0, spans(gold, material.found, traces).f1 or 0.0)
-    print(f"\n{'check':26}{'category':34}{'n':>5}{'pairs':>7}{'spans':>7}   F1 pairs, spans without it")
+    print("\nof each check: findings, labelled pairs among them, on labelled spans, traces it fires on")
+    print(f"{'check':24}{'category':30}" + "".join(f"{part:>20}" for part in parts) + "   F1 without: pairs, spans")
     for check in CHECKS:
-        said = [(t, pair) for t, all_said in material.findings.items() for name, pair in all_said if name == check.name]
-        labelled = [(pair, gold.get(trace, frozenset())) for trace, pair in said]
-        hits = sum(pair in known for pair, known in labelled)
-        on_span = sum(pair[0] in _spans(known) for pair, known in labelled)
         rest = material.without(check.name)
         change = [(count(gold, rest, traces).f1 or 0.0) - f1 for count, f1 in zip((pairs, spans), whole, strict=True)]
-        figures = f"{len(said):>5}{hits:>7}{on_span:>7}   {change[0]:+.3f} {change[1]:+.3f}"
-        print(f"{check.name:26}{check.category:34}{figures}")
+        counted = "".join(_counted(check, material, gold, part) for part in parts.values())
+        print(f"{check.name:24}{check.category[:29]:30}{counted}   {change[0]:+.3f} {change[1]:+.3f}")
+
+
+def _counted(check: Check, material: Material, gold: Pairs, traces: frozenset[str]) -> str:
+    said = [(t, pair) for t in traces for name, pair in material.findings[t] if name == check.name]
+    hits = sum(pair in gold[trace] for trace, pair in said)
+    on_span = sum(pair[0] in _spans(gold[trace]) for trace, pair in said)
+    return f"{len(said):>8}{hits:>4}{on_span:>4}{len({trace for trace, _ in said}):>4}"
 
 
 def _count(sets: Iterable[tuple[Set[object], Set[object]]]) -> Counts:

@@ -81,6 +81,19 @@ def test_every_span_id_is_in_the_prompt() -> None:
     assert all(span.span_id in prompt for span in small_trace().spans)
 
 
+def test_rules_ask_for_a_score_only_where_a_rubric_has_a_scale() -> None:
+    prompts = [build_prompt("t", rubric, form=form) for rubric in RUBRICS.values() for form in ("json", "template")]
+    assert all("Where the rubric has a scale" in prompt.system for prompt in prompts)
+    asks_nothing = str(build_prompt("t", RUBRICS["trail"], form="template"))
+    assert "Score:" not in asks_nothing
+    assert '"score"' not in str(build_prompt("t", RUBRICS["trail"]))
+
+
+def test_the_words_of_the_form_hold_for_a_function_too() -> None:
+    for key in ("LC", "trail"):
+        assert "as the arguments of that function" in build_prompt("t", RUBRICS[key], form="tool").suffix
+
+
 def test_lone_surrogates_do_not_stop_the_hash() -> None:
     assert len(build_prompt("a\ud800b", RUBRICS["LC"]).hash) == 64
     assert len(prompts_version()) == 16

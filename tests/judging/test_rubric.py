@@ -4,6 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from ingest.readers import read_traces
+from ingest.trace import Source, SpanDraft, Trace
+from ingest.tree import assemble
 from judging.prompt import example_reply
 from judging.records import DIMENSIONS
 from judging.reply import ParsedReply, read_reply
@@ -67,6 +70,21 @@ def test_the_example_replies_are_read_by_our_own_reader(key: str, form: str) -> 
         assert parsed.notes == ()
 
 
+@pytest.mark.parametrize("key", [*DIMENSIONS, "trail"])
+def test_the_quotes_and_citations_of_an_example_stand_in_its_own_trace(key: str) -> None:
+    for example in rubrics()[key].examples:
+        folded = " ".join(example.trace.split())
+        for finding in example.reply.findings:
+            assert finding.evidence in folded
+            assert all(f"[{cite}]" in folded for cite in finding.citations)
+
+
+@pytest.mark.parametrize("key", ["PQ", "PA"])
+def test_the_rules_for_plans_are_shown_at_work_where_no_section_is_marked(key: str) -> None:
+    unmarked = [example for example in rubrics()[key].examples if "[PLAN]" not in example.trace]
+    assert len(unmarked) == 1
+
+
 def test_a_workspace_adds_its_own_rubric(tmp_path: Path) -> None:
     (tmp_path / "rubrics").mkdir()
     (tmp_path / "rubrics" / "safe.toml").write_text(OWN, encoding="utf-8")
@@ -118,13 +136,73 @@ def test_all_chooses_the_scoring_rubrics_and_names_fold() -> None:
         choose_rubrics("LC,XY", known)
 
 
-def test_a_description_is_chosen_by_the_names_of_agents() -> None:
-    known = agent_descriptions()
-    assert set(known) == {"open-deep-research", "are-react", "swe-bench-codeagent"}
-    chosen = agent_for(small_trace(agent="search_agent"), known)
+MINE = """+++
+title = "Mine"
+[match]
+agents = ["scout"]
+tools = ["web_search"]
++++
+A scout.
+"""
+
+
+def test_a_description_is_chosen_where_every_list_it_gives_shares_a_name_with_the_trace() -> None:
+    known = {"mine": parse_agent(MINE.encode(), "mine.md")}
+    assert agent_for(small_trace(agent="scout"), known) == known["mine"]
+    assert agent_for(small_trace(agent="unheard_of"), known) is None
+    other_tools = parse_agent(MINE.replace("web_search", "fly").encode(), "mine.md")
+    assert agent_for(small_trace(agent="scout"), {"mine": other_tools}) is None
+
+
+def test_tools_that_an_agent_lists_tell_its_system_though_none_ran() -> None:
+    listing = SpanDraft(span_id="a", kind="AGENT", attributes={
+        "smolagents.tools_names": '["visualizer", "inspect_file_as_text"]',
+        "smolagents.managed_agents.0.name": "search_agent",
+    })  # fmt: skip
+    trace = assemble([listing], trace_id="t", format="otlp", source=Source(file="t"))
+    chosen = agent_for(trace, agent_descriptions())
     assert chosen is not None
     assert chosen.name == "open-deep-research"
-    assert agent_for(small_trace(agent="unheard_of"), known) is None
+
+
+def test_a_name_that_other_systems_use_too_is_not_enough_to_be_told_of_a_system() -> None:
+    known = agent_descriptions()
+    assert set(known) == {"open-deep-research", "are-react", "swe-bench-codeagent"}
+    assert agent_for(small_trace(agent="search_agent"), known) is None
+    creating = assemble([SpanDraft(span_id="a", name="create_agent")], trace_id="t", format="otlp",
+                        source=Source(file="t"))  # fmt: skip
+    assert agent_for(creating, known) is None
+
+
+AGENT_WORDS = ("search_agent", "page_down", "visit_page", "inspect_file", "final_answer", "end_plan", "end_code",
+               "gitingest", "send_message_to_user", "end_action", "Viewport")  # fmt: skip
+
+
+@pytest.mark.parametrize("key", [*DIMENSIONS, "trail"])
+def test_no_rubric_speaks_of_one_agent_system_to_the_judge_of_another(key: str) -> None:
+    rubric = rubrics()[key].model_dump_json()
+    assert [word for word in AGENT_WORDS if word in rubric] == []
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        ("trail/traces/gaia", {"open-deep-research"}),
+        ("trail/traces/swe_bench", {"swe-bench-codeagent"}),
+        ("gaia2", {"are-react", None}),  # a MASEval report is of another agent
+        ("otel", {None}),
+    ],
+)
+def test_each_shared_trace_is_told_of_its_own_system_or_of_none(
+    shared: Path, folder: str, told: set[str | None]
+) -> None:
+    known, chosen = agent_descriptions(), set[str | None]()
+    for trace in (trace for trace in read_traces(shared / folder) if isinstance(trace, Trace)):
+        agent = agent_for(trace, known)
+        chosen.add(None if agent is None else agent.name)
+        assert agent is None or (agent.name == "are-react") == (trace.format == "gaia2")
+    assert chosen == told
 
 
 def test_a_description_without_its_front_matter_is_refused() -> None:

@@ -789,9 +789,14 @@ def test_what_cannot_be_cut_to_fit_is_too_long_and_not_sent(tmp_path: Path) -> N
     ("agent", "told"), [("auto", True), ("none", False), ("open-deep-research", True), ("are-react", False)]
 )
 def test_the_agent_description_is_chosen_by_the_trace_or_by_name(tmp_path: Path, agent: str, told: bool) -> None:
+    from dataclasses import replace
+
     from tests.judging.traces import small_trace
 
-    grid, model = planned(tmp_path, [small_trace(agent="search_agent")], judges=("trail",), agent=agent), Counting()
+    trace = small_trace(agent="search_agent")
+    listing = replace(trace.spans[0], attributes={"smolagents.tools_names": ["inspect_file_as_text"]})
+    trace = replace(trace, spans=(listing, *trace.spans[1:]))
+    grid, model = planned(tmp_path, [trace], judges=("trail",), agent=agent), Counting()
     grid.run(model)
     assert ("A manager and a search agent".lower() in str(model.requests[0].prompt).lower()) is told
     assert grid.rows("select agent_text = '' from judge_version") == [(int(agent == "none"),)]

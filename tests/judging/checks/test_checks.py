@@ -64,6 +64,11 @@ CASES = (
          ("llm1",), run(search("x"), answer("1"))),
     Case("failed_action", run(code("1 / 0", error="ZeroDivisionError: division by zero"), answer("1")), ("llm1",),
          run(code("1 / 1"), answer("1"))),
+    Case("failed_action",  # what the world outside did to the action has a name of its own
+         run(code("1 / 0", error="ZeroDivisionError: division by zero"), answer("1")), ("llm1",),
+         run(visit(error="HTTP Error 404"), visit('{"url": "b"}', error="('Connection aborted.')"),
+             visit('{"url": "c"}', error="RecursionError: maximum depth"), code("x()", error="MemoryError"),
+             answer("1"))),
     Case("failed_action",  # nothing of the agent follows: the action itself is cited
          run(search("x"), code("1 / 0", error="ZeroDivisionError: division by zero")), ("llm1",),
          run(search("x"), answer("1"))),
@@ -74,6 +79,10 @@ CASES = (
     Case("missing_file", run(code("open('a.pdf')", error="FileNotFoundError: No such file or directory: 'a.pdf'"),
                              answer("1")), ("llm0",),
          run(code("open('a.pdf')"), answer("1"))),
+    Case("missing_file",  # the same lack met twice is one lack
+         run(code("open('a')", error="No such file or directory: 'a'"), code("open( 'a')", error="No such file or "
+             "directory: 'a'"), answer("1")), ("llm0",),
+         run(code("open('a')", error="IsADirectoryError: 'a'"), answer("1"))),
     Case("tool_defect",
          run(visit(error="UnboundLocalError: cannot access local variable 'page'"), answer("1")), ("llm0",),
          run(code("page", error="UnboundLocalError: cannot access local variable 'page'"), answer("1"))),
@@ -112,6 +121,9 @@ CASES = (
     Case("stubborn_retry",
          run(*(visit(f'{{"page": {n}}}', error="no page") for n in range(3)), answer("1")), ("tool2",),
          run(visit(error="no page"), visit('{"page": 1}', error="no page"), search("x"), visit(error="no page"))),
+    Case("stubborn_retry",  # one failure, one name: the very same call again is a repeated call
+         run(visit(error="no page"), visit('{"page": 1}', error="no page"), visit('{"page": 2}', error="no page")),
+         ("tool2",), run(*(visit(error="no page") for _ in range(3)))),
     Case("searching_in_circles",
          run(search("length of the North Bridge"), search("North Bridge length"), search("the North Bridge length m"),
              answer("1")), ("tool2",),
@@ -121,6 +133,11 @@ CASES = (
          run(code("print(tree)", back="Observation:\nDirectory:\n  a\n  b\n"), answer("1"))),
     Case("skipped_plan", run(plan("Search for the bridge.", "Read its length."), answer("310")), ("llm1",),
          run(plan("Search for the bridge.", "Read its length."), search("bridge"), answer("310"))),
+    Case("skipped_plan",  # where handing in takes two attempts the first is cited
+         run(plan("Search for it.", "Read it."), Said("final_answer(310)", step_error="no code", back="no code"),
+             answer("310")), ("llm1",),
+         run(plan("Search for it.", "Read it."), search("it"), Said("final_answer(310)", step_error="no code"),
+             answer("310"))),
     Case("skipped_plan",  # a plan of pure thought needs no call
          run(plan("Ask web_search.", "Sum up."), answer("310")), ("llm1",),
          run(plan("Restate the riddle.", "Rule out the liar."), answer("310"))),
@@ -143,14 +160,20 @@ CASES = (
     Case("missing_end_tag",
          run(Said("1. Search.\n2. Answer.", ask=TAGGED), search("x"), answer("1")), ("llm0",),
          run(Said("1. Search.\n2. Answer.\n<end_plan>", ask=TAGGED), search("x"), answer("1"))),
-    Case("output_over_limit", run(code("print(text[:1000])"), answer("1"), system=LIMITED), ("llm0",),
+    Case("output_over_limit", run(code("print(text[:1000])", back="x" * 1000), answer("1"), system=LIMITED), ("llm0",),
          run(code("print(text[:500])", back="x" * 5000), answer("1"), system=LIMITED)),
+    Case("output_over_limit",  # a long slice that is searched and not printed breaks no limit on printing
+         run(code("print(text[0:4000])", back="x" * 4000), answer("1"), system=LIMITED), ("llm0",),
+         run(code("found = 'x' in text[:4000]\nprint(found)", back="True"), answer("1"), system=LIMITED)),
     Case("output_over_limit",  # no slice at all: the long output is cited where the agent reads it
          run(code("print(text)", back="x" * 5000), answer("1"), system=LIMITED), ("llm1",),
          run(code("print(text)", back="x" * 5000), answer("1"))),
     Case("answer_punctuated",
          run(Said("FINAL ANSWER: twelve.", ask="Don't output any final sentence punctuation such as '.'")), ("llm0",),
          run(Said("FINAL ANSWER: twelve", ask="Don't output any final sentence punctuation such as '.'"))),
+    Case("answer_punctuated",  # the rule is about the answer, not about a report with an answer in it
+         run(replace(answer("Twelve."), ask="Use no final punctuation.")), ("llm0",),
+         run(Said("It has many arches.\nI counted them: twelve.", ask="Use no final punctuation."))),
     Case("unsupported_answer", run(answer("310", "I recall that it is 310 m long.")), ("llm0",),
          run(search("x"), answer("310", "I recall the result: it is 310 m long."))),
     Case("unsupported_answer",  # a made-up result is none, even after calls that worked
@@ -158,9 +181,18 @@ CASES = (
          run(search("x"), answer("310", "The page says 310 m."))),
     Case("claimed_check", run(answer("310", "Careful research confirmed 310 m.")), ("llm0",),
          run(search("x"), answer("310", "Careful research confirmed 310 m."))),
+    Case("claimed_check",  # words of checking that claim no check of this agent's
+         run(answer("310", "I have verified the length.")), ("llm0",),
+         run(answer("310", "The bridge of the confirmed bishop, according to much research on bridges."))),
     Case("answer_on_failures", run(search("x", error="no result"), answer("310")), ("llm1",),
          run(search("x", error="no result"), search("y"), answer("310"))),
+    Case("answer_on_failures",  # an answer that owns up to the failure misreads nothing
+         run(search("x", error="no result"), answer("310")), ("llm1",),
+         run(search("x", error="no result"), answer("The length could not be found."))),
     Case("gives_up", run(search("x"), answer("Unable to determine")), ("llm1",), run(search("x"), answer("310"))),
+    Case("gives_up",  # only what is handed in last counts, whatever label it bears
+         run(search("x"), Said("RESULT: I could not find it.")), ("llm1",),
+         run(search("x"), Said("RESULT: 310, though I could not find a second source."))),
     Case("no_answer", run(search("x"), visit(), final_answer=None), ("llm1",), run(search("x"), visit())),
     Case("empty_model_answer", run(Said(""), answer("1")), ("llm0",), run(search("x"), answer("1"))),
     Case("no_answer",  # the message to the user tells of the stop
