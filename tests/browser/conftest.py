@@ -29,7 +29,7 @@ def sample_space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture(scope="session")
 def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on a free port, for all tests of the session."""
+    """The app on a free port, for all tests of the session: `tests.sharing` keeps its files in one process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -51,7 +51,7 @@ def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFact
             process.wait(10)
 
 
-@pytest.fixture(scope="module")  # a second Playwright cannot run beside the first
+@pytest.fixture(scope="package")  # for the session it would stand in the way of `asyncio.run` in other tests
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
