@@ -9,23 +9,24 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+BROWSER = "browser/"
 TOGETHER: Mapping[str, Sequence[str]] = {
-    "samples": ("agreement", "compare", "explore", "ingest", "pages_axe", "reports", "runs"),
-    "desk": ("work_blind", "work_desk", "work_lost"),
-    "team": ("adjudicate", "oidc", "queue", "signin"),
+    "browser/samples": ("agreement", "compare", "explore", "ingest", "pages_axe", "reports", "runs"),
+    "browser/desk": ("work_blind", "work_desk", "work_lost"),
+    "browser/team": ("adjudicate", "oidc", "queue", "signin"),
+    "judging/models": ("faults", "model", "llm_matching", "estimate"),
 }
-"""Files of `tests/browser` that one process goes through: it starts one browser for them, the samples' server once."""
-LONG = ("app/test_computing", "judging/test_faults", "app/test_cli", "app/test_agreement_page", "judging/test_estimate",
-        "judging/test_report_roundtrip", "app/test_runs_page", "app/test_exports", "judging/test_queue",
-        "app/test_adjudicate")  # fmt: skip
-"""The files that compute longest, most CPU time first."""
-BROWSER = "tests/browser/"
-_UNIT = {f"{BROWSER}test_{name}.py": BROWSER + unit for unit, names in TOGETHER.items() for name in names}
+"""Files that one process goes through: it starts one browser, or the samples' server, or imports litellm, once."""
+LONG = ("judging/models", "app/test_computing.py", "app/test_cli.py", "app/test_agreement_page.py",
+        "judging/test_report_roundtrip.py", "app/test_runs_page.py", "app/test_exports.py", "judging/test_queue.py",
+        "app/test_adjudicate.py")  # fmt: skip
+"""What computes longest, most CPU time first."""
+_UNIT = {f"{unit.split('/')[0]}/test_{name}.py": unit for unit, names in TOGETHER.items() for name in names}
 
 
 def unit_of(nodeid: str) -> str:
-    """What is given out as a whole: a file, or browser files that belong together."""
-    file = nodeid.split("::", 1)[0]
+    """What is given out as a whole: a file of `tests`, or several that belong together."""
+    file = nodeid.split("::", 1)[0].removeprefix("tests/")
     return _UNIT.get(file, file)
 
 
@@ -38,9 +39,9 @@ def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     for item in items:
         units.setdefault(unit_of(item.nodeid), []).append(item)
     browsers = sorted((unit for unit in units if unit.startswith(BROWSER)), key=lambda unit: -len(units[unit]))
-    long = [f"tests/{name}.py" for name in LONG if f"tests/{name}.py" in units]
+    long = [unit for unit in LONG if unit in units]
     others = sorted(units.keys() - {*browsers, *long}, key=lambda unit: (-len(units[unit]), unit))
-    order = [*browsers[:2], *long[:3], *browsers[2:], *long[3:], *others]
+    order = [*browsers[:2], *long[:1], *browsers[2:], *long[1:], *others]
     return [item for unit in order for item in units[unit]]
 
 
@@ -57,6 +58,6 @@ class Units(LoadFileScheduling):
 
 def wrong_names(tests: Path) -> list[str]:
     """Browser files without a unit, and names of files that are none."""
-    there = {f"tests/{path.relative_to(tests)}" for path in tests.rglob("test_*.py")}
-    named = {*_UNIT, *(f"tests/{name}.py" for name in LONG)}
+    there = {str(path.relative_to(tests)) for path in tests.rglob("test_*.py")}
+    named = {*_UNIT, *(unit for unit in LONG if unit not in TOGETHER)}
     return sorted({name for name in there - named if name.startswith(BROWSER)} | (named - there))

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.sharing import BROWSER, TOGETHER, in_order, unit_of, wrong_names
+from tests.sharing import TOGETHER, in_order, unit_of, wrong_names
 
 
 def test_every_browser_file_has_a_unit_and_every_name_a_file() -> None:
@@ -13,9 +13,9 @@ def test_every_browser_file_has_a_unit_and_every_name_a_file() -> None:
 
 
 def test_files_of_one_unit_are_given_out_together_and_others_alone() -> None:
-    desk = {unit_of(f"{BROWSER}test_{name}.py::test_x[1]") for name in TOGETHER["desk"]}
-    assert desk == {"tests/browser/desk"}
-    assert unit_of("tests/test_docs.py::TestA::test_b") == "tests/test_docs.py"
+    desk = {unit_of(f"tests/browser/test_{name}.py::test_x[1]") for name in TOGETHER["browser/desk"]}
+    assert desk == {"browser/desk"}
+    assert unit_of("tests/test_docs.py::TestA::test_b") == "test_docs.py"
 
 
 def test_no_test_is_lost_in_the_order_and_a_unit_stays_whole(request: pytest.FixtureRequest) -> None:
