@@ -9,14 +9,14 @@ import pytest
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
-BROWSER = "browser/"
+BROWSER, SAMPLES = "browser/", "browser/samples"
 TOGETHER: Mapping[str, Sequence[str]] = {
-    "browser/samples": ("agreement", "compare", "explore", "ingest", "pages_axe", "reports", "runs"),
     "browser/desk": ("work_blind", "work_desk", "work_lost"),
     "browser/team": ("adjudicate", "oidc", "queue", "signin"),
     "judging/models": ("faults", "model", "llm_matching", "estimate"),
 }
-"""Files that one process goes through: it starts one browser, or the samples' server, or imports litellm, once."""
+"""Files that one process goes through: it starts one browser, or imports litellm, once. The browser files that are
+not named here share the samples and their server."""
 LONG = ("judging/models", "app/test_computing.py", "app/test_cli.py", "app/test_agreement_page.py",
         "judging/test_report_roundtrip.py", "app/test_runs_page.py", "app/test_exports.py", "judging/test_queue.py",
         "app/test_adjudicate.py")  # fmt: skip
@@ -27,7 +27,7 @@ _UNIT = {f"{unit.split('/')[0]}/test_{name}.py": unit for unit, names in TOGETHE
 def unit_of(nodeid: str) -> str:
     """What is given out as a whole: a file of `tests`, or several that belong together."""
     file = nodeid.split("::", 1)[0].removeprefix("tests/")
-    return _UNIT.get(file, file)
+    return _UNIT.get(file, SAMPLES if file.startswith(BROWSER) else file)
 
 
 def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
@@ -56,8 +56,7 @@ class Units(LoadFileScheduling):
         return unit_of(nodeid)
 
 
-def wrong_names(tests: Path) -> list[str]:
-    """Browser files without a unit, and names of files that are none."""
-    there = {str(path.relative_to(tests)) for path in tests.rglob("test_*.py")}
+def missing(tests: Path) -> list[str]:
+    """The files named here that are not there."""
     named = {*_UNIT, *(unit for unit in LONG if unit not in TOGETHER)}
-    return sorted({name for name in there - named if name.startswith(BROWSER)} | (named - there))
+    return sorted(file for file in named if not (tests / file).is_file())

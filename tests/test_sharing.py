@@ -1,20 +1,22 @@
-"""Every browser file has its unit, and what is named is there."""
+"""Test files that are named as long or as belonging together are there, and no test is lost on the way."""
 
 import itertools
 from pathlib import Path
 
 import pytest
 
-from tests.sharing import TOGETHER, in_order, unit_of, wrong_names
+from tests.sharing import TOGETHER, in_order, missing, unit_of
 
 
-def test_every_browser_file_has_a_unit_and_every_name_a_file() -> None:
-    assert wrong_names(Path(__file__).parent) == []
+def test_every_name_is_that_of_a_file(tmp_path: Path) -> None:
+    assert missing(Path(__file__).parent) == []
+    assert "browser/test_queue.py" in missing(tmp_path)
 
 
 def test_files_of_one_unit_are_given_out_together_and_others_alone() -> None:
     desk = {unit_of(f"tests/browser/test_{name}.py::test_x[1]") for name in TOGETHER["browser/desk"]}
     assert desk == {"browser/desk"}
+    assert unit_of("tests/browser/test_of_tomorrow.py::test_x") == "browser/samples"
     assert unit_of("tests/test_docs.py::TestA::test_b") == "test_docs.py"
 
 

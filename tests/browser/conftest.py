@@ -54,6 +54,7 @@ def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFact
 @pytest.fixture(scope="package")  # for the session it would stand in the way of `asyncio.run` in other tests
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
+        expect.set_options(timeout=SLOW_MS)
         running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         yield running
         running.close()
@@ -65,7 +66,6 @@ def page(chromium: Browser, sample_server: str) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
     opened = context.new_page()
     opened.set_default_timeout(SLOW_MS)
-    expect.set_options(timeout=SLOW_MS)
     problems: list[str] = []
 
     def note(request: Request) -> None:
