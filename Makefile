@@ -7,6 +7,8 @@ export OMP_NUM_THREADS ?= 1
 export OPENBLAS_NUM_THREADS ?= 1
 export LITELLM_LOCAL_MODEL_COST_MAP ?= True
 export UV_COMPILE_BYTECODE := 1
+# Where a machine forbids bytecode, every process would compile all of ours anew: seconds each, and tests start many.
+unexport PYTHONDONTWRITEBYTECODE
 ARGS ?=
 
 .PHONY: help demo test soak check quick format bench lock clean setup

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
-from scipy.optimize import linear_sum_assignment
-from scipy.sparse import csr_matrix
-from sklearn.feature_extraction.text import TfidfVectorizer
 
 from judging.records import Dimension, ErrorLabel, Evidence, Finding, Match
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 AUTO = "auto"
 """The author of the rule's proposals."""
@@ -46,10 +47,12 @@ class TextLikeness:
     """How alike two texts are, 0 to 1: cosine of TF-IDF of words and word pairs.
 
     The idf is that of `corpus`: with the texts of one trace alone, the words that all of its errors share
-    would weigh nothing.
+    would weigh nothing. scikit-learn takes seconds to import, so it is imported here.
     """
 
     def __init__(self, corpus: Sequence[str]) -> None:
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
         self._vectors = TfidfVectorizer(stop_words="english", ngram_range=(1, 2), sublinear_tf=True)
         try:
             self._vectors.fit(corpus)
@@ -150,6 +153,8 @@ def assign(confidence: NDArray[np.float64], *, least: float = THRESHOLD) -> list
     weights = np.where(confidence >= least, confidence, 0.0)
     if not weights.any():
         return []
+    from scipy.optimize import linear_sum_assignment  # as long to import as the whole app
+
     rows, columns = linear_sum_assignment(weights, maximize=True)
     return [(i, j) for i, j in zip(rows.tolist(), columns.tolist(), strict=True) if weights[i, j] > 0]
 

@@ -123,13 +123,13 @@ def _by_model(
 ) -> int:
     from judging.work import model_setups, work_on
 
+    with reading(workspace.engine) as connection:
+        traces = list(chosen) if chosen is not None else trace_ids(connection)
+    if not traces:  # said before litellm is imported, which takes seconds
+        raise ValueError("there is no trace to judge: tracejury ingest PATH")
     known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
     setups = model_setups(spec)
     check_spec(spec, rubrics=known, models=setups, agents=agents)
-    with reading(workspace.engine) as connection:
-        traces = list(chosen) if chosen is not None else trace_ids(connection)
-    if not traces:
-        raise ValueError("there is no trace to judge: tracejury ingest PATH")
     if options["dry_run"]:
         return _dry_run(workspace, spec, traces, setups, as_json=as_json)
     key = _resumed(workspace, spec, traces, failed_only=options["failed_only"])

@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+from argon2 import PasswordHasher
 from streamlit.testing.v1 import AppTest
 
 from app.config import config
-from judging.ledger import Workspace, open_workspace
+from judging.ledger import Workspace, open_workspace, people
 from tests.app.workspaces import filled
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -49,6 +50,13 @@ def full(sample_home: Path, tmp_path: Path, clean_caches: None) -> Workspace:
 @pytest.fixture
 def empty(tmp_path: Path, clean_caches: None) -> Workspace:
     return open_workspace(tmp_path / "home")
+
+
+@pytest.fixture
+def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A password takes a quarter of a second on purpose; `tests/judging/test_people.py` takes it."""
+    quick = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
+    monkeypatch.setattr(people, "_hasher", lambda: quick)
 
 
 @pytest.fixture

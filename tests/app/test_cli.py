@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,17 @@ def answer(*words: object, code: int = 0) -> Any:
     return json.loads(run(*words, "--json", code=code).stdout)
 
 
+@pytest.fixture(scope="module")
+def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A workspace with the sample traces; only ever copied."""
+    made = tmp_path_factory.mktemp("ingested") / "w"
+    run("ingest", TRAIL, "--home", made)
+    return made
+
+
 @pytest.fixture
-def home(tmp_path: Path) -> Path:
-    run("ingest", TRAIL, "--home", tmp_path / "w")
-    return tmp_path / "w"
+def home(ingested: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(ingested, tmp_path / "w"))
 
 
 def first_trace(home: Path) -> str:

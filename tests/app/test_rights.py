@@ -16,7 +16,7 @@ from tests.build import workspace
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+def space(tmp_path: Path, quick_passwords: None, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", "password")
     config.cache_clear()
     opened = workspace(tmp_path)

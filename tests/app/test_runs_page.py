@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from app.cli import main
 from app.estimating import EstimateError, estimate
 from ingest.store import reading
 from judging.ledger import Workspace, open_workspace
@@ -84,7 +88,19 @@ def test_what_is_no_price_is_refused_on_the_page(full: Workspace, open_page: Ope
     assert "per million tokens, not 'cheap'" in at.error[0].value
 
 
-def test_a_given_price_reaches_the_estimate(full: Workspace) -> None:
+@pytest.fixture
+def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The command of an estimate runs here: a process of its own imports litellm for seconds; two tests start one."""
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
+        assert command[:4] == [sys.executable, "-P", "-m", "app.cli"]
+        done = CliRunner().invoke(main, command[4:])
+        return subprocess.CompletedProcess(command, done.exit_code, done.stdout_bytes, done.stderr_bytes)
+
+    monkeypatch.setattr(subprocess, "run", run)
+
+
+def test_a_given_price_reaches_the_estimate(full: Workspace, in_this_process: None) -> None:
     prices = {"openai/private": Prices(prompt=3e-6, completion=15e-6)}
     spec = RunSpec(judges=("LC",), models=("openai/private",), prices=prices)
     total = estimate(spec, full.home).iloc[-1]

@@ -27,7 +27,7 @@ from tests.build import workspace
 
 
 @pytest.fixture
-def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+def space(tmp_path: Path, quick_passwords: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", "password")
     monkeypatch.setenv("TRACEJURY_HOME", str(tmp_path / "home"))
     config.cache_clear()

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 import streamlit as st
-from argon2 import PasswordHasher
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -22,7 +21,7 @@ from app.api.signin import NOBODY, WRONG, is_signed_in, signin_routes
 from app.config import config
 from app.signin import COOKIE, Session, SignInFirst, local_path, mint
 from ingest.store import reading, writing
-from judging.ledger import Workspace, people
+from judging.ledger import Workspace
 from judging.ledger.people import TRIES_BY_NAME, add_person, change_person, person, sign_out
 from tests.app.conftest import MAIN
 
@@ -30,9 +29,7 @@ SECRET = "a long enough secret"
 
 
 @pytest.fixture
-def space(empty: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    quick = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
-    monkeypatch.setattr(people, "_hasher", lambda: quick)
+def space(empty: Workspace, quick_passwords: None, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", "password")
     config.cache_clear()
     with writing(empty.engine) as connection:

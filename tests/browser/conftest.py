@@ -29,7 +29,7 @@ def sample_space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 @pytest.fixture(scope="session")
 def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The app on a free port, for all tests of the session."""
+    """The app on a free port, for all tests of the session: `tests.sharing` keeps its files in one process."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -51,9 +51,10 @@ def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFact
             process.wait(10)
 
 
-@pytest.fixture(scope="module")  # a second Playwright cannot run beside the first
+@pytest.fixture(scope="package")  # for the session it would stand in the way of `asyncio.run` in other tests
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
+        expect.set_options(timeout=SLOW_MS)
         running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
         yield running
         running.close()
@@ -65,7 +66,6 @@ def page(chromium: Browser, sample_server: str) -> Iterator[Page]:
     context = chromium.new_context(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
     opened = context.new_page()
     opened.set_default_timeout(SLOW_MS)
-    expect.set_options(timeout=SLOW_MS)
     problems: list[str] = []
 
     def note(request: Request) -> None:

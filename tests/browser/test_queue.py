@@ -58,7 +58,7 @@ def listen(page: Page) -> list[bytes]:
     heard: list[bytes] = []
 
     def by_http(route: Route) -> None:
-        response = route.fetch()
+        response = route.fetch(max_retries=3)  # of a connection that the server closed as idle, as browsers do
         heard.append(response.body())
         route.fulfill(response=response)
 

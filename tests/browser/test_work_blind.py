@@ -41,7 +41,7 @@ class Sent:
         self.pieces.append(("websocket", payload.encode() if isinstance(payload, str) else payload))
 
     def _answer(self, route: Route) -> None:
-        answer = route.fetch()
+        answer = route.fetch(max_retries=3)  # of a connection that the server closed as idle, as browsers do
         self.pieces.append((route.request.url, answer.body() + str(answer.headers).encode()))
         if route.request.is_navigation_request():
             route.continue_()  # Chromium lets a page that did not come over the network open no websocket

@@ -1,12 +1,8 @@
 """A workspace with small traces and a planned run, for the runner's tests: real SQLite, a function as the model."""
 
 import asyncio
-import atexit
-import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from pathlib import Path
 
 from sqlalchemy import Engine, text
@@ -98,18 +94,8 @@ class Grid:
         return dict(watch(self.engine, self.run_key))
 
 
-@cache
-def _migrated() -> Path:
-    folder = Path(tempfile.mkdtemp())
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    open_workspace(folder).engine.dispose()  # closing the last connection empties the write-ahead log
-    return folder / "tracejury.db"
-
-
 def workspace(home: Path, traces: int | list[Trace] = 3) -> Engine:
-    """A database with small traces in it, made from a migrated one to save the time of migrating."""
-    home.mkdir(parents=True, exist_ok=True)
-    shutil.copy(_migrated(), home / "tracejury.db")
+    """A database with small traces in it."""
     engine = open_workspace(home).engine
     some = traces if isinstance(traces, list) else [small_trace(trace_id=f"{n:032x}") for n in range(1, traces + 1)]
     with writing(engine) as connection:

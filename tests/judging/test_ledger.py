@@ -576,7 +576,7 @@ class TestMatches:
 
 
 class TestSchema:
-    def test_the_migrations_make_the_schema_of_the_code(self, opened: Workspace) -> None:
+    def test_the_migrations_make_the_schema_of_the_code(self, migrates_itself: None, opened: Workspace) -> None:
         def ours(_object: object, name: str | None, kind: str, _reflected: bool, _other: object) -> bool:
             return not (kind == "table" and "_fts" in str(name))
 
@@ -589,7 +589,7 @@ class TestSchema:
             script = ScriptDirectory.from_config(alembic_config(connection))
         assert script.get_heads() == [HEAD]
 
-    def test_opening_at_once_from_many_threads_migrates_once(self, tmp_path: Path) -> None:
+    def test_opening_at_once_from_many_threads_migrates_once(self, tmp_path: Path, migrates_itself: None) -> None:
         failures: list[BaseException] = []
 
         def work() -> None:

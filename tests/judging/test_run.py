@@ -724,7 +724,7 @@ def test_the_answer_helper_raises_errors() -> None:
         answer(ModelError("auth", "x"))
 
 
-def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path) -> None:
+def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path, migrates_itself: None) -> None:
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 

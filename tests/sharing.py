@@ -1,0 +1,62 @@
+"""How `make test` shares the files of tests among its processes: long ones first, one browser and server for many."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pytest
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
+
+BROWSER, SAMPLES = "browser/", "browser/samples"
+TOGETHER: Mapping[str, Sequence[str]] = {
+    "browser/desk": ("work_blind", "work_desk", "work_lost"),
+    "browser/team": ("adjudicate", "oidc", "queue", "signin"),
+    "judging/models": ("faults", "model", "llm_matching", "estimate"),
+}
+"""Files that one process goes through: it starts one browser, or imports litellm, once. The browser files that are
+not named here share the samples and their server."""
+LONG = ("judging/models", "app/test_computing.py", "app/test_cli.py", "app/test_agreement_page.py",
+        "judging/test_report_roundtrip.py", "app/test_runs_page.py", "app/test_exports.py", "judging/test_queue.py",
+        "app/test_adjudicate.py")  # fmt: skip
+"""What computes longest, most CPU time first."""
+_UNIT = {f"{unit.split('/')[0]}/test_{name}.py": unit for unit, names in TOGETHER.items() for name in names}
+
+
+def unit_of(nodeid: str) -> str:
+    """What is given out as a whole: a file of `tests`, or several that belong together."""
+    file = nodeid.split("::", 1)[0].removeprefix("tests/")
+    return _UNIT.get(file, SAMPLES if file.startswith(BROWSER) else file)
+
+
+def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
+    """Units that take long come first, so that none is alone at the end; files with the most tests lead the rest.
+
+    At first two processes drive a browser, which waits as much as it works, and the third computes.
+    """
+    units: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        units.setdefault(unit_of(item.nodeid), []).append(item)
+    browsers = sorted((unit for unit in units if unit.startswith(BROWSER)), key=lambda unit: -len(units[unit]))
+    long = [unit for unit in LONG if unit in units]
+    others = sorted(units.keys() - {*browsers, *long}, key=lambda unit: (-len(units[unit]), unit))
+    order = [*browsers[:2], *long[:1], *browsers[2:], *long[1:], *others]
+    return [item for unit in order for item in units[unit]]
+
+
+class Units(LoadFileScheduling):
+    """Gives out units in the order of collection."""
+
+    def __init__(self, config: pytest.Config, log: Producer | None = None) -> None:
+        super().__init__(config, log)
+        config.option.loadscopereorder = False
+
+    def _split_scope(self, nodeid: str) -> str:
+        return unit_of(nodeid)
+
+
+def missing(tests: Path) -> list[str]:
+    """The files named here that are not there."""
+    named = {*_UNIT, *(unit for unit in LONG if unit not in TOGETHER)}
+    return sorted(file for file in named if not (tests / file).is_file())
