@@ -73,7 +73,11 @@ def score_rows(choice: Choice) -> pd.DataFrame:
 
 def findings(choice: Choice) -> pd.DataFrame:
     """Every finding of the chosen judges, with what it says and cites, and what became of it."""
-    rows = loading.frames(choice).findings
+    return findings_said(loading.frames(choice).findings)
+
+
+def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a `finding_id`, with what each finding says and cites."""
     with reading(workspace().engine) as connection:
         said = _findings_said(connection, [int(key) for key in rows["finding_id"]])
     return rows.merge(said, on="finding_id", how="left")
@@ -167,10 +171,8 @@ def available(inputs: Inputs) -> list[Table]:
 
 def manifest(choice: Choice, *, blind: Collection[str] = ()) -> dict[str, Json]:
     """What an export was made from: versions, hashes, filters, seed, draws, rules for missing, rows left out."""
-    with reading(workspace().engine) as connection:
-        found = manifest_of(connection, loading.facts(choice), loading.selection(choice), loading.inputs(choice))
-    made_of = loading.standing(choice).shown  # what the figures are of, whatever came in since
-    return {**found, "ledger_revision": list(made_of), "split": choice.split, "filters": choice.label(),
+    found = manifest_of(loading.facts(choice), loading.selection(choice), loading.inputs(choice))
+    return {**found, "split": choice.split, "filters": choice.label(),
             "rows_left_out_of_traces": list[Json](sorted(blind))}  # fmt: skip
 
 
@@ -238,8 +240,9 @@ def _kept(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, objec
 def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
     """finding_id, dimension, impact, category, check, description, evidence, evidence_place, cites, span_ids."""
     wanted = set(keys)
-    query = select(tables.finding.c.cell_key).distinct()
-    found = findings_of(connection, connection.scalars(query).all())
+    query = select(tables.finding.c.finding_key, tables.finding.c.cell_key)
+    cells = {cell for key, cell in connection.execute(query) if key in wanted}
+    found = findings_of(connection, sorted(cells))
     rows = [
         {
             "finding_id": key,

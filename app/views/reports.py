@@ -179,7 +179,7 @@ def export_buttons(rows: int, name: str, made: Callable[[str], bytes]) -> None:
 
 def provenance(choice: Choice) -> None:
     layout.title("Provenance", "Stands beside every report as manifest.json.")
-    content = orjson.dumps(datasets.manifest(choice), option=orjson.OPT_INDENT_2).decode()
+    content = orjson.dumps(datasets.manifest(choice, blind=loading.blind_to_me()), option=orjson.OPT_INDENT_2).decode()
     st.download_button(
         "Manifest", data=content, file_name="manifest.json", mime="application/json", on_click="ignore", key="manifest",
         icon=":material/fingerprint:",

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import json
+
+import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
+from streamlit.util import AttributeDictionary
 
 from ingest.batch import ingest
 from ingest.store import reading, trace_ids, writing
@@ -144,3 +149,53 @@ def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage)
             connection.execute(update(table).where(table.c.annotator == "ada").values(annotator=evil))
     at = open_page("agreement", human=evil)
     assert not any(evil in text for text in texts(at.caption))
+
+
+CHARTS = {
+    "Overview": ("chart-forest", "chart-impact"),
+    "Errors": ("chart-strip", "chart-grid", "chart-map"),
+    "Scores": ("chart-confusion", "chart-buckets", "chart-bias", "chart-prevalence"),
+    "Consistency": ("chart-runs", "chart-spread", "chart-sci"),
+    "Raters": ("chart-raters", "chart-items"),
+    "A against B": ("chart-versus",),
+}
+
+
+def marks_of(at: AppTest, key: str) -> list[list[object]]:
+    """The `customdata` of the first mark of each trace of a chart."""
+    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-{key}"))
+    every = [trace.get("customdata") for trace in json.loads(chart.proto.spec)["data"]]
+    return [_rows(data)[0] for data in every if data is not None and len(_rows(data))]
+
+
+def _rows(data: list[list[object]] | dict[str, str]) -> list[list[object]]:
+    """Plotly packs columns of numbers."""
+    if isinstance(data, list):
+        return data
+    shape = [int(size) for size in data["shape"].split(",")]
+    return np.frombuffer(base64.b64decode(data["bdata"]), dtype=data["dtype"]).reshape(shape).tolist()
+
+
+def click(at: AppTest, key: str, *points: dict[str, object]) -> None:
+    """Choose marks of a chart, as a click in the browser does."""
+    at.session_state[key] = AttributeDictionary({"selection": {"points": list(points), "point_indices": []}})
+    at.run()
+
+
+@pytest.mark.parametrize("view", list(CHARTS))
+def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
+    full: Workspace, open_page: OpenPage, view: str
+) -> None:
+    at = open_page("agreement", view=view, human="ada", side_a="careful-judge", side_b="hasty-judge")
+    assert {chart.proto.id.rpartition("-chart-")[2] for chart in at.get("plotly_chart")} >= {
+        key.removeprefix("chart-") for key in CHARTS[view]
+    }
+    for key in CHARTS[view]:
+        clicked = marks_of(at, key)
+        assert clicked, key
+        for mark in clicked:
+            click(at, key, {"customdata": mark})
+            assert not at.exception, (key, at.exception)
+            said = [*texts(at.caption), *(button.label for button in at.button)]
+            assert any("behind this" in text or text == "Open in Compare" for text in said), (key, mark)
+            click(at, key)
