@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -225,13 +226,33 @@ def _json(frame: pd.DataFrame, table: Table) -> bytes:
 
 
 def _markdown(frame: pd.DataFrame, table: Table) -> bytes:
-    text = printed(frame, table).replace(r"\|", r"\\|", regex=True)
-    body = text.to_markdown(index=False, disable_numparse=True)
-    return f"**{table.title}**\n\n{body}\n".encode()
+    return f"**{table.title}**\n\n{markdown_text(printed(frame, table))}".encode()
 
 
 def _latex(frame: pd.DataFrame, table: Table) -> bytes:
-    return printed(frame, table).to_latex(index=False, escape=True, caption=table.title).encode()
+    return latex_text(printed(frame, table), title=table.title).encode()
+
+
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~]")
+
+
+def markdown_text(cells: pd.DataFrame) -> str:
+    """Cells of text as a Markdown table: each on one line, empty where missing, and none of it markup."""
+    return (
+        _one_line(cells, lambda text: _MARKUP.sub(r"\\\g<0>", text)).to_markdown(index=False, disable_numparse=True)
+        + "\n"
+    )
+
+
+def latex_text(cells: pd.DataFrame, *, title: str) -> str:
+    """Cells of text as a LaTeX table; empty where missing."""
+    return _one_line(cells, str).to_latex(index=False, escape=True, caption=title)
+
+
+def _one_line(cells: pd.DataFrame, escaped: Callable[[str], str]) -> pd.DataFrame:
+    """A blank line ends a cell in LaTeX, any line a row in Markdown."""
+    text = cells.astype("object").where(cells.notna(), "")
+    return text.map(lambda value: escaped(" ".join(str(value).split())))
 
 
 def _parquet(frame: pd.DataFrame, table: Table) -> bytes:

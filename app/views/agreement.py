@@ -445,17 +445,15 @@ FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed
 
 
 def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The rates with their intervals and n, and which of them are grey; finding precision counts matched ones too."""
-    matched = {"finding_precision": table["matched"]}
+    """The rates with their intervals and n, and which of them are grey."""
     text, few = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     for name, of in FINDING_RATES.items():
-        n = table[of] + matched.get(name, 0)
-        cells = table[[name, f"{name}_low", f"{name}_high"]].set_axis(["value", "low", "high"], axis=1).assign(n=n)
+        cells = table[[name, f"{name}_low", f"{name}_high", of]]
         text[name] = [
-            cell_text({"value": value, "low": low, "high": high, "n": units})
-            for value, low, high, units in cells.itertuples(index=False, name=None)
+            cell_text({"value": value, "low": low, "high": high, "n": n})
+            for value, low, high, n in cells.itertuples(index=False, name=None)
         ]
-        few[name] = (n < TOO_FEW) | table[name].isna()
+        few[name] = (table[of] < TOO_FEW) | table[name].isna()
     return text, few
 
 
@@ -862,8 +860,9 @@ def majority_card(choice: Choice) -> None:
     sheet(loading.figure(choice, "table.majority_votes"), digits=3)
     st.caption(
         "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
-        "score is left out and counted as missing, such an error is no error of the majority. As each person has a "
-        "vote in the majority, nobody's agreement with it is a ceiling; the human ceiling compares people in pairs."
+        "score is left out and counted as missing, such an error is no error of the majority, and a finding that "
+        "matches no other counts as unmatched. As each person has a vote in the majority, nobody's agreement with it "
+        "is a ceiling; the human ceiling compares people in pairs."
     )
 
 
