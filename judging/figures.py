@@ -147,6 +147,13 @@ def rater_pairs(bench: Bench, dimension: str) -> pd.DataFrame:
     return raters.pairwise_table(_raters_on(bench, dimension).drop(columns="split"))
 
 
+def rater_pair(bench: Bench, dimension: str, first: str, second: str) -> pd.DataFrame:
+    """The row of `rater_pairs` of two raters, with the bounds that take too long for all pairs."""
+    mine = _raters_on(bench, dimension).drop(columns="split")
+    two = mine[mine["rater"].isin([first, second])]
+    return raters.pairwise_table(two, draws=bench.inputs.draws, seed=bench.inputs.seed, method=bench.inputs.method)
+
+
 def item_marks(bench: Bench, dimension: str) -> pd.DataFrame:
     """`marks.disputed_items` of people and judges on one dimension."""
     return marks.disputed_items(_raters_on(bench, dimension))
@@ -438,7 +445,7 @@ FIGURES: Final[Mapping[str, Build]] = {
         for each in (
             alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, human, item_marks,
             pairs_behind, rated, rater_pairs, repeated, run_marks, run_spread, scores_behind, strip_counts, strip_marks,
-            summary, trace_rationales, people_behind, people_errors_behind, raters_behind,
+            summary, trace_rationales, people_behind, people_errors_behind, rater_pair, raters_behind,
         )
     },
 }  # fmt: skip
@@ -455,7 +462,7 @@ _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
         ("error_ceiling", "person_pairs", "table.error_ceiling", "people_errors_behind"), (*_OF_PEOPLE, "blind_only")
     ),
     **dict.fromkeys(
-        ("ratings", "rated", "rater_pairs", "item_marks", "raters_behind"),
+        ("ratings", "rated", "rater_pairs", "item_marks", "raters_behind", "rater_pair"),
         ("human", "gold", "matches", "missing", "repeat"),
     ),
     **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures", "scores_behind"), ("matches",)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any, Final
 
 import numpy as np
@@ -458,7 +459,7 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
             x=rows[side], y=labels, mode="markers", name=name,
             marker={"color": color, "size": 10, "opacity": np.where(rows["n"] < TOO_FEW, FAINT, 1.0)},
             customdata=rows.reindex(columns=["judge", "difference", "low", "high", "n"]).to_numpy(),
-            hovertemplate=name + " %{x:.3f}<br>difference %{customdata[1]:+.3f} [%{customdata[2]:+.3f}, "
+            hovertemplate="%{fullData.name} %{x:.3f}<br>difference %{customdata[1]:+.3f} [%{customdata[2]:+.3f}, "
             "%{customdata[3]:+.3f}], n = %{customdata[4]}<extra>%{y}</extra>",
         )  # fmt: skip
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4])
@@ -801,4 +802,31 @@ def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str
     )
     figure.update_xaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
     figure.update_yaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
+    return _without_markup(figure)
+
+
+def _without_markup(figure: go.Figure) -> go.Figure:
+    """Names from outside as they are: Plotly would make links and type of what looks like HTML in them.
+
+    `customdata` is written the same way, since hovering shows it; a click reads it with `html.unescape`.
+    """
+    for trace in figure.data:
+        for name in ("x", "y", "name", "text", "customdata"):
+            if trace[name] is not None:
+                trace[name] = _as_written(trace[name])
+    for axis in [*figure.select_xaxes(), *figure.select_yaxes()]:
+        if axis.categoryarray is not None:
+            axis.categoryarray = _as_written(axis.categoryarray)
+    for note in figure.layout.annotations:
+        for name in ("x", "y", "text"):
+            note[name] = _as_written(note[name])
     return figure
+
+
+def _as_written(value: Any) -> Any:
+    """Every text in it without markup but for our own line breaks."""
+    if isinstance(value, str):
+        return escape(value, quote=False).replace("&lt;br&gt;", "<br>")
+    if isinstance(value, np.ndarray):
+        return np.frompyfunc(_as_written, 1, 1)(value) if value.dtype.kind in "OU" else value
+    return [_as_written(one) for one in value] if isinstance(value, (list, tuple)) else value

@@ -112,6 +112,21 @@ def why_empty(options: loading.Options) -> bool:
     return False
 
 
+SPLIT_MAY = " The split may leave out the traces that have them."
+
+
+def why_no_errors(choice: Choice) -> str:
+    """Why no error can be shown under a judge."""
+    counts = counts_of(choice)
+    if counts["error_pairs"]:
+        return (
+            f"None of {counted(counts['error_pairs'], 'error pair')} counts here: the judgements failed "
+            f"({counted(counts['failed_cells'], 'cell')}), or no error is of a judge's dimension. Failures count as "
+            "misses where the filter says so."
+        )
+    return "No human error of this choice is on a trace that these judges answered." + SPLIT_MAY * bool(choice.split)
+
+
 def summary(choice: Choice) -> str:
     counts, found = counts_of(choice), loading.frames(choice)
     return (
@@ -224,7 +239,7 @@ def impact_card(choice: Choice) -> None:
     )  # fmt: skip
     shown = suite if panels == "whole suites" else coverage[coverage["label"].isin(_with_errors(coverage))]
     if shown.empty or not int(shown["n"].sum()):
-        st.caption("No human error is in this choice, so there is nothing to cover.")
+        st.caption(why_no_errors(choice))
         return
     event = st.plotly_chart(
         charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
@@ -314,7 +329,7 @@ def _column_help() -> dict[str, ColumnConfig]:
 
 def errors_view(choice: Choice, found: Inputs) -> None:
     if not counts_of(choice)["error_pairs"]:
-        st.info("No human error of this person is on a trace that these judges answered.")
+        st.info(why_no_errors(choice))
         return
     errors_found(choice, found)
     paint("errors")
@@ -344,6 +359,11 @@ def strip_card(choice: Choice) -> None:
         config=CONFIG, on_select="rerun", selection_mode="points", alt="Errors by judges",
     )  # fmt: skip
     point = chosen_point(event)
+    if pairs.empty:
+        st.caption(
+            why_no_errors(choice) if counts["errors"].iloc[0] == 0 else "All of them are of traces left out here."
+        )
+        return
     if point is None:
         drawn, every = int(counts["drawn"].iloc[0]), int(counts["errors"].iloc[0])
         some = "" if drawn == every else f"{drawn:,} of {counted(every, 'error')} drawn, evenly spread; counts of all. "
@@ -479,6 +499,8 @@ def scores_view(choice: Choice, found: Inputs) -> None:
         st.info(
             f"{plain(str(loading.frames(choice).human))} gave no score of a dimension that a judge scored too. Scores "
             "0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+            + SPLIT_MAY
+            * (choice.split is not None)
         )
         return
     exact = with_labels(found.figures_of_scores)
@@ -506,7 +528,8 @@ def confusion_card(choice: Choice) -> None:
     summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
     left, right = st.columns(2)
     with left:
-        st.caption(f"Four points, n = {int(summed['count'].sum()):,}")
+        failed = "" if int(summed["count"].sum()) else ": every judgement failed or was not applicable"
+        st.caption(f"Four points, n = {int(summed['count'].sum()):,}{failed}")
         event = st.plotly_chart(
             charts.score_grid(summed), key="chart-confusion", config=CONFIG, on_select="rerun", selection_mode="points",
             alt="Confusion of scores",
@@ -754,7 +777,7 @@ def raters_card(choice: Choice) -> None:
         else:
             open_in_compare(compare_link(choice, trace=str(point[0])), key="items-open")
     if of_pair is not None:
-        behind_raters(choice, str(dimension), str(of_pair[0]), str(of_pair[1]))
+        behind_raters(choice, str(dimension), str(metric), str(of_pair[0]), str(of_pair[1]))
     undefined = pairs[pairs["n"] == 0]
     if len(undefined):
         st.caption(
@@ -1046,8 +1069,12 @@ def behind_runs(
     listed(choice, mine[kept].rename(columns={"unit": "trace_id"}), key=key)
 
 
-def behind_raters(choice: Choice, dimension: str, first: str, second: str) -> None:
-    """The traces that two raters both scored."""
+def behind_raters(choice: Choice, dimension: str, metric: str, first: str, second: str) -> None:
+    """The figure of two raters with its interval, and the traces that both scored."""
+    for one in loading.figure(choice, "rater_pair", dimension, first, second).to_dict("records"):
+        of = {"value": one[metric], "low": one[f"{metric}_low"], "high": one[f"{metric}_high"]}
+        told = cell_text({**of, "n": one["n"], "reason": one["reason"]})
+        st.caption(plain(f"{first} and {second}, {RATER_FIGURES[metric]}: {told}"))
     both = loading.figure(choice, "raters_behind", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
     row = listing(shown(both).drop(columns=["annotator", "system", "run"]).rename(columns=named), key="behind-raters")

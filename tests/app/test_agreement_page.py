@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 import json
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 from streamlit.util import AttributeDictionary
 
+from app import loading
 from ingest.batch import ingest
 from ingest.store import reading, trace_ids, writing
-from judging.ledger import Workspace
+from judging.ledger import Workspace, tables
 from judging.ledger.labels import ensure_annotator
 from tests.app.conftest import OpenPage
 from tests.app.workspaces import DATA, REPEATED, hold_blind
@@ -139,16 +143,57 @@ def test_a_split_that_is_not_there_is_no_crash(full: Workspace, open_page: OpenP
 
 
 def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage) -> None:
-    from sqlalchemy import update
-
-    from judging.ledger import tables
-
     evil = "![x](http://example.invalid/x.png)"
     with writing(full.engine) as connection:
         for table in (tables.annotator, tables.error_label, tables.score_label, tables.review):
             connection.execute(update(table).where(table.c.annotator == "ada").values(annotator=evil))
     at = open_page("agreement", human=evil)
     assert not any(evil in text for text in texts(at.caption))
+
+
+def test_where_every_judgement_failed_the_page_says_so_and_not_that_there_are_no_errors(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    with writing(full.engine) as connection:
+        failed = update(tables.cell).where(tables.cell.c.model == REPEATED).values(state="refused", score=None)
+        connection.execute(failed)
+    at = open_page("agreement", judges=REPEATED, human="ada")
+    assert any("error pairs counts here: the judgements failed (6 cells)" in text for text in texts(at.caption))
+    at = open_page("agreement", judges=REPEATED, human="ada", missing="misses")
+    assert not any("the judgements failed" in text for text in texts(at.caption))
+
+
+def test_where_a_split_leaves_everything_out_the_page_names_the_split(full: Workspace, open_page: OpenPage) -> None:
+    loading.split_folder().mkdir()
+    (loading.split_folder() / "none.json").write_text('{"dev": ["no such trace"]}')
+    for view in ("Errors", "Scores"):
+        assert "The split may leave out" in open_page("agreement", view=view, split="none").info[0].value
+
+
+def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Workspace, open_page: OpenPage) -> None:
+    """Else the parts of two splits lie on one another, and shares come to twice the whole."""
+    with reading(full.engine) as connection:
+        ids = trace_ids(connection)
+    loading.split_folder().mkdir()
+    (loading.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
+    at = open_page("agreement", view="Scores", split="two", judges="checks", human="ada")
+    bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": _numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
+    assert any("(dev)" in row for row in bars["row"])
+    bars = bars[~bars["row"].str.endswith("(n 0)")]
+    np.testing.assert_allclose(bars.groupby("row")["share"].sum(), 1)
+    at = open_page("agreement", view="Errors", split="two", judges="checks", human="ada")
+    (squares,) = drawn(at, "grid")
+    places = list(zip(squares["x"], squares["y"], strict=True))
+    assert len(places) == len(set(places))
+    whole = open_page("agreement", view="Errors", judges="checks", human="ada")
+    assert sorted(squares["text"]) == sorted(drawn(whole, "grid")[0]["text"])
+
+
+def drawn(at: AppTest, name: str) -> list[dict[str, Any]]:
+    """The traces of a chart."""
+    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-chart-{name}"))
+    found: list[dict[str, Any]] = json.loads(chart.proto.spec)["data"]
+    return found
 
 
 CHARTS = {
@@ -163,17 +208,20 @@ CHARTS = {
 
 def marks_of(at: AppTest, key: str) -> list[list[object]]:
     """The `customdata` of the first mark of each trace of a chart."""
-    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-{key}"))
-    every = [trace.get("customdata") for trace in json.loads(chart.proto.spec)["data"]]
+    every = [trace.get("customdata") for trace in drawn(at, key.removeprefix("chart-"))]
     return [_rows(data)[0] for data in every if data is not None and len(_rows(data))]
 
 
 def _rows(data: list[list[object]] | dict[str, str]) -> list[list[object]]:
+    return data if isinstance(data, list) else _numbers(data).tolist()
+
+
+def _numbers(data: list[float] | dict[str, str]) -> Any:
     """Plotly packs columns of numbers."""
     if isinstance(data, list):
-        return data
-    shape = [int(size) for size in data["shape"].split(",")]
-    return np.frombuffer(base64.b64decode(data["bdata"]), dtype=data["dtype"]).reshape(shape).tolist()
+        return np.array(data)
+    held = np.frombuffer(base64.b64decode(data["bdata"]), dtype=data["dtype"])
+    return held.reshape([int(size) for size in data.get("shape", str(len(held))).split(",")])
 
 
 def click(at: AppTest, key: str, *points: dict[str, object]) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import numpy as np
 import pandas as pd
+from streamlit.util import AttributeDictionary
 
 from app.components import charts
+from app.components.behind import chosen_point
 
 
 def traces(figure: object, name: str) -> object:
-    return next(trace for trace in figure.data if trace.name == name)  # type: ignore[attr-defined]
+    return next(trace for trace in figure.data if unescape(trace.name) == name)  # type: ignore[attr-defined]
 
 
 def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -> None:
@@ -271,3 +275,15 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
         assert charts.in_bar(pd.Series(spread), tuple(bounds)).sum() == count
     pairs = pd.DataFrame([("LC", "TC", 2)], columns=["a", "b", "count"])
     assert list(charts.pair_grid(pairs, order=["LC", "TC"]).data[0].text) == ["2"]
+
+
+def test_a_name_that_looks_like_markup_is_drawn_as_it_is_written_and_a_click_gives_it_back() -> None:
+    evil = '<a href="http://example.invalid">x</a> & <b>y</b>'
+    pairs = pd.DataFrame({"rater_a": [evil], "rater_b": ["ada"], "n": [12], "ac2": [0.5]})
+    figure = charts.rater_grid(pairs, metric="ac2", title="AC2")
+    said = figure.to_json()
+    assert "<a" not in said.replace("\\u003c", "<")
+    assert figure.data[0].text[0] == "0.50<br>n 12"  # our own line breaks stay
+    assert set(figure.data[0].y) == set(figure.layout.yaxis.categoryarray)
+    click = AttributeDictionary({"selection": {"points": [{"customdata": list(figure.data[0].customdata[0])}]}})
+    assert chosen_point(click) == [evil, "ada", 12, 0.5]

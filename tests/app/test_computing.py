@@ -42,6 +42,7 @@ ARGUMENTS = {
     "pairs_behind": ("careful-judge", "", "", "all", "LC", "caught", "recall"),
     "scores_behind": ("", "", "", "1", "2,3", "exact"),
     "raters_behind": ("LC", "ada", "ben"),
+    "rater_pair": ("LC", "ada", "ben"),
     "people_behind": ("LC", "all"),
     "people_errors_behind": ("LC", "all", "caught", "recall"),
 }
