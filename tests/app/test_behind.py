@@ -129,7 +129,8 @@ def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(full: Wo
     one = mine.iloc[-1]
     at = open_page("compare", trace=one["trace_id"], person="ada", judge="checks", pair=one["error_id"],
                    dimension=one["judge"])  # fmt: skip
-    held = orjson.loads(at.get("bidi_component")[0].proto.json)
+    island = next(part for part in at.get("bidi_component") if "focus" in part.proto.json)
+    held = orjson.loads(island.proto.json)
     chosen = next(pair for pair in held["pairs"] if pair["key"] == held["focus"])
     assert chosen["error"]["id"] == one["error_id"]
     assert chosen["finding"]["judge"] == one["judge"]

@@ -13,7 +13,7 @@ from app.components.behind import chosen_point
 
 
 def traces(figure: object, name: str) -> object:
-    return next(trace for trace in figure.data if unescape(trace.name) == name)  # type: ignore[attr-defined]
+    return next(trace for trace in figure.data if unescape(trace.name or "") == name)  # type: ignore[attr-defined]
 
 
 def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -> None:

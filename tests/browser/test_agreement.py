@@ -46,7 +46,7 @@ def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, samp
     settled(page)
     squares = page.locator(".st-key-chart-confusion .scatterlayer .points path")
     expect(squares).to_have_count(16)
-    count = int(page.locator(".st-key-chart-confusion .textpoint text").nth(15).inner_text())
+    count = int(page.locator(".st-key-chart-confusion .textpoint text").nth(15).text_content() or "")
     squares.nth(15).click(force=True)  # human 3, judge 3
     expect(page.locator(".st-key-behind-confusion")).to_be_visible()
     expect(page.get_by_text(f"{count} behind this")).to_be_visible()
