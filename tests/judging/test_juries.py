@@ -310,7 +310,7 @@ class TestLedger:
             broken.setattr("judging.joint.joint_verdict", fails)
             with pytest.raises(ValueError, match="no such finding"):
                 made.run(says(2), says(2))
-            SqlRunStore(made.engine, made.run_key).set_status("paused", "out of order")  # as the worker does then
+            SqlRunStore(made.engine, made.run_key).pause("out of order")  # as the worker does then
         told = "out of order; the jury's verdicts are not kept: ValueError: no such finding"
         assert made.rows("select status, message from run where run_key = 1") == [("paused", told)]
         wish(made.engine, made.run_key, "queued")
