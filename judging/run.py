@@ -25,7 +25,7 @@ from judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
 from judging.jury import Rule
 from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
-from judging.prompt import Order, build_prompt
+from judging.prompt import Order, Prompts, build_prompt
 from judging.reading import Reading, read
 from judging.records import Call, Failure, Verdict
 from judging.rubric import AgentDescription, Rubric, agent_for
@@ -319,6 +319,7 @@ class _Group:
 
     setup: ModelSetup
     finder: Finder
+    prompts: Prompts
     agent: AgentDescription | None
     shares: bool
     waiting: list[Cell]
@@ -350,6 +351,7 @@ class Runner:
         self._send = Together[Sending, None](lambda sendings: self._in_store(self.store.note_sent, sendings))
         self._keep = Together[Paid, None](lambda paid: self._in_store(self.store.keep_replies, paid))
         self._store_outcome = Together[Ended, bool](lambda ended: self._in_store(self.store.finish, ended))
+        self._judges: dict[tuple[str, str], Judge] = {}
         self._counts: dict[tuple[int, bytes], int] = {}
         self._ready: deque[tuple[_Group, Cell]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -486,7 +488,14 @@ class Runner:
                 await self._finish(cell, _unexpected(cell, error))
             return None
         agent = self._agent(trace)
-        return _Group(setup=setup, finder=finder, agent=agent, shares=len(cells) > 1, waiting=cells)
+        return _Group(
+            setup=setup,
+            finder=finder,
+            prompts=Prompts(finder.reading.text),
+            agent=agent,
+            shares=len(cells) > 1,
+            waiting=cells,
+        )
 
     def _agent(self, trace: Trace) -> AgentDescription | None:
         if self.spec.agent == "auto":
@@ -525,15 +534,20 @@ class Runner:
             self._follow(group)
         await self._finish(cell, outcome)
 
+    def _judge_of(self, cell: Cell) -> Judge:
+        key = (cell.judge, cell.model)
+        if key not in self._judges:
+            self._judges[key] = Judge(
+                rubric=self.rubrics[cell.judge],
+                model=cell.model,
+                parameters=self.spec.parameters,
+                order=self.spec.order,
+                repairs=self.spec.repairs and not self.spec.batch,
+            )
+        return self._judges[key]
+
     async def _outcome(self, group: _Group, cell: Cell) -> Verdict | Failure:
-        judge = Judge(
-            rubric=self.rubrics[cell.judge],
-            model=cell.model,
-            parameters=self.spec.parameters,
-            order=self.spec.order,
-            repairs=self.spec.repairs and not self.spec.batch,
-        )
-        setup, cached = group.setup, list[str]()
+        judge, setup, cached = self._judge_of(cell), group.setup, list[str]()
 
         async def call(request: ModelRequest) -> ModelReply:
             reply = await self._reply(group, cell, request, cached)
@@ -554,6 +568,7 @@ class Runner:
                 manners=setup.manners,
                 limit=limit,
                 finder=group.finder,
+                prompts=group.prompts,
             )
         else:
             outcome = await judge_trace(
@@ -565,6 +580,7 @@ class Runner:
                 limit=limit,
                 share_prefix=group.shares,
                 finder=group.finder,
+                prompts=group.prompts,
             )
         if cached and isinstance(outcome, Verdict):
             outcome = replace(outcome, notes=(*outcome.notes, *dict.fromkeys(cached)))
@@ -778,7 +794,13 @@ class Runner:
             raise ModelError("bad_request", "noted for the batch")
 
         await judge_trace(
-            self._batch_judge(cell), group.finder.reading, note, agent=group.agent, manners=group.setup.manners
+            self._judge_of(cell),
+            group.finder.reading,
+            note,
+            agent=group.agent,
+            manners=group.setup.manners,
+            finder=group.finder,
+            prompts=group.prompts,
         )
 
     async def _handed_in(self, model: str, requests: Mapping[str, ModelRequest], cells: Mapping[int, Cell]) -> str:
@@ -845,23 +867,15 @@ class Runner:
             raise errors.get(f"{cell.key}-{key}", missing)
 
         outcome = await judge_trace(
-            self._batch_judge(cell),
+            self._judge_of(cell),
             group.finder.reading,
             stored,
             agent=group.agent,
             manners=group.setup.manners,
             finder=group.finder,
+            prompts=group.prompts,
         )
         await self._finish(cell, outcome)
-
-    def _batch_judge(self, cell: Cell) -> Judge:
-        return Judge(
-            rubric=self.rubrics[cell.judge],
-            model=cell.model,
-            parameters=self.spec.parameters,
-            order=self.spec.order,
-            repairs=False,
-        )
 
     def _batch_cost(self, model: str, request: ModelRequest) -> float | None:
         setup = self.models[model]

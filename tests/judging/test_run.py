@@ -406,7 +406,9 @@ def test_writes_made_together_fail_together() -> None:
 
     async def all_of(*numbers: int) -> list[object]:
         together = Together[int, int](write)
-        return list(await asyncio.gather(*(together(n) for n in numbers), return_exceptions=True))
+        first = asyncio.create_task(together(numbers[0]))
+        await asyncio.sleep(0.001)  # its write is under way
+        return list(await asyncio.gather(first, *(together(n) for n in numbers[1:]), return_exceptions=True))
 
     ends = asyncio.run(all_of(0, 1, 2, 3))
     assert written == [[0], [1, 2, 3]]  # the last three while the first was written
