@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from sqlalchemy import Connection
 
 from ingest.store import reading, writing
@@ -25,6 +26,7 @@ from judging.ledger.matches import decide, decisions, finding_reviews, propose_m
 from judging.ledger.queue import judge_spread
 from judging.ledger.runs import SqlRunStore, next_run, want_failed_again, wish
 from judging.ledger.systems import systems
+from judging.ledger.workspace import alembic_config, open_workspace
 from judging.matching import TextLikeness
 from judging.model import ModelError
 from judging.records import (
@@ -317,6 +319,22 @@ class TestLedger:
         assert next_run(made.engine) == made.run_key
         assert made.run(says(2), says(2)).status == "done"
         assert made.rows("select score from cell where cost_usd = 0") == [(2,)]
+
+    def test_a_jury_of_an_earlier_version_speaks_when_its_workspace_is_opened(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b"), mode="jury")
+        with monkeypatch.context() as earlier:
+            earlier.setattr("judging.ledger.joint_verdicts.keep_joint_verdicts", lambda *_: 0)
+            made.run(says(2), says(2))
+        before_joint_verdicts = "0008"
+        with writing(made.engine) as connection:
+            command.downgrade(alembic_config(connection), before_joint_verdicts)
+        made.engine.dispose()
+        open_workspace(tmp_path)
+        assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2), (f"{2:032x}", 2)]
+        open_workspace(tmp_path)
+        assert made.rows("select count(*) from jury_member") == [(4,)]
 
     def test_texts_are_compared_once_and_while_others_may_write(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
