@@ -12,7 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Engine, and_, bindparam, func, insert, or_, select, true, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Engine,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from ingest.store import load, reading, writing
 from ingest.texts import compress, decompress
@@ -75,6 +87,23 @@ _FIRST_PENDING = _CELLS.where(_PENDING).order_by(*_IN_ORDER[1:]).limit(1)
 _FIRST_HELD = _CELLS.where(_UNDER_WAY).order_by(*_IN_ORDER).limit(1)
 _BESIDE = and_(_cell.c.trace_id == bindparam("of_trace"), _version.c.model == bindparam("of_model"))
 _PENDING_BESIDE, _HELD_BESIDE = _CELLS.where(_PENDING, _BESIDE), _CELLS.where(_UNDER_WAY, _BESIDE)
+_OF_CELLS: BindParameter[int] = bindparam("of_cells", expanding=True)
+_CLAIM = (
+    update(_cell)
+    .where(_cell.c.cell_key.in_(_OF_CELLS))
+    .values(state="running", worker=bindparam("by_worker"), claimed_at=bindparam("at"))
+)
+_LOSE_REQUESTS = (  # who sent them is gone
+    update(_request).where(_request.c.cell_key.in_(_OF_CELLS), _request.c.outcome.is_(None)).values(outcome="unknown")
+)
+_ANSWERED_REQUESTS = (
+    select(_reply.c.request_hash)
+    .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
+    .where(_cell.c.trace_id == bindparam("of_trace"), _reply.c.void.is_(False))
+)
+_LOST_REQUESTS = select(_request.c.cell_key, _request.c.request_hash).where(
+    _request.c.cell_key.in_(_OF_CELLS), _request.c.outcome == "unknown", _request.c.void.is_(False)
+)
 _SAME_REQUEST = (
     select(_reply)
     .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
@@ -337,16 +366,8 @@ class SqlRunStore:
             if not cells:
                 return []
             for some in _chunks([cell.key for cell in cells]):
-                connection.execute(
-                    update(_cell)
-                    .where(_cell.c.cell_key.in_(some))
-                    .values(state="running", worker=self.worker, claimed_at=now())
-                )
-                connection.execute(
-                    update(_request)
-                    .where(_request.c.cell_key.in_(some), _request.c.outcome.is_(None))
-                    .values(outcome="unknown")  # who sent them is gone
-                )
+                connection.execute(_CLAIM, {"of_cells": some, "by_worker": self.worker, "at": now()})
+                connection.execute(_LOSE_REQUESTS, {"of_cells": some})
             self._learn(connection, cells)
         return cells
 
@@ -355,15 +376,15 @@ class SqlRunStore:
         lost = self._lost_cells(connection)
         free, batches = {"of_run": self.run_key}, connection.execute(_OPEN_BATCHES, {"of_run": self.run_key}).all()
         unawaited = _unawaited([row.batch_id for row in batches])
-        first = connection.execute(_FIRST_PENDING.where(unawaited), free).one_or_none()
+        first = connection.execute(_FIRST_PENDING.where(*unawaited), free).one_or_none()
         if first is None and lost is not None:
-            first = connection.execute(_FIRST_HELD.where(unawaited, lost), free).one_or_none()
+            first = connection.execute(_FIRST_HELD.where(*unawaited, lost), free).one_or_none()
         if first is None:
             return []
         beside = {**free, "of_trace": first.trace_id, "of_model": first.model}
-        found = list(connection.execute(_PENDING_BESIDE.where(unawaited), beside))
+        found = list(connection.execute(_PENDING_BESIDE.where(*unawaited), beside))
         if lost is not None:
-            found += list(connection.execute(_HELD_BESIDE.where(unawaited, lost), beside))
+            found += list(connection.execute(_HELD_BESIDE.where(*unawaited, lost), beside))
         return sorted(Cell(*row) for row in found)
 
     def _lost_cells(self, connection: Connection) -> ColumnElement[bool] | None:
@@ -374,18 +395,11 @@ class SqlRunStore:
 
     def _learn(self, connection: Connection, cells: Sequence[Cell]) -> None:
         """Which requests have a reply (of this trace), or were sent in vain (of these cells): most need no look."""
-        rows = connection.execute(
-            select(_reply.c.request_hash)
-            .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
-            .where(_cell.c.trace_id == cells[0].trace_id, _reply.c.void.is_(False))
-        )
-        hashes = frozenset(str(row.request_hash) for row in rows)
+        hashes = frozenset(connection.scalars(_ANSWERED_REQUESTS, {"of_trace": cells[0].trace_id}))
         self._known.update((cell.key, hashes) for cell in cells)
         for some in _chunks([cell.key for cell in cells]):
-            lost = select(_request.c.cell_key, _request.c.request_hash).where(
-                _request.c.cell_key.in_(some), _request.c.outcome == "unknown", _request.c.void.is_(False)
-            )
-            self._lost.update((int(key), str(request)) for key, request in connection.execute(lost))
+            lost = connection.execute(_LOST_REQUESTS, {"of_cells": some})
+            self._lost.update((int(key), str(request)) for key, request in lost)
 
     def cell(self, key: int) -> Cell:
         with reading(self.engine) as connection:
@@ -701,12 +715,12 @@ def _claimable(connection: Connection, run_key: int) -> ColumnElement[bool]:
     return and_(_cell.c.run_key == run_key, _cell.c.state.in_(OPEN_STATES), is_free)
 
 
-def _unawaited(batches: Sequence[str]) -> ColumnElement[bool]:
+def _unawaited(batches: Sequence[str]) -> list[ColumnElement[bool]]:
     """Which cells no provider's batch is still to answer: asked again, they would be paid twice."""
     if not batches:
-        return true()
+        return []
     asked = select(_request.c.cell_key).where(_request.c.batch_id.in_(batches), _request.c.outcome.is_(None))
-    return _cell.c.cell_key.not_in(asked)
+    return [_cell.c.cell_key.not_in(asked)]
 
 
 def _unanswered(connection: Connection, run_key: int) -> Unanswered:
