@@ -78,6 +78,7 @@ class Frames:
     trail_traces: pd.DataFrame
     trail_scores: pd.DataFrame
     votes: pd.DataFrame
+    jury_votes: pd.DataFrame
 
 
 def load_frames(connection: Connection, selection: Selection) -> Frames:
@@ -104,6 +105,7 @@ class LateFrames:
         self.columns, self.selection = columns, selection
         self._truth = _truth(connection, columns, selection, self._done, self._scores)
         self.human, self.votes = self._truth.human, self._truth.votes
+        self.jury_votes = side_frames.jury_votes(connection, self._now)
         self.trail_scores = side_frames.trail_scores(connection, self._seen, self._truth.people)
 
     @cached_property

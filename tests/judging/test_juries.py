@@ -11,6 +11,7 @@ from alembic import command
 from sqlalchemy import Connection
 
 from ingest.store import reading, writing
+from judging.agreement.juries import jury_table
 from judging.export import inputs_of
 from judging.figures import Bench, bias_lines, summary
 from judging.joint import Member, joint_verdict, united
@@ -285,6 +286,22 @@ class TestLedger:
         assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2)]
         made.run(says(2), says(2))
         assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2), (f"{2:032x}", 2)]
+
+    def test_ties_and_votes_are_counted_by_judge(self, tmp_path: Path) -> None:
+        made = planned(tmp_path, traces=3, judges=("LC",), models=("a", "b", "c"), mode="jury", concurrency=1)
+        broken = ModelError("bad_request", "odd")
+        made.run(
+            Counting(script=lambda n, _: verdict(2)),
+            Counting(script=lambda n, _: verdict(2 if n == 0 else 1)),
+            Counting(script=lambda n, _: verdict(2) if n == 0 else broken if n == 1 else verdict(1)),
+        )  # trace 1: 2 2 2; trace 2: 2 1 and a failure, a tie; trace 3: 2 1 1
+        with reading(made.engine) as connection:
+            votes = load_frames(connection, Selection()).jury_votes
+        table = jury_table(votes).set_index("judge")
+        assert table.loc["LC", ["n", "members", "voted", "absent", "several", "unanimous", "tied"]].tolist() == [
+            3, 9, 8, 1, 3, 1, 1,
+        ]  # fmt: skip
+        assert table.loc["LC", ["unanimous_share", "tied_share", "absent_share"]].tolist() == [1 / 3, 1 / 3, 1 / 9]
 
     def test_the_rule_of_the_run_is_that_of_its_verdicts(self, tmp_path: Path) -> None:
         made = planned(tmp_path, traces=1, judges=("LC",), models=("a", "b", "c"), mode="jury", jury_rule="mean")
