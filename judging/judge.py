@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeVar
+from functools import cached_property
+from typing import Any, TypeVar
 
 import orjson
 
 from ingest.trace import Json
 from judging.evidence import Finder
 from judging.model import Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
-from judging.prompt import Order, Prompt, SpanToJudge, build_prompt, repair_request
+from judging.prompt import Order, Prompt, Prompts, SpanToJudge, repair_request
 from judging.reading import Block, Reading
 from judging.records import Call, Citation, Failure, FailureState, Finding, Verdict
 from judging.reply import Form, ParsedFinding, ParsedReply, Unparsable, read_reply, reply_schema
@@ -32,6 +33,10 @@ class Judge:
     parameters: Mapping[str, Json] = field(default_factory=dict)
     order: Order = "cache"
     repairs: bool = True
+
+    @cached_property
+    def schema(self) -> Mapping[str, Any]:
+        return reply_schema(self.rubric)
 
 
 @dataclass(kw_only=True)
@@ -80,8 +85,9 @@ async def judge_trace(
     limit: Limit | None = None,
     share_prefix: bool = False,
     finder: Finder | None = None,
+    prompts: Prompts | None = None,
 ) -> Verdict | Failure:
-    """Ask one judge once about a trace (or about one `span` of it). A `finder` of this reading can be shared.
+    """Ask one judge once about a trace (or one `span` of it). `finder` and `prompts` of this reading can be shared.
 
     Every `ModelError` becomes a Failure; any other exception is a fault of ours, or a stop, and passes through.
     """
@@ -95,6 +101,7 @@ async def judge_trace(
         limit=limit,
         share_prefix=share_prefix,
         finder=finder or Finder(reading),
+        prompts=prompts or Prompts(reading.text),
     )
     return await talk.outcome()
 
@@ -108,12 +115,13 @@ async def judge_spans(
     manners: Manners | None = None,
     limit: Limit | None = None,
     finder: Finder | None = None,
+    prompts: Prompts | None = None,
 ) -> Verdict | Failure:
     """Ask the judge about each span that acts, one call a span, and put the outcomes together.
 
     Stops at the first span that gives no verdict: a trace with an unjudged span has no outcome of its own.
     """
-    known, finder = manners or Manners(), finder or Finder(reading)
+    known, finder, prompts = manners or Manners(), finder or Finder(reading), prompts or Prompts(reading.text)
     verdicts: dict[str, Verdict] = {}
     for block in spans_judged(reading):
         span = SpanToJudge(span_id=block.span_id, ordinal=block.ordinal)
@@ -127,6 +135,7 @@ async def judge_spans(
             limit=limit,
             share_prefix=True,
             finder=finder,
+            prompts=prompts,
         )
         if isinstance(outcome, Failure):
             return _failed_span(outcome, span, verdicts)
@@ -205,6 +214,7 @@ class _Talk:
     limit: Limit | None
     share_prefix: bool
     finder: Finder
+    prompts: Prompts
     prompt: Prompt | None = None
     replies: list[ModelReply] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
@@ -244,15 +254,14 @@ class _Talk:
 
     def _request(self, turns: tuple[Turn, ...]) -> ModelRequest:
         form = self.manners.forms[0]
-        rubric = self.judge.rubric
-        self.prompt = build_prompt(
-            self.reading.text, rubric, form=form, order=self.judge.order, agent=self.agent, span=self.span
+        self.prompt = self.prompts.build(
+            self.judge.rubric, form=form, order=self.judge.order, agent=self.agent, span=self.span
         )
         sent = {name: value for name, value in self.judge.parameters.items() if name not in self.manners.left_out}
         return ModelRequest(
             prompt=self.prompt,
             form=form,
-            schema=reply_schema(rubric),
+            schema=self.judge.schema,
             parameters=sent,
             turns=turns,
             share_prefix=self.share_prefix,

@@ -6,7 +6,6 @@ import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from judging.model import ModelError
@@ -86,6 +85,9 @@ class Budget:
     @asynccontextmanager
     async def room_for(self, cost_usd: float) -> AsyncIterator[None]:
         """Hold `cost_usd` while the call runs. Raises `StopRunError` when there is no room and none will come."""
+        if self.limit_usd is None:
+            yield
+            return
         async with self._changed:
             while not self._fits(cost_usd):
                 if not self._reserved:
@@ -111,13 +113,6 @@ class Budget:
         )
 
 
-@dataclass(kw_only=True)
-class _Group(Generic[T, R]):
-    items: list[T] = field(default_factory=list)
-    results: Sequence[R] = ()
-    error: BaseException | None = None
-
-
 class Together(Generic[T, R]):
     """Writes in one transaction what is handed in while an earlier write is under way.
 
@@ -126,22 +121,29 @@ class Together(Generic[T, R]):
 
     def __init__(self, write: Callable[[Sequence[T]], Awaitable[Sequence[R]]]) -> None:
         self._write = write
-        self._next: _Group[T, R] = _Group()
-        self._one_at_a_time = asyncio.Lock()
+        self._waiting: list[tuple[T, asyncio.Future[R]]] = []
+        self._writer: asyncio.Task[None] | None = None
 
     async def __call__(self, item: T) -> R:
-        group, place = self._next, len(self._next.items)
-        group.items.append(item)
-        async with self._one_at_a_time:
-            if group is self._next:
-                self._next = _Group()
-                await self._written(group)
-        if group.error is not None:
-            raise group.error
-        return group.results[place]
+        written: asyncio.Future[R] = asyncio.get_running_loop().create_future()
+        self._waiting.append((item, written))
+        if self._writer is None:
+            self._writer = asyncio.create_task(self._write_all())
+        return await written
 
-    async def _written(self, group: _Group[T, R]) -> None:
-        try:
-            group.results = await self._write(group.items)
-        except Exception as error:
-            group.error = error
+    async def _write_all(self) -> None:
+        """Write until nothing waits: a task of its own, so that nobody's end stops the writing of others."""
+        while self._waiting:
+            group, self._waiting = self._waiting, []
+            try:
+                results: Sequence[R | BaseException] = await self._write([item for item, _ in group])
+            except Exception as error:
+                results = [error] * len(group)
+            for (_, written), result in zip(group, results, strict=True):
+                if written.cancelled():
+                    continue
+                if isinstance(result, BaseException):
+                    written.set_exception(result)
+                else:
+                    written.set_result(result)
+        self._writer = None

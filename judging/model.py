@@ -10,7 +10,7 @@ import asyncio
 import os
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -55,13 +55,18 @@ _TOO_LONG = re.compile(
     r"exceeds? the (?:model's )?(?:maximum|context)",
     re.IGNORECASE,
 )
+_NO_KEY = re.compile(r"missing [\w ]{0,40}(?:credentials|api[ _]key)", re.IGNORECASE)
+_NOT_SENT = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "InvalidURL"})
+_STATUS_ERRORS = frozenset({"HTTPStatusError", "MaskedHTTPStatusError", "APIStatusError"})
+_BY_A_GATEWAY = frozenset({499, 502, 504, 520, 524})  # it gave up on a model that may still have answered
 _OPENAI_BATCHES = ("openai", "azure", "hosted_vllm", "litellm_proxy")
 
 
 class ModelError(Exception):
     """A call that gave no reply. `retry_after_s` as the provider said; `parameter` is the one it rejected.
 
-    `is_unknown`: the request went out and no answer came, so the provider may have answered it, and charged for it.
+    `is_unknown`: the request went out and no answer came that could be read, so the provider may have answered it, and
+    charged for it.
     """
 
     def __init__(
@@ -377,7 +382,11 @@ def classify(error: Exception, parameters: Mapping[str, Json]) -> ModelError:
         return _rejection(text, None, parameters) or ModelError("bad_request", text)
     if isinstance(error, litellm.Timeout):
         return ModelError("timeout", text)
-    status = getattr(error, "status_code", None)
+    chain = _chain(error)
+    answered = _http_status(chain)
+    status = getattr(error, "status_code", None) if answered is None else answered
+    if answered is None and not _is_plain_refusal(status):
+        return _without_status(chain, text)
     if status in {400, 422}:
         if _is_refusal(error):
             return ModelError("refused", text)
@@ -385,26 +394,41 @@ def classify(error: Exception, parameters: Mapping[str, Json]) -> ModelError:
             return ModelError("too_long", text)
         rejection = _rejection(text, getattr(error, "param", None), parameters)
         return rejection or ModelError("bad_request", text)
-    causes = _causes(error)
-    is_of_connection = "APIConnectionError" in causes
-    if is_of_connection and not causes & {"ConnectError", "ConnectTimeout"}:
-        return ModelError("transient", f"the connection ended before an answer came: {text}", is_unknown=True)
-    if isinstance(status, int):
-        return _by_status(status, text, _retry_after(error))
-    if is_of_connection:
+    assert isinstance(status, int)
+    return _by_status(status, text, _retry_after(error))
+
+
+def _without_status(chain: Sequence[BaseException], text: str) -> ModelError:
+    """Of an error that no status of the provider explains: never sent, or sent and answered with what is no answer.
+
+    A page, half a body, a connection that ended: whichever it was, the model may have done its work and be paid for.
+    """
+    if _names(chain) & _NOT_SENT:
         return ModelError("transient", text)
-    return ModelError("bad_request", f"{type(error).__name__}: {text}")
+    if _NO_KEY.search(text):
+        return ModelError("auth", text)
+    if not any(hasattr(error, "status_code") for error in chain):  # neither litellm's nor a provider's: ours
+        return ModelError("bad_request", f"{type(chain[0]).__name__}: {text}")
+    return ModelError("transient", f"sent, and no answer came that can be read: {text}", is_unknown=True)
+
+
+def _is_plain_refusal(status: object) -> bool:
+    """Whether litellm's own status says that nothing was answered: no key, no such model, a limit, a bad request.
+
+    422 and all from 500 on it also gives to a body that it could not read.
+    """
+    return isinstance(status, int) and 400 <= status < 500 and status != 422
 
 
 def _by_status(status: int, text: str, retry_after_s: float | None) -> ModelError:
     kinds: dict[int, ErrorKind] = {
         401: "auth", 402: "auth", 403: "auth", 404: "no_model", 408: "timeout", 409: "transient",
-        413: "too_long", 429: "rate_limit",
+        413: "too_long", 429: "rate_limit", 499: "transient", 504: "timeout",
     }  # fmt: skip
     kind: ErrorKind = kinds.get(status, "transient" if status >= 500 else "bad_request")
     if status == 429 and re.search(r"insufficient_quota|exceeded your current quota|billing", text):
         kind = "auth"  # waiting does not bring credit back
-    return ModelError(kind, text, retry_after_s=retry_after_s)
+    return ModelError(kind, text, retry_after_s=retry_after_s, is_unknown=status in _BY_A_GATEWAY)
 
 
 def _rejection(text: str, param: object, parameters: Mapping[str, Json]) -> ModelError | None:
@@ -421,14 +445,30 @@ def _rejection(text: str, param: object, parameters: Mapping[str, Json]) -> Mode
     return None
 
 
-def _causes(error: BaseException) -> set[str]:
-    """The names of an error and of what led to it: where it never connected, the request was not sent."""
-    names: set[str] = set()
+def _chain(error: BaseException) -> list[BaseException]:
+    """An error and what led to it, the first last."""
+    chain: list[BaseException] = []
     cause: BaseException | None = error
-    while cause is not None and len(names) < 20:
-        names.add(type(cause).__name__)
+    while cause is not None and len(chain) < 20:
+        chain.append(cause)
         cause = cause.__cause__ or cause.__context__
-    return names
+    return chain
+
+
+def _names(chain: Iterable[BaseException]) -> set[str]:
+    return {type(error).__name__ for error in chain}
+
+
+def _http_status(chain: Iterable[BaseException]) -> int | None:
+    """The error status that the provider answered with; None where it answered with none.
+
+    By the name of the error, since litellm brings several HTTP clients.
+    """
+    for error in chain:
+        status = getattr(getattr(error, "response", None), "status_code", None)
+        if type(error).__name__ in _STATUS_ERRORS and isinstance(status, int) and status >= 400:
+            return status
+    return None
 
 
 def _is_refusal(error: Exception) -> bool:

@@ -25,6 +25,7 @@ _NUMBERS: Final[dict[InputName, tuple[str, ...]]] = {
     "repeats": ("first", "second"),
     "person_pairs": ("reviewers",),
     "votes": ("people", "votes"),
+    "jury_votes": ("members", "voted", "scores", "tied"),
     "other_score_pairs": ("human", "model"),
     "trail_scores": ("human", "model"),
 }

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from string import Template
 from typing import Any, Literal
@@ -20,7 +20,7 @@ Order = Literal["cache", "paper"]
 MARK_LENGTH = 8  # hex digits of a fence
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Prompt:
     """What is sent: `system`, then `prefix` + `suffix` as one user message. The prefix is what calls can share."""
 
@@ -28,7 +28,7 @@ class Prompt:
     prefix: str
     suffix: str
 
-    @property
+    @cached_property
     def hash(self) -> str:
         return wording_hash(self.system, self.prefix, self.suffix)
 
@@ -58,8 +58,40 @@ def build_prompt(
     span: SpanToJudge | None = None,
 ) -> Prompt:
     """The prompt for one rubric and one trace text; equal arguments give equal bytes."""
-    about = "" if agent is None else _fill("agent.md", title=agent.title, text=agent.text)
-    trace = about + fenced(text)
+    return Prompts(text).build(rubric, form=form, order=order, agent=agent, span=span)
+
+
+class Prompts:
+    """The prompts about one trace text: each is made (and hashed) once, however many calls send it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._traces: dict[AgentDescription | None, str] = {}
+        self._made: dict[tuple[object, ...], Prompt] = {}
+
+    def build(
+        self,
+        rubric: Rubric,
+        *,
+        form: Form = "json",
+        order: Order = "cache",
+        agent: AgentDescription | None = None,
+        span: SpanToJudge | None = None,
+    ) -> Prompt:
+        """As `build_prompt`. Rubrics are told apart by their key: one run has one of each."""
+        asked = (rubric.key, form, order, agent, span)
+        if asked not in self._made:
+            self._made[asked] = _prompt(self._trace(agent), rubric, form=form, order=order, span=span)
+        return self._made[asked]
+
+    def _trace(self, agent: AgentDescription | None) -> str:
+        if agent not in self._traces:
+            about = "" if agent is None else _fill("agent.md", title=agent.title, text=agent.text)
+            self._traces[agent] = about + fenced(self.text)
+        return self._traces[agent]
+
+
+def _prompt(trace: str, rubric: Rubric, *, form: Form, order: Order, span: SpanToJudge | None) -> Prompt:
     task = rubric_text(rubric, form)
     answer = _fill(f"{'template' if form == 'template' else 'json'}_{rubric.answer}.md")
     if form == "template" and rubric.not_applicable_phrases:

@@ -25,7 +25,7 @@ from judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
 from judging.jury import Rule
 from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
-from judging.prompt import Order, build_prompt
+from judging.prompt import Order, Prompts, build_prompt
 from judging.reading import Reading, read
 from judging.records import Call, Failure, Verdict
 from judging.rubric import AgentDescription, Rubric, agent_for
@@ -38,7 +38,7 @@ ANSWER_TOKENS = 4_000  # kept for an answer where max_tokens is not set: for con
 ASKED_BEFORE = "sent before without a known answer, perhaps paid; not sent again, as the run was told"
 LEASE_S = 60.0
 HEARTBEAT_S = 2.0
-_BATCH_CELLS = 400
+BATCH_CELLS = 400  # in one provider batch
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,8 +168,17 @@ class RunStore(Protocol):
     def take_up(self) -> None:
         """Before the first claim: give back cells that an earlier start of this very worker could not release."""
 
+    def begin(self, *, resumes: bool) -> RunStatus:
+        """Say that the run is worked on, unless it has ended meanwhile; returns where it stands.
+
+        What a person has paused or cancelled stays so, unless this start `resumes` it.
+        """
+
     def claim(self) -> Sequence[Cell]:
-        """Take all waiting cells of one trace and one model; empty when none waits now."""
+        """Take all waiting cells of one trace and one model; empty when none waits now.
+
+        Cells that a provider's batch is still to answer are left alone, whoever handed it in.
+        """
 
     def unfinished(self) -> int:
         """Cells without an outcome, held by anyone or by no one."""
@@ -216,17 +225,24 @@ class RunStore(Protocol):
     def heartbeat(self) -> RunStatus:
         """Say that this worker lives, keep its cells, and learn what the run is wanted to do."""
 
-    def set_status(self, status: RunStatus, message: str = "") -> None: ...
+    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False) -> RunStatus:
+        """Say how this worker's part ended; returns how the run now stands: done where no cell is left, whoever
+        judged the last one. Where it ended by a person's wish (`is_wish`) that was taken back, the run goes on.
+        """
 
     def trace(self, trace_id: str) -> Trace: ...
 
     def open_batches(self) -> Sequence[tuple[str, str]]:
-        """Provider batches handed in and not collected: (model, batch id)."""
+        """Provider batches handed in, not collected, and waited for by no living worker: (model, batch id)."""
 
-    def note_batch(self, model: str, batch_id: str) -> None: ...
+    def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
+        """Record a batch and which requests went in it."""
 
-    def close_batch(self, batch_id: str) -> None:
-        """Record that a batch has been collected: of what it did not answer nothing was paid."""
+    def collect(self, batch_id: str, paid: Sequence[Paid]) -> bool:
+        """Store all replies of a batch, durably and once; False where another worker has done so.
+
+        What the batch was to answer and did not was not paid.
+        """
 
     def cell(self, key: int) -> Cell: ...
 
@@ -303,6 +319,7 @@ class _Group:
 
     setup: ModelSetup
     finder: Finder
+    prompts: Prompts
     agent: AgentDescription | None
     shares: bool
     waiting: list[Cell]
@@ -322,19 +339,24 @@ class Runner:
         progress: Callable[[Progress], None] | None = None,
         poll_s: float = 1.0,
         batch_poll_s: float = 30.0,
+        batch_cells: int = BATCH_CELLS,
+        resumes: bool = True,
     ) -> None:
         check_spec(spec, rubrics=rubrics, models=models, agents=agents)
         self.spec, self.store = spec, store
         self.rubrics, self.models, self.agents = rubrics, models, agents
         self.progress, self.poll_s, self.batch_poll_s = progress, poll_s, batch_poll_s
+        self.batch_cells, self.resumes = batch_cells, resumes
         self._paces = {name: self._pace(name) for name in spec.models}
         self._send = Together[Sending, None](lambda sendings: self._in_store(self.store.note_sent, sendings))
         self._keep = Together[Paid, None](lambda paid: self._in_store(self.store.keep_replies, paid))
         self._store_outcome = Together[Ended, bool](lambda ended: self._in_store(self.store.finish, ended))
+        self._judges: dict[tuple[str, str], Judge] = {}
         self._counts: dict[tuple[int, bytes], int] = {}
         self._ready: deque[tuple[_Group, Cell]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop: tuple[RunStatus, str] | None = None
+        self._is_wish = False  # a person's
         self._fault: BaseException | None = None
         self._none_until = 0.0
         self._failures: list[tuple[Cell, str, str]] = []
@@ -353,7 +375,7 @@ class Runner:
         spent = await self._in_store(self.store.spent_usd)
         self._budget = Budget(self.spec.budget_usd, spent, unanswered.most_usd or 0.0)
         self._states = Counter(await self._in_store(self.store.states))
-        await self._in_store(self.store.set_status, "running")
+        self._heed(await self._in_store(partial(self.store.begin, resumes=self.resumes)))
         heart = asyncio.create_task(self._heart())
         try:
             await (self._by_batches() if self.spec.batch else self._by_calls())
@@ -430,7 +452,8 @@ class Runner:
             return True
         if await self._in_store(self.store.unfinished) == 0:
             return False
-        await asyncio.sleep(self.poll_s)
+        if not await self._collect_left():
+            await asyncio.sleep(self.poll_s)
         return True
 
     async def _any_task(self) -> None:
@@ -465,7 +488,14 @@ class Runner:
                 await self._finish(cell, _unexpected(cell, error))
             return None
         agent = self._agent(trace)
-        return _Group(setup=setup, finder=finder, agent=agent, shares=len(cells) > 1, waiting=cells)
+        return _Group(
+            setup=setup,
+            finder=finder,
+            prompts=Prompts(finder.reading.text),
+            agent=agent,
+            shares=len(cells) > 1,
+            waiting=cells,
+        )
 
     def _agent(self, trace: Trace) -> AgentDescription | None:
         if self.spec.agent == "auto":
@@ -504,15 +534,20 @@ class Runner:
             self._follow(group)
         await self._finish(cell, outcome)
 
+    def _judge_of(self, cell: Cell) -> Judge:
+        key = (cell.judge, cell.model)
+        if key not in self._judges:
+            self._judges[key] = Judge(
+                rubric=self.rubrics[cell.judge],
+                model=cell.model,
+                parameters=self.spec.parameters,
+                order=self.spec.order,
+                repairs=self.spec.repairs and not self.spec.batch,
+            )
+        return self._judges[key]
+
     async def _outcome(self, group: _Group, cell: Cell) -> Verdict | Failure:
-        judge = Judge(
-            rubric=self.rubrics[cell.judge],
-            model=cell.model,
-            parameters=self.spec.parameters,
-            order=self.spec.order,
-            repairs=self.spec.repairs and not self.spec.batch,
-        )
-        setup, cached = group.setup, list[str]()
+        judge, setup, cached = self._judge_of(cell), group.setup, list[str]()
 
         async def call(request: ModelRequest) -> ModelReply:
             reply = await self._reply(group, cell, request, cached)
@@ -533,6 +568,7 @@ class Runner:
                 manners=setup.manners,
                 limit=limit,
                 finder=group.finder,
+                prompts=group.prompts,
             )
         else:
             outcome = await judge_trace(
@@ -544,6 +580,7 @@ class Runner:
                 limit=limit,
                 share_prefix=group.shares,
                 finder=group.finder,
+                prompts=group.prompts,
             )
         if cached and isinstance(outcome, Verdict):
             outcome = replace(outcome, notes=(*outcome.notes, *dict.fromkeys(cached)))
@@ -640,24 +677,23 @@ class Runner:
     async def _heart(self) -> None:
         """Keep this worker's cells its own, and stop when a person pauses or cancels the run."""
         while True:
-            wish = await self._in_store(self.store.heartbeat)
-            if wish in {"paused", "cancelled"} and self._stop is None:
-                self._stop = (wish, f"{wish} by a person")
+            self._heed(await self._in_store(self.store.heartbeat))
             await asyncio.sleep(HEARTBEAT_S)
+
+    def _heed(self, wish: RunStatus) -> None:
+        if wish in {"paused", "cancelled"} and self._stop is None:
+            self._stop, self._is_wish = (wish, f"{wish} by a person"), True
 
     async def _close(self) -> Summary:
         """Give back what was not judged, and say how it ended."""
         rest = [cell.key for _, cell in self._ready]
         if rest:
             await self._in_store(self.store.release, rest)
-        unfinished = await self._in_store(self.store.unfinished)
-        status, message = self._stop or (("done", "") if unfinished == 0 else ("running", ""))
-        if unfinished == 0:
-            status, message = ("cancelled", message) if status == "cancelled" else ("done", "")
-        await self._in_store(self.store.set_status, status, message)
+        wanted, message = self._stop or ("running", "")
+        status = await self._in_store(partial(self.store.end, wanted, message, is_wish=self._is_wish))
         return Summary(
             status=status,
-            message=message,
+            message=message if status == wanted else "",
             states=await self._in_store(self.store.states),
             spent_usd=await self._in_store(self.store.spent_usd),
             elapsed_s=time.monotonic() - self._started,
@@ -698,12 +734,12 @@ class Runner:
     # batches ----------------------------------------------------------------------------------------------------
 
     async def _by_batches(self) -> None:
-        """Collect batches handed in before; then hand in all cells that wait, and collect those."""
-        for model, batch_id in await self._in_store(self.store.open_batches):
-            await self._collect(model, batch_id, {})
+        """Collect batches that nobody waits for; hand in all cells that wait, and collect those."""
         while self._stop is None:
+            if await self._collect_left():
+                continue
             cells = await self._claim_many()
-            if not cells:
+            if not cells and not await self._wait_for_more():
                 return
             try:
                 await self._batch_of(cells)
@@ -711,9 +747,16 @@ class Runner:
                 await self._in_store(self.store.release, [cell.key for _, cell in cells])
                 raise
 
+    async def _collect_left(self) -> bool:
+        """Collect the batches of workers that are gone; whether there were any."""
+        left = await self._in_store(self.store.open_batches)
+        for model, batch_id in left:
+            await self._collect(model, batch_id, {})
+        return bool(left)
+
     async def _claim_many(self) -> list[tuple[_Group, Cell]]:
         cells: list[tuple[_Group, Cell]] = []
-        while len(cells) < _BATCH_CELLS:
+        while len(cells) < self.batch_cells:
             claimed = await self._in_store(self.store.claim)
             if not claimed:
                 break
@@ -751,7 +794,13 @@ class Runner:
             raise ModelError("bad_request", "noted for the batch")
 
         await judge_trace(
-            self._batch_judge(cell), group.finder.reading, note, agent=group.agent, manners=group.setup.manners
+            self._judge_of(cell),
+            group.finder.reading,
+            note,
+            agent=group.agent,
+            manners=group.setup.manners,
+            finder=group.finder,
+            prompts=group.prompts,
         )
 
     async def _handed_in(self, model: str, requests: Mapping[str, ModelRequest], cells: Mapping[int, Cell]) -> str:
@@ -766,7 +815,7 @@ class Runner:
                 for sending in sendings:
                     await self._no_reply(sending.cell, sending.request_hash, error, sending.most_usd)
                 raise StopRunError(f"{model}: {error.message}") from error
-        await self._in_store(self.store.note_batch, model, batch_id)
+        await self._in_store(self.store.note_batch, model, batch_id, sendings)
         return batch_id
 
     def _batch_sending(self, model: str, cells: Mapping[int, Cell], name: str, request: ModelRequest) -> Sending:
@@ -774,20 +823,19 @@ class Runner:
         return Sending(cell=cells[int(key)], request_hash=request_key, most_usd=self._batch_cost(model, request))
 
     async def _collect(self, model: str, batch_id: str, errors: dict[str, ModelError]) -> None:
-        """Wait for a batch and store each of its replies."""
+        """Wait for a batch and store its replies; what became of each other request of it goes into `errors`."""
         batch = self.models[model].batch
-        assert batch is not None
-        results = await self._polled(batch, batch_id)
-        for name, result in results.items():
+        if batch is None:
+            raise StopRunError(f"{model} has no batch interface, and the batch {batch_id} of this run is not collected")
+        paid: list[Paid] = []
+        for name, result in (await self._polled(batch, batch_id)).items():
             key, _, request_key = name.partition("-")
-            cell = await self._in_store(self.store.cell, int(key))
             if isinstance(result, ModelError):
                 errors[name] = result
-                await self._in_store(partial(self.store.note_failed, cell, request_key, is_unknown=False))
-                continue
-            self._budget.spent_usd += result.cost_usd or 0.0
-            await self._keep(Paid(cell, request_key, result))
-        await self._in_store(self.store.close_batch, batch_id)
+            else:
+                paid.append(Paid(await self._in_store(self.store.cell, int(key)), request_key, result))
+        if await self._in_store(self.store.collect, batch_id, paid):
+            self._budget.spent_usd += sum(one.reply.cost_usd or 0.0 for one in paid)
 
     async def _polled(self, batch: BatchModel, batch_id: str) -> Mapping[str, ModelReply | ModelError]:
         """The results of a batch once it has ended; none where it failed as a whole (its cells then fail).
@@ -819,23 +867,15 @@ class Runner:
             raise errors.get(f"{cell.key}-{key}", missing)
 
         outcome = await judge_trace(
-            self._batch_judge(cell),
+            self._judge_of(cell),
             group.finder.reading,
             stored,
             agent=group.agent,
             manners=group.setup.manners,
             finder=group.finder,
+            prompts=group.prompts,
         )
         await self._finish(cell, outcome)
-
-    def _batch_judge(self, cell: Cell) -> Judge:
-        return Judge(
-            rubric=self.rubrics[cell.judge],
-            model=cell.model,
-            parameters=self.spec.parameters,
-            order=self.spec.order,
-            repairs=False,
-        )
 
     def _batch_cost(self, model: str, request: ModelRequest) -> float | None:
         setup = self.models[model]

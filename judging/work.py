@@ -15,7 +15,7 @@ from judging.judge import Manners
 from judging.ledger.runs import SqlRunStore, next_run, run_spec
 from judging.model import LitellmModel, context_limit, count_tokens, first_forms, known_prices
 from judging.rubric import agent_descriptions, rubrics
-from judging.run import ModelSetup, Progress, Runner, RunSpec, Summary
+from judging.run import BATCH_CELLS, ModelSetup, Progress, Runner, RunSpec, Summary
 
 LOOK_AGAIN_S = 2.0
 
@@ -33,8 +33,12 @@ def work_on(
     models: Mapping[str, ModelSetup] | None = None,
     progress: Callable[[Progress], None] | None = None,
     batch_poll_s: float = 30.0,
+    batch_cells: int = BATCH_CELLS,
+    resumes: bool = True,
 ) -> Summary:
     """Work on a run until it is done or something stops it. Ctrl-C and SIGTERM let calls under way finish.
+
+    One that a person has paused or cancelled is taken up again only where this start `resumes` it.
 
     Raises KeyError without such a run, ValueError for a run that cannot be worked on, RubricError for a
     broken rubric of the workspace.
@@ -48,6 +52,8 @@ def work_on(
         agents=agent_descriptions(home),
         progress=progress,
         batch_poll_s=batch_poll_s,
+        batch_cells=batch_cells,
+        resumes=resumes,
     )
     return asyncio.run(_with_signals(runner))
 
@@ -75,9 +81,9 @@ def worker_loop(
             continue
         worked += 1
         try:
-            summary = work_on(engine, key, home=home, progress=progress)
+            summary = work_on(engine, key, home=home, progress=progress, resumes=False)
         except Exception as error:
-            SqlRunStore(engine, key).set_status("paused", f"{type(error).__name__}: {error}")
+            SqlRunStore(engine, key).pause(f"{type(error).__name__}: {error}")
             if once:
                 raise
             continue

@@ -75,9 +75,10 @@ class Raw:
 
 @dataclass(frozen=True)
 class Cut:
-    """A completion whose connection ends in the middle of the body."""
+    """A completion whose connection ends in the middle of the body, announced by its length or in chunks."""
 
     text: str
+    in_chunks: bool = False
 
 
 Action = Answer | Status | Reset | Hang | Raw | Cut
@@ -168,7 +169,7 @@ class Provider:
     async def _answer(
         self, writer: asyncio.StreamWriter, method: str, path: str, headers: dict[str, str], body: bytes
     ) -> bool:
-        if path.endswith("/chat/completions"):
+        if path.endswith(("/chat/completions", "/messages")):  # the second is Anthropic's, for errors alone
             return await self._chat(writer, headers, json.loads(body))
         content = self._batch_route(method, path, headers, body)
         await _send(writer, 200 if content is not None else 404, content if content is not None else b"{}")
@@ -200,7 +201,8 @@ class Provider:
         if isinstance(action, Cut):
             whole = json.dumps(self.completion(request, Answer(text=action.text))).encode()
             writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n")
-            writer.write(b"content-length: %d\r\n\r\n" % len(whole) + whole[: len(whole) // 2])
+            opening = b"transfer-encoding: chunked\r\n\r\n%x\r\n" if action.in_chunks else b"content-length: %d\r\n\r\n"
+            writer.write(opening % len(whole) + whole[: len(whole) // 2])
             await writer.drain()
             writer.close()
             return False

@@ -16,6 +16,7 @@ from judging.agreement import (
     errors,
     findings,
     frames,
+    juries,
     majority,
     matchers,
     prevalence,
@@ -41,6 +42,7 @@ InputName = Literal[
     "match_words",
     "finding_words",
     "votes",
+    "jury_votes",
     "unit_labels",
     "other_error_pairs",
     "other_score_pairs",
@@ -62,6 +64,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "match_words": matchers.MATCH_WORDS,
     "finding_words": matchers.FINDING_WORDS,
     "votes": majority.VOTES,
+    "jury_votes": juries.JURY_VOTES,
     "unit_labels": ("judge", "unit", "model", "human"),
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
@@ -95,6 +98,7 @@ class Inputs:
     match_words: pd.DataFrame | None = None
     finding_words: pd.DataFrame | None = None
     votes: pd.DataFrame | None = None
+    jury_votes: pd.DataFrame | None = None
     unit_labels: pd.DataFrame | None = None
     other_error_pairs: pd.DataFrame | None = None
     other_score_pairs: pd.DataFrame | None = None
@@ -521,6 +525,12 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: majority.vote_table(inputs.frame("votes")),
     ),
     Table(
+        name="jury_votes",
+        title="Ties, unanimous verdicts and absent votes of juries",
+        needs=("jury_votes",),
+        build=lambda inputs: juries.jury_table(inputs.frame("jury_votes")),
+    ),
+    Table(
         name="rater_pairs",
         title="Every pair of raters",
         needs=_RATINGS,
@@ -786,6 +796,38 @@ METRICS: Final[tuple[Metric, ...]] = (
         words=(
             "Share of the votes of two people or more, on a score or on an error of a trace, in which more than half "
             "gave the same score or saw the error."
+        ),
+    ),
+    Metric(
+        name="jury_unanimous",
+        title="Unanimous verdicts of a jury",
+        function=juries.jury_table,
+        table="jury_votes",
+        column="unanimous_share",
+        words=(
+            "Of a jury's joint verdicts on which two models or more gave a score, the share on which all of them gave "
+            "the same; Wilson's interval."
+        ),
+    ),
+    Metric(
+        name="jury_ties",
+        title="Ties of a jury",
+        function=juries.jury_table,
+        table="jury_votes",
+        column="tied_share",
+        best="zero",
+        words="Share of a jury's joint verdicts whose models' scores tie by its rule; Wilson's interval.",
+    ),
+    Metric(
+        name="jury_absent",
+        title="Absent votes of a jury",
+        function=juries.jury_table,
+        table="jury_votes",
+        column="absent_share",
+        best="zero",
+        words=(
+            "Share of the models asked for a jury's joint verdicts that gave no score, because they failed or found "
+            "the rubric not to apply; Wilson's interval."
         ),
     ),
     Metric(

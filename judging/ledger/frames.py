@@ -79,6 +79,7 @@ class Frames:
     trail_traces: pd.DataFrame
     trail_scores: pd.DataFrame
     votes: pd.DataFrame
+    jury_votes: pd.DataFrame
     made_of: MadeOf
 
 
@@ -106,6 +107,7 @@ class LateFrames:
         self.columns, self.selection = columns, selection
         self._truth = _truth(connection, columns, selection, self._done, self._scores)
         self.human, self.votes = self._truth.human, self._truth.votes
+        self.jury_votes = side_frames.jury_votes(connection, self._now)
         self.made_of = columns.made_of
         self.trail_scores = side_frames.trail_scores(connection, self._seen, self._truth.people)
 

@@ -52,6 +52,22 @@ def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
     )
 
 
+def keep_those_of_earlier_runs(engine: Engine) -> int:
+    """Of juries that ended before joint verdicts were kept: made from what their members said; returns how many."""
+    with reading(engine) as connection:
+        ended = connection.execute(
+            select(tables.run.c.run_key, tables.run.c.spec).where(
+                tables.run.c.status.in_(("done", "paused", "cancelled"))
+            )
+        ).all()
+    specs = [(int(row.run_key), orjson.loads(row.spec)) for row in ended]
+    return sum(
+        keep_joint_verdicts(engine, key, "mean" if spec.get("jury_rule") == "mean" else "majority")
+        for key, spec in specs
+        if spec.get("mode") == "jury"
+    )
+
+
 def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], likeness: TextLikeness) -> int:
     """Those of some traces. Texts are compared outside the transaction that writes: it holds up everybody's work."""
     from judging.joint import joint_verdict

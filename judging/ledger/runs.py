@@ -12,7 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Engine, and_, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Connection,
+    Engine,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from ingest.store import load, reading, writing
 from ingest.texts import compress, decompress
@@ -41,6 +53,19 @@ _END_REQUEST = (
     )
     .values(outcome=bindparam("ends"))
 )
+_PUT_IN_BATCH = (
+    update(_request)
+    .where(
+        _request.c.cell_key == bindparam("of_cell"),
+        _request.c.request_hash == bindparam("hash"),
+        _request.c.worker == bindparam("by_worker"),
+        _request.c.outcome.is_(None),
+    )
+    .values(batch_id=bindparam("in"))
+)
+_OPEN_BATCHES = select(_batch.c.model, _batch.c.batch_id).where(
+    _batch.c.run_key == bindparam("of_run"), _batch.c.collected_at.is_(None)
+)
 _HELD = select(_cell.c.cell_key).where(
     _cell.c.cell_key.in_(bindparam("of_cells", expanding=True)),
     _cell.c.worker == bindparam("by_worker"),
@@ -55,13 +80,30 @@ _CELLS = select(_cell.c.cell_key, _cell.c.judge, _version.c.model, _cell.c.trace
     _version, _version.c.judge_version == _cell.c.judge_version
 )
 _PENDING = and_(_cell.c.run_key == bindparam("of_run"), _cell.c.state == "pending")
+_UNDER_WAY = and_(_cell.c.run_key == bindparam("of_run"), _cell.c.state.in_(("running", "replied")))
 # in the order of the index of run and state: any other sorts all cells that wait, for every claim
-_FIRST_PENDING = (
-    _CELLS.where(_PENDING).order_by(_cell.c.judge, _cell.c.score, _cell.c.cost_usd, _cell.c.cell_key).limit(1)
+_IN_ORDER = (_cell.c.state, _cell.c.judge, _cell.c.score, _cell.c.cost_usd, _cell.c.cell_key)
+_FIRST_PENDING = _CELLS.where(_PENDING).order_by(*_IN_ORDER[1:]).limit(1)
+_FIRST_HELD = _CELLS.where(_UNDER_WAY).order_by(*_IN_ORDER).limit(1)
+_BESIDE = and_(_cell.c.trace_id == bindparam("of_trace"), _version.c.model == bindparam("of_model"))
+_PENDING_BESIDE, _HELD_BESIDE = _CELLS.where(_PENDING, _BESIDE), _CELLS.where(_UNDER_WAY, _BESIDE)
+_OF_CELLS: BindParameter[int] = bindparam("of_cells", expanding=True)
+_CLAIM = (
+    update(_cell)
+    .where(_cell.c.cell_key.in_(_OF_CELLS))
+    .values(state="running", worker=bindparam("by_worker"), claimed_at=bindparam("at"))
 )
-_PENDING_BESIDE = _CELLS.where(
-    _PENDING, _cell.c.trace_id == bindparam("of_trace"), _version.c.model == bindparam("of_model")
-).order_by(_cell.c.cell_key)
+_LOSE_REQUESTS = (  # who sent them is gone
+    update(_request).where(_request.c.cell_key.in_(_OF_CELLS), _request.c.outcome.is_(None)).values(outcome="unknown")
+)
+_ANSWERED_REQUESTS = (
+    select(_reply.c.request_hash)
+    .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
+    .where(_cell.c.trace_id == bindparam("of_trace"), _reply.c.void.is_(False))
+)
+_LOST_REQUESTS = select(_request.c.cell_key, _request.c.request_hash).where(
+    _request.c.cell_key.in_(_OF_CELLS), _request.c.outcome == "unknown", _request.c.void.is_(False)
+)
 _SAME_REQUEST = (
     select(_reply)
     .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
@@ -308,6 +350,15 @@ class SqlRunStore:
                 .values(state="pending", worker=None, claimed_at=None)
             )
 
+    def begin(self, *, resumes: bool) -> RunStatus:
+        with writing(self.engine) as connection:
+            status = self._status(connection)
+            is_stopped = status in {"paused", "cancelled"} and not resumes
+            if is_stopped or not self._is_open(connection):
+                return status
+            self._set_status(connection, "running")
+        return "running"
+
     def claim(self) -> Sequence[Cell]:
         """All waiting cells of one trace and model: beside the next that waits."""
         with writing(self.engine) as connection:
@@ -315,49 +366,40 @@ class SqlRunStore:
             if not cells:
                 return []
             for some in _chunks([cell.key for cell in cells]):
-                connection.execute(
-                    update(_cell)
-                    .where(_cell.c.cell_key.in_(some))
-                    .values(state="running", worker=self.worker, claimed_at=now())
-                )
-                connection.execute(
-                    update(_request)
-                    .where(_request.c.cell_key.in_(some), _request.c.outcome.is_(None))
-                    .values(outcome="unknown")  # who sent them is gone
-                )
+                connection.execute(_CLAIM, {"of_cells": some, "by_worker": self.worker, "at": now()})
+                connection.execute(_LOSE_REQUESTS, {"of_cells": some})
             self._learn(connection, cells)
         return cells
 
     def _free_cells(self, connection: Connection) -> list[Cell]:
-        """The cells to claim; where no other worker holds any, only those that were never claimed can be free."""
-        run = {"of_run": self.run_key}
-        if set(connection.scalars(_WORKERS, run)) <= {self.worker}:
-            first = connection.execute(_FIRST_PENDING, run).one_or_none()
-            if first is None:
-                return []
-            beside = {**run, "of_trace": first.trace_id, "of_model": first.model}
-            return [Cell(*row) for row in connection.execute(_PENDING_BESIDE, beside)]
-        free = _claimable(connection, self.run_key, self.lease_s)
-        found = connection.execute(_CELLS.where(free).order_by(_cell.c.cell_key).limit(1)).one_or_none()
-        if found is None:
+        """The cells to claim: never claimed or given back, and of the same trace and model what a lost worker held."""
+        lost = self._lost_cells(connection)
+        free, batches = {"of_run": self.run_key}, connection.execute(_OPEN_BATCHES, {"of_run": self.run_key}).all()
+        unawaited = _unawaited([row.batch_id for row in batches])
+        first = connection.execute(_FIRST_PENDING.where(*unawaited), free).one_or_none()
+        if first is None and lost is not None:
+            first = connection.execute(_FIRST_HELD.where(*unawaited, lost), free).one_or_none()
+        if first is None:
             return []
-        same = and_(free, _cell.c.trace_id == found.trace_id, _version.c.model == found.model)
-        return [Cell(*row) for row in connection.execute(_CELLS.where(same).order_by(_cell.c.cell_key))]
+        beside = {**free, "of_trace": first.trace_id, "of_model": first.model}
+        found = list(connection.execute(_PENDING_BESIDE.where(*unawaited), beside))
+        if lost is not None:
+            found += list(connection.execute(_HELD_BESIDE.where(*unawaited, lost), beside))
+        return sorted(Cell(*row) for row in found)
+
+    def _lost_cells(self, connection: Connection) -> ColumnElement[bool] | None:
+        """Which cells a worker held that is gone; None where none but this one holds any (it lost none)."""
+        if set(connection.scalars(_WORKERS, {"of_run": self.run_key})) <= {self.worker}:
+            return None
+        return _lost(connection, self.run_key, self.lease_s)
 
     def _learn(self, connection: Connection, cells: Sequence[Cell]) -> None:
         """Which requests have a reply (of this trace), or were sent in vain (of these cells): most need no look."""
-        rows = connection.execute(
-            select(_reply.c.request_hash)
-            .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
-            .where(_cell.c.trace_id == cells[0].trace_id, _reply.c.void.is_(False))
-        )
-        hashes = frozenset(str(row.request_hash) for row in rows)
+        hashes = frozenset(connection.scalars(_ANSWERED_REQUESTS, {"of_trace": cells[0].trace_id}))
         self._known.update((cell.key, hashes) for cell in cells)
         for some in _chunks([cell.key for cell in cells]):
-            lost = select(_request.c.cell_key, _request.c.request_hash).where(
-                _request.c.cell_key.in_(some), _request.c.outcome == "unknown", _request.c.void.is_(False)
-            )
-            self._lost.update((int(key), str(request)) for key, request in connection.execute(lost))
+            lost = connection.execute(_LOST_REQUESTS, {"of_cells": some})
+            self._lost.update((int(key), str(request)) for key, request in lost)
 
     def cell(self, key: int) -> Cell:
         with reading(self.engine) as connection:
@@ -445,15 +487,21 @@ class SqlRunStore:
             connection.execute(insert(_pace).values(run_key=self.run_key, model=model, next_at=moment))
 
     def keep_replies(self, paid: Sequence[Paid]) -> Sequence[None]:
+        with writing(self.engine) as connection:
+            self._keep(connection, paid)
+        self._know(paid)
+        return [None] * len(paid)
+
+    def _keep(self, connection: Connection, paid: Sequence[Paid]) -> None:
         at = now()
         ends = [{"of_cell": p.cell.key, "hash": p.request_hash, "ends": "answered"} for p in paid]
-        with writing(self.engine) as connection:
-            connection.execute(_ADD_REPLY, [_reply_row(p, at) for p in paid])
-            connection.execute(_END_REQUEST, ends)
-            connection.execute(_MARK_REPLIED, [{"of_cell": p.cell.key, "by_worker": self.worker} for p in paid])
+        connection.execute(_ADD_REPLY, [_reply_row(p, at) for p in paid])
+        connection.execute(_END_REQUEST, ends)
+        connection.execute(_MARK_REPLIED, [{"of_cell": p.cell.key, "by_worker": self.worker} for p in paid])
+
+    def _know(self, paid: Sequence[Paid]) -> None:
         for cell, request_hash, _ in paid:
             self._known[cell.key] = self._known.get(cell.key, frozenset()) | {request_hash}
-        return [None] * len(paid)
 
     def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
         keys = [cell.key for cell, _ in ended]
@@ -495,22 +543,63 @@ class SqlRunStore:
             ).scalar_one()
         return status
 
-    def set_status(self, status: RunStatus, message: str = "") -> None:
+    def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False) -> RunStatus:
+        message += self._joint_verdicts_kept(status)
+        with writing(self.engine) as connection:
+            stands, is_open = self._status(connection), self._is_open(connection)
+            if is_wish and stands not in {"paused", "cancelled"}:
+                return stands
+            if status == "cancelled" or (status == "paused" and stands == "cancelled"):
+                self._set_status(connection, "cancelled", message)
+                return "cancelled"
+            if is_open and status != "running":
+                self._set_status(connection, status, message)
+            if is_open:
+                return status
+        return self._end_done()
+
+    def pause(self, message: str) -> None:
+        """Pause a run that cannot be worked on, unless another worker has ended it."""
+        message += self._joint_verdicts_kept("paused")
+        with writing(self.engine) as connection:
+            if self._status(connection) not in {"done", "cancelled"}:
+                self._set_status(connection, "paused", message)
+
+    def _end_done(self) -> RunStatus:
+        """No cell is left, so none can be judged while the jury speaks; but failed ones may be wanted again."""
+        self._keep_joint_verdicts()
+        with writing(self.engine) as connection:
+            if self._is_open(connection):
+                return self._status(connection)
+            self._set_status(connection, "done")
+        return "done"
+
+    def _status(self, connection: Connection) -> RunStatus:
+        status: RunStatus = connection.scalars(select(_run.c.status).where(_run.c.run_key == self.run_key)).one()
+        return status
+
+    def _is_open(self, connection: Connection) -> bool:
+        is_open = and_(_cell.c.run_key == self.run_key, _cell.c.state.in_(OPEN_STATES))
+        return connection.scalar(select(_cell.c.cell_key).where(is_open).limit(1)) is not None
+
+    def _set_status(self, connection: Connection, status: RunStatus, message: str = "") -> None:
+        ended = now() if status in {"done", "cancelled"} else None
+        connection.execute(
+            update(_run)
+            .where(_run.c.run_key == self.run_key)
+            .values(status=status, message=message, ended_at=ended, worker=self.worker, heartbeat_at=now())
+        )
+
+    def _joint_verdicts_kept(self, status: RunStatus) -> str:
+        """Keep them before a run stops; a pause goes on without, or no run could ever be paused for this very fault."""
         try:
             if status != "running":
                 self._keep_joint_verdicts()
         except Exception as error:
             if status != "paused":
                 raise
-            # else no run could ever be stopped for this very fault
-            message = f"{message}; the jury's verdicts are not kept: {type(error).__name__}: {error}"
-        ended = now() if status in {"done", "cancelled"} else None
-        with writing(self.engine) as connection:
-            connection.execute(
-                update(_run)
-                .where(_run.c.run_key == self.run_key)
-                .values(status=status, message=message, ended_at=ended, worker=self.worker, heartbeat_at=now())
-            )
+            return f"; the jury's verdicts are not kept: {type(error).__name__}: {error}"
+        return ""
 
     def _keep_joint_verdicts(self) -> None:
         """Of a jury, before the run ends: a worker killed in between leaves a run that goes on, not one without."""
@@ -529,39 +618,48 @@ class SqlRunStore:
 
     def open_batches(self) -> Sequence[tuple[str, str]]:
         with reading(self.engine) as connection:
-            rows = connection.execute(
-                select(_batch.c.model, _batch.c.batch_id).where(
-                    _batch.c.run_key == self.run_key, _batch.c.collected_at.is_(None)
+            rows = connection.execute(_OPEN_BATCHES, {"of_run": self.run_key}).all()
+            if not rows:
+                return []
+            held = and_(_held(self.run_key), ~_lost(connection, self.run_key, self.lease_s))
+            waited_for = set(
+                connection.scalars(
+                    select(_request.c.batch_id)
+                    .join(_cell, _cell.c.cell_key == _request.c.cell_key)
+                    .where(_request.c.batch_id.in_([row.batch_id for row in rows]), held)
                 )
             )
-            return [(str(model), str(batch_id)) for model, batch_id in rows]
+            return [(row.model, row.batch_id) for row in rows if row.batch_id not in waited_for]
 
-    def note_batch(self, model: str, batch_id: str) -> None:
+    def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
         with writing(self.engine) as connection:
             connection.execute(
                 insert(_batch).values(batch_id=batch_id, run_key=self.run_key, model=model, created_at=now())
             )
+            connection.execute(
+                _PUT_IN_BATCH,
+                [
+                    {
+                        "of_cell": sending.cell.key,
+                        "hash": sending.request_hash,
+                        "by_worker": self.worker,
+                        "in": batch_id,
+                    }
+                    for sending in sendings
+                ],
+            )
 
-    def close_batch(self, batch_id: str) -> None:
+    def collect(self, batch_id: str, paid: Sequence[Paid]) -> bool:
         with writing(self.engine) as connection:
-            connection.execute(update(_batch).where(_batch.c.batch_id == batch_id).values(collected_at=now()))
-            self._end_what_batches_left(connection, batch_id)
-
-    def _end_what_batches_left(self, connection: Connection, batch_id: str) -> None:
-        """What a batch was to answer and did not has failed, whether one request or all of it: it was not paid.
-
-        Requests do not say which batch they went in: while another one is open, they may be its.
-        """
-        is_open = select(_batch.c.batch_id).where(_batch.c.run_key == self.run_key, _batch.c.collected_at.is_(None))
-        if connection.scalar(is_open.limit(1)) is not None:
-            return
-        handed_in = select(_batch.c.created_at).where(_batch.c.batch_id == batch_id).scalar_subquery()
-        ours = select(_cell.c.cell_key).where(_cell.c.run_key == self.run_key)
-        connection.execute(
-            update(_request)
-            .where(_request.c.outcome.is_(None), _request.c.sent_at <= handed_in, _request.c.cell_key.in_(ours))
-            .values(outcome="failed")
-        )
+            is_open = and_(_batch.c.batch_id == batch_id, _batch.c.collected_at.is_(None))
+            if connection.execute(update(_batch).where(is_open).values(collected_at=now())).rowcount == 0:
+                return False
+            if paid:
+                self._keep(connection, paid)
+            left = and_(_request.c.batch_id == batch_id, _request.c.outcome.is_(None))
+            connection.execute(update(_request).where(left).values(outcome="failed"))
+        self._know(paid)
+        return True
 
 
 def worker_name() -> str:
@@ -597,23 +695,39 @@ def _held_by(run_key: int, worker: str) -> ColumnElement[bool]:
     return and_(_cell.c.run_key == run_key, _cell.c.worker == worker, _cell.c.state.in_(("running", "replied")))
 
 
-def _claimable(connection: Connection, run_key: int, lease_s: float = LEASE_S) -> ColumnElement[bool]:
-    """Which cells wait: never claimed, or held by a worker whose lease is over or that is dead."""
-    held = and_(_cell.c.run_key == run_key, _cell.c.state.in_(("running", "replied")))
-    workers = connection.scalars(select(_cell.c.worker).where(held).distinct()).all()
+def _held(run_key: int) -> ColumnElement[bool]:
+    """Which cells of a run some worker holds."""
+    return and_(_cell.c.run_key == run_key, _cell.c.state.in_(("running", "replied")))
+
+
+def _lost(connection: Connection, run_key: int, lease_s: float = LEASE_S) -> ColumnElement[bool]:
+    """Of the cells that are held: those whose worker is dead, or whose lease is over."""
+    workers = connection.scalars(select(_cell.c.worker).where(_held(run_key)).distinct()).all()
     dead = [worker for worker in workers if worker is not None and worker_is_dead(worker)]
     here = [worker for worker in workers if worker is not None and worker_is_here(worker)]
     is_over = and_(_cell.c.claimed_at < now() - int(lease_s * _MICRO), _cell.c.worker.not_in(here))
-    lost: list[ColumnElement[bool]] = [is_over, _cell.c.worker.is_(None)]
-    if dead:
-        lost.append(_cell.c.worker.in_(dead))
-    return and_(_cell.c.run_key == run_key, or_(_cell.c.state == "pending", and_(held, or_(*lost))))
+    return or_(is_over, _cell.c.worker.is_(None), _cell.c.worker.in_(dead))
+
+
+def _claimable(connection: Connection, run_key: int) -> ColumnElement[bool]:
+    """Which cells wait: never claimed, or held by a worker whose lease is over or that is dead."""
+    is_free = or_(_cell.c.state == "pending", _lost(connection, run_key))
+    return and_(_cell.c.run_key == run_key, _cell.c.state.in_(OPEN_STATES), is_free)
+
+
+def _unawaited(batches: Sequence[str]) -> list[ColumnElement[bool]]:
+    """Which cells no provider's batch is still to answer: asked again, they would be paid twice."""
+    if not batches:
+        return []
+    asked = select(_request.c.cell_key).where(_request.c.batch_id.in_(batches), _request.c.outcome.is_(None))
+    return [_cell.c.cell_key.not_in(asked)]
 
 
 def _unanswered(connection: Connection, run_key: int) -> Unanswered:
-    """Requests known to be lost, and those under way in cells whose worker is gone (a noted batch is not lost)."""
-    in_batch = select(_batch.c.batch_id).where(_batch.c.run_key == run_key, _batch.c.collected_at.is_(None)).exists()
-    gone = and_(_request.c.outcome.is_(None), _cell.c.state != "pending", ~in_batch, _claimable(connection, run_key))
+    """Requests known to be lost, and those under way in cells that nobody holds; what an open batch holds is not."""
+    is_open = select(_batch.c.batch_id).where(_batch.c.run_key == run_key, _batch.c.collected_at.is_(None))
+    in_batch = func.coalesce(_request.c.batch_id, "").in_(is_open)
+    gone = and_(_request.c.outcome.is_(None), ~in_batch, _claimable(connection, run_key))
     row = connection.execute(
         select(func.count(), func.count(_request.c.most_usd), func.sum(_request.c.most_usd))
         .join(_cell, _cell.c.cell_key == _request.c.cell_key)

@@ -11,10 +11,13 @@ from sqlalchemy import Connection, select
 
 from ingest.labels import JudgeReply, read_reply
 from ingest.texts import decompress
+from judging.agreement.juries import JURY_VOTES
 from judging.agreement.majority import majority_scores
+from judging.jury import jury_score, on_scale
 from judging.ledger import tables
 from judging.ledger.columns import among
 from judging.ledger.labels import newest
+from judging.ledger.systems import joint_mode
 from judging.records import DIMENSIONS
 
 TRAIL_JUDGE = "trail"
@@ -63,6 +66,29 @@ def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
     by_trace = answered.groupby([cells["system"], cells["trace_id"]]).any().rename("answered").reset_index()
     state = by_trace["answered"].map({True: "scored", False: "failed"})
     return pd.DataFrame({"trace_id": by_trace["trace_id"], "system": by_trace["system"], "state": state})
+
+
+def jury_votes(connection: Connection, cells: pd.DataFrame) -> pd.DataFrame:
+    """The votes behind each joint verdict among `cells`: members, voted, scores (different ones), tied (0 or 1)."""
+    cell, member = tables.cell, tables.jury_member
+    said: dict[int, list[int | None]] = defaultdict(list)
+    for key, score in connection.execute(
+        select(member.c.cell_key, cell.c.score).join(cell, cell.c.cell_key == member.c.member_key)
+    ):
+        said[key].append(score)
+    joint = cells[cells["cell_key"].isin(list(said))]
+    rows = [
+        (judge, system, trace_id, *_counted(said[int(key)], str(system)))
+        for judge, system, trace_id, key in zip(
+            joint["judge"], joint["system"], joint["trace_id"], joint["cell_key"], strict=True
+        )
+    ]
+    return pd.DataFrame(rows, columns=list(JURY_VOTES))
+
+
+def _counted(scores: list[int | None], system: str) -> tuple[int, int, int, int]:
+    joint = on_scale(jury_score(scores, "mean" if joint_mode("mean") in system else "majority"))
+    return len(scores), sum(joint.votes.values()), len(joint.votes), int(bool(joint.tied))
 
 
 def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:

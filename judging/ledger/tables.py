@@ -317,6 +317,7 @@ request = Table(
     Column("sent_at", BigInteger, nullable=False, comment="written before it goes out"),
     Column("outcome", Text, comment="answered, failed, unknown (perhaps paid); empty while under way; moves"),
     Column("void", Boolean, nullable=False, comment="its cell was wanted again: no reason not to ask"),
+    Column("batch_id", Text, index=True, comment="the provider's batch that it went in; empty: none, or not yet noted"),
 )
 
 pace = Table(

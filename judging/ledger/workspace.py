@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
 import time
@@ -18,8 +19,9 @@ from judging.ledger import tables
 if TYPE_CHECKING:
     from alembic.config import Config
 
+_log = logging.getLogger(__name__)
 DEFAULT_HOME = ".tracejury"
-HEAD = "0009"  # the newest migration: tests hold it against the migrations folder
+HEAD = "0010"  # the newest migration: tests hold it against the migrations folder
 
 
 class WorkspaceError(Exception):
@@ -75,7 +77,8 @@ def open_workspace(home: Path | str | None = None) -> Workspace:
 
 def migrate(engine: Engine) -> None:
     """Bring the schema to the newest migration; nothing happens where it is there already."""
-    if _version(engine) == HEAD:
+    before = _version(engine)
+    if before == HEAD:
         return
     from alembic import command
     from alembic.util.exc import CommandError
@@ -87,6 +90,18 @@ def migrate(engine: Engine) -> None:
         raise WorkspaceError(
             f"the database was made by a newer Tracejury ({error}): update, or choose another home"
         ) from error
+    if before is not None:
+        _derive(engine)
+
+
+def _derive(engine: Engine) -> None:
+    """What an earlier version did not keep and can be made from what it kept. A fault here keeps nobody out."""
+    from judging.ledger.joint_verdicts import keep_those_of_earlier_runs
+
+    try:
+        keep_those_of_earlier_runs(engine)
+    except Exception as error:
+        _log.warning("the joint verdicts of earlier juries are not made: %s: %s", type(error).__name__, error)
 
 
 def alembic_config(connection: Connection) -> Config:

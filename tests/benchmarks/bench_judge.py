@@ -11,13 +11,15 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TypedDict
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
+from judging.evidence import Finder
 from judging.judge import Judge, judge_trace
 from judging.ledger.runs import SqlRunStore
 from judging.model import LitellmModel, ModelRequest, form_arguments, messages_of, warm
-from judging.prompt import build_prompt
+from judging.prompt import Prompts, build_prompt
 from judging.reply import reply_schema
 from judging.run import Runner
 from tests.fake_provider import Answer, Provider, verdict
@@ -28,6 +30,13 @@ from tests.judging.workers import setup
 IN_FLIGHT, CALLS, ROUNDS = 64, 320, 3
 ANSWER_AFTER_S = 0.5  # a fast model
 FINDING = {"description": "d", "evidence": "the search showed", "citations": ["S4", "S3"], "impact": "low"}
+
+
+class Shared(TypedDict):
+    """What a run makes once for all judgements of a trace."""
+
+    finder: Finder
+    prompts: Prompts
 
 
 async def at_once(call: Callable[[], Awaitable[object]], calls: int) -> float:
@@ -71,6 +80,7 @@ def measure(answer_after_s: float) -> dict[str, float]:
     """Median seconds for CALLS calls: bare litellm, one judgement each, the whole run."""
     warm()
     reading = small_reading()
+    shared: Shared = {"finder": Finder(reading), "prompts": Prompts(reading.text)}  # by all judgements of a trace
     judge = Judge(rubric=RUBRICS["LC"], model="openai/fake")
     request = ModelRequest(
         prompt=build_prompt(reading.text, judge.rubric), form="json", schema=reply_schema(judge.rubric)
@@ -79,7 +89,7 @@ def measure(answer_after_s: float) -> dict[str, float]:
         model = LitellmModel(name="openai/fake", api_base=provider.base_url, api_key="k")
         ways: dict[str, Callable[[], float]] = {
             "bare litellm": lambda: asyncio.run(at_once(bare(provider.base_url, request), CALLS)),
-            "judge_trace": lambda: asyncio.run(at_once(lambda: judge_trace(judge, reading, model), CALLS)),
+            "judge_trace": lambda: asyncio.run(at_once(lambda: judge_trace(judge, reading, model, **shared), CALLS)),
             "whole run": lambda: grid_seconds(provider.base_url, CALLS),
         }
         ways["bare litellm"]()  # connections, lazy imports

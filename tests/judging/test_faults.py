@@ -2,21 +2,23 @@
 
 import asyncio
 import http.server
+import importlib
 import json
 import random
 import re
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from judging.ledger.runs import SqlRunStore, want_failed_again
 from judging.model import LitellmModel, ModelError, ModelReply, ModelRequest
-from judging.run import Runner, Summary
+from judging.run import BatchModel, Paid, Runner, Sending, Summary
 from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Request, Reset, Status, verdict
 from tests.judging.grid import AGENTS, RUBRICS, Grid, planned
 from tests.judging.workers import PRICES, setup, start_worker
@@ -63,6 +65,7 @@ FAULTS: Mapping[str, tuple[list[Action], str]] = {
 
 @pytest.fixture
 def provider() -> object:
+    importlib.import_module("tests.judging.warmed")  # no call here is to wait for litellm's imports
     with Provider(lambda request: GOOD) as running:
         yield running
 
@@ -73,14 +76,16 @@ def trace_number(request: Request) -> int:
     return int(found[1], 16)
 
 
-def run(grid: Grid, provider: Provider, *, timeout_s: float = 3.0, batch: bool = False) -> Summary:
-    return asyncio.run(runner(grid, provider, timeout_s=timeout_s, batch=batch).run())
+def run(grid: Grid, provider: Provider, *, batch: bool = False, **options: Any) -> Summary:
+    return asyncio.run(runner(grid, provider, batch=batch, **options).run())
 
 
-def runner(grid: Grid, provider: Provider, *, timeout_s: float = 3.0, batch: bool = False) -> Runner:
-    models = {"openai/fake": setup(provider.base_url, timeout_s=timeout_s, batch=batch)}
+def runner(grid: Grid, provider: Provider, *, batch: bool = False, **options: Any) -> Runner:
+    models = {"openai/fake": setup(provider.base_url, timeout_s=3.0, batch=batch)}
     store = SqlRunStore(grid.engine, grid.run_key)
-    return Runner(grid.spec, store, rubrics=RUBRICS, models=models, agents=AGENTS, poll_s=0.05, batch_poll_s=0.01)
+    return Runner(
+        grid.spec, store, rubrics=RUBRICS, models=models, agents=AGENTS, poll_s=0.05, batch_poll_s=0.01, **options
+    )
 
 
 def test_each_fault_ends_in_its_own_state_and_nothing_is_scored_that_was_no_score(
@@ -219,7 +224,7 @@ def test_a_batch_whose_worker_died_before_noting_it_is_counted_and_can_be_left_a
     provider: Provider, tmp_path: Path
 ) -> None:
     class Dies(SqlRunStore):
-        def note_batch(self, model: str, batch_id: str) -> None:
+        def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
             raise OSError("killed here")
 
     grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
@@ -324,7 +329,7 @@ class Page(http.server.BaseHTTPRequestHandler):
 
 def test_of_a_dead_worker_s_batch_that_failed_nothing_is_perhaps_paid(provider: Provider, tmp_path: Path) -> None:
     class Dies(SqlRunStore):
-        def close_batch(self, batch_id: str) -> None:
+        def collect(self, batch_id: str, paid: Sequence[Paid]) -> bool:
             raise OSError("killed here")
 
     grid = planned(tmp_path, 2, models=("openai/fake",), batch=True, ask_again=False)
@@ -339,6 +344,101 @@ def test_of_a_dead_worker_s_batch_that_failed_nothing_is_perhaps_paid(provider: 
     assert want_failed_again(grid.engine, grid.run_key) == 4
     assert run(grid, provider, batch=True).states == {"scored": 4}
     assert grid.watch()["unanswered"] == 0
+
+
+def dies_after_the_note(grid: Grid, provider: Provider) -> None:
+    """A worker of another host hands in its first two cells and dies while it waits for them."""
+    dying = runner(grid, provider, batch=True, batch_cells=2)
+    dying.store = SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    dying.models["openai/fake"] = replace(dying.models["openai/fake"], batch=Waits(dying.models["openai/fake"].batch))
+    with pytest.raises(OSError, match="killed here"):
+        asyncio.run(dying.run())
+
+
+class Waits(Breaks):
+    """A batch interface whose worker dies while it waits for the batch."""
+
+    def __init__(self, real: BatchModel | None) -> None:
+        self.real = real
+
+    async def submit_batch(self, requests: Mapping[str, ModelRequest]) -> str:
+        assert self.real is not None
+        return await self.real.submit_batch(requests)
+
+    async def poll_batch(self, batch_id: str) -> Mapping[str, ModelReply | ModelError] | None:
+        raise OSError("killed here")
+
+
+def end_leases(grid: Grid) -> None:
+    with grid.engine.begin() as connection:
+        connection.exec_driver_sql("update cell set claimed_at = 0")
+
+
+def test_what_another_worker_s_batch_leaves_unanswered_is_not_what_this_one_was_to_answer(
+    provider: Provider, tmp_path: Path
+) -> None:
+    class Dies(SqlRunStore):
+        def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
+            raise OSError("killed here")
+
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
+    dying = runner(grid, provider, batch=True, batch_cells=2)
+    dying.store = Dies(grid.engine, grid.run_key, worker="elsewhere:1:1")
+    with pytest.raises(OSError, match="killed here"):
+        asyncio.run(dying.run())
+    end_leases(grid)
+    assert run(grid, provider, batch=True, batch_cells=2).states == {"scored": 4}
+    assert len(provider.batches) == 3  # the lost one, the other cells, the lost ones again
+    assert grid.watch()["unanswered"] == 2  # perhaps paid, and said
+    assert grid.rows("select outcome, count(*) from request group by 1 order by 1") == [("answered", 4), ("unknown", 2)]
+
+
+def test_the_batch_of_a_worker_that_died_is_collected_by_one_that_was_at_work_already(
+    provider: Provider, tmp_path: Path
+) -> None:
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
+    dies_after_the_note(grid, provider)
+    assert SqlRunStore(grid.engine, grid.run_key).open_batches() == []  # its worker may be alive
+    assert grid.watch()["unanswered"] == 0
+
+    def script(request: Request) -> Action:
+        end_leases(grid)  # the other worker's ends while this one waits for its own batch
+        return GOOD
+
+    provider.script = script
+    assert run(grid, provider, batch=True).states == {"scored": 4}
+    assert len(provider.batches) == 2  # not handed in again
+    assert (grid.rows("select count(*) from reply"), grid.watch()["unanswered"]) == ([(4,)], 0)
+
+
+def test_cells_in_a_batch_are_not_asked_one_by_one_meanwhile(provider: Provider, tmp_path: Path) -> None:
+    grid = planned(tmp_path, 2, models=("openai/fake",), batch=True)
+    dies_after_the_note(grid, provider)
+    end_leases(grid)
+    one_by_one = runner(grid, provider, batch=True)
+    one_by_one.spec = replace(grid.spec, batch=False)
+    assert asyncio.run(one_by_one.run()).states == {"scored": 4}
+    assert (len(provider.batches), len(provider.log.requests)) == (1, 4)
+    assert grid.rows("select count(*) from reply") == [(4,)]
+
+
+def test_a_batch_is_collected_once_though_two_workers_wait_for_it(provider: Provider, tmp_path: Path) -> None:
+    grid = planned(tmp_path, 1, models=("openai/fake",), batch=True)
+    dies_after_the_note(grid, provider)
+    end_leases(grid)
+
+    async def both() -> Sequence[Summary]:
+        others = [runner(grid, provider, batch=True) for _ in range(2)]
+        for number, other in enumerate(others):
+            other.store = SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{number + 2}:1")
+        return await asyncio.gather(*(other.run() for other in others))
+
+    summaries = asyncio.run(both())
+    assert [summary.status for summary in summaries] == ["done", "done"]
+    assert grid.states() == {"scored": 2}
+    assert grid.rows("select count(*) from reply") == [(2,)]
+    paid = grid.rows("select sum(cost_usd) from reply")
+    assert {summary.spent_usd for summary in summaries} == {paid[0][0]}
 
 
 # kill -9 --------------------------------------------------------------------------------------------------------
@@ -393,3 +493,38 @@ def assert_nothing_was_asked_after_it_was_stored(grid: Grid, provider: Provider)
     for request, at in zip(provider.log.requests, provider.log.times, strict=True):
         judge = next(key for key in ("LC", "EE", "PQ") if f"({key})" in request.prompt)
         assert at <= stored[trace_number(request), judge]
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.soak)])
+def test_batch_workers_killed_anywhere_lose_no_cell_and_collect_no_answer_twice(
+    provider: Provider, tmp_path: Path, kills: int
+) -> None:
+    dice = random.Random(kills)
+    provider.batch_polls_until_done = 3
+    cells = 24 * kills
+    grid = planned(tmp_path, cells // 3, judges=("LC", "EE", "PQ"), models=("openai/fake",), batch=True)
+    for _ in range(kills):
+        started = [start_worker(tmp_path, grid.run_key, provider.base_url, batch=True) for _ in range(2)]
+        done = len(provider.batches)
+        while len(provider.batches) == done and any(worker.is_alive() for worker in started):
+            time.sleep(0.002)
+        for worker in started:
+            time.sleep(dice.uniform(0.0, 0.4))
+            worker.kill()
+            worker.join()
+    assert "pending" in grid.states(), "the run ended before the last kill: give it more traces"
+    final = start_worker(tmp_path, grid.run_key, provider.base_url, batch=True)
+    final.join(400)
+    assert final.exitcode == 0
+    assert grid.states() == {"scored": cells}  # each cell in exactly one state, none lost
+    assert grid.watch()["status"] == "done"
+    assert grid.rows("select count(*) from reply") == [(cells,)]
+    assert len(provider.log.completed) == cells  # what was answered is what was stored
+    noted = {str(name) for (name,) in grid.rows("select batch_id from batch where collected_at is not null")}
+    lost = {name: batch for name, batch in provider.batches.items() if name not in noted}
+    sent = sum(len(provider.files[batch["input_file_id"]].splitlines()) for batch in lost.values())
+    unknown = int(str(grid.watch()["unanswered"]))
+    assert sent <= unknown  # whatever nobody will collect is counted as perhaps paid
+    recorded = grid.rows("select count(*), count(outcome) from request")
+    assert recorded == [(cells + unknown, cells + unknown)]

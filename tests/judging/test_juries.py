@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from sqlalchemy import Connection
 
 from ingest.store import reading, writing
+from judging.agreement.juries import jury_table
 from judging.export import inputs_of
 from judging.figures import Bench, bias_lines, summary
 from judging.joint import Member, joint_verdict, united
@@ -25,6 +27,7 @@ from judging.ledger.matches import decide, decisions, finding_reviews, propose_m
 from judging.ledger.queue import judge_spread
 from judging.ledger.runs import SqlRunStore, next_run, want_failed_again, wish
 from judging.ledger.systems import systems
+from judging.ledger.workspace import alembic_config, open_workspace
 from judging.matching import TextLikeness
 from judging.model import ModelError
 from judging.records import (
@@ -284,6 +287,22 @@ class TestLedger:
         made.run(says(2), says(2))
         assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2), (f"{2:032x}", 2)]
 
+    def test_ties_and_votes_are_counted_by_judge(self, tmp_path: Path) -> None:
+        made = planned(tmp_path, traces=3, judges=("LC",), models=("a", "b", "c"), mode="jury", concurrency=1)
+        broken = ModelError("bad_request", "odd")
+        made.run(
+            Counting(script=lambda n, _: verdict(2)),
+            Counting(script=lambda n, _: verdict(2 if n == 0 else 1)),
+            Counting(script=lambda n, _: verdict(2) if n == 0 else broken if n == 1 else verdict(1)),
+        )  # trace 1: 2 2 2; trace 2: 2 1 and a failure, a tie; trace 3: 2 1 1
+        with reading(made.engine) as connection:
+            votes = load_frames(connection, Selection()).jury_votes
+        table = jury_table(votes).set_index("judge")
+        assert table.loc["LC", ["n", "members", "voted", "absent", "several", "unanimous", "tied"]].tolist() == [
+            3, 9, 8, 1, 3, 1, 1,
+        ]  # fmt: skip
+        assert table.loc["LC", ["unanimous_share", "tied_share", "absent_share"]].tolist() == [1 / 3, 1 / 3, 1 / 9]
+
     def test_the_rule_of_the_run_is_that_of_its_verdicts(self, tmp_path: Path) -> None:
         made = planned(tmp_path, traces=1, judges=("LC",), models=("a", "b", "c"), mode="jury", jury_rule="mean")
         made.run(says(0), says(1), says(1))
@@ -310,13 +329,29 @@ class TestLedger:
             broken.setattr("judging.joint.joint_verdict", fails)
             with pytest.raises(ValueError, match="no such finding"):
                 made.run(says(2), says(2))
-            SqlRunStore(made.engine, made.run_key).set_status("paused", "out of order")  # as the worker does then
+            SqlRunStore(made.engine, made.run_key).pause("out of order")  # as the worker does then
         told = "out of order; the jury's verdicts are not kept: ValueError: no such finding"
         assert made.rows("select status, message from run where run_key = 1") == [("paused", told)]
         wish(made.engine, made.run_key, "queued")
         assert next_run(made.engine) == made.run_key
         assert made.run(says(2), says(2)).status == "done"
         assert made.rows("select score from cell where cost_usd = 0") == [(2,)]
+
+    def test_a_jury_of_an_earlier_version_speaks_when_its_workspace_is_opened(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b"), mode="jury")
+        with monkeypatch.context() as earlier:
+            earlier.setattr("judging.ledger.joint_verdicts.keep_joint_verdicts", lambda *_: 0)
+            made.run(says(2), says(2))
+        before_joint_verdicts = "0008"
+        with writing(made.engine) as connection:
+            command.downgrade(alembic_config(connection), before_joint_verdicts)
+        made.engine.dispose()
+        open_workspace(tmp_path)
+        assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2), (f"{2:032x}", 2)]
+        open_workspace(tmp_path)
+        assert made.rows("select count(*) from jury_member") == [(4,)]
 
     def test_texts_are_compared_once_and_while_others_may_write(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -39,7 +40,7 @@ from judging.ledger.verdicts import (
     findings_of,
     finish_cell,
 )
-from judging.ledger.workspace import HEAD, Workspace, alembic_config
+from judging.ledger.workspace import HEAD, Workspace, alembic_config, migrate
 from judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
 from tests.build import TRACE, error_label, finding, small_trace, span_id, workspace
 from tests.judging.team import many_traces, submit
@@ -588,6 +589,28 @@ class TestSchema:
         with reading(opened.engine) as connection:
             script = ScriptDirectory.from_config(alembic_config(connection))
         assert script.get_heads() == [HEAD]
+
+    def test_requests_of_a_run_s_only_open_batch_are_known_to_be_its_after_the_upgrade(self, opened: Workspace) -> None:
+        before = "0009"
+        with writing(opened.engine) as connection:
+            command.downgrade(alembic_config(connection), before)
+            for statement in (
+                "insert into run values (7, '', 'paused', '{}', '', null, null, null, '', null, 1)",
+                "insert into run values (8, '', 'paused', '{}', '', null, null, null, '', null, 1)",
+                "insert into judge_version values ('v', 'LC', 'm', '', '{}', '', '', '{}', 'trace', 1)",
+                "insert into cell (cell_key, run_key, judge_version, judge, trace_id, repeat, state, attempts) "
+                "values (71, 7, 'v', 'LC', 't', 0, 'pending', 0), (81, 8, 'v', 'LC', 't', 0, 'pending', 0)",
+                "insert into batch (batch_id, run_key, model, collected_at, created_at) "
+                "values ('one', 7, 'm', null, 5), ('two', 8, 'm', null, 5), ('three', 8, 'm', null, 5)",
+                "insert into request (request_key, cell_key, request_hash, worker, most_usd, sent_at, outcome, void) "
+                "values (1, 71, 'h', 'w', null, 4, null, false), (2, 71, 'i', 'w', null, 6, null, false), "
+                "(3, 71, 'j', 'w', null, 4, 'answered', false), (4, 81, 'h', 'w', null, 4, null, false)",
+            ):
+                connection.exec_driver_sql(statement)
+        migrate(opened.engine)
+        with reading(opened.engine) as connection:
+            found = connection.exec_driver_sql("select batch_id from request order by request_key").scalars().all()
+        assert list(found) == ["one", None, None, None]  # sent before it; later; ended; one of two batches
 
     def test_opening_at_once_from_many_threads_migrates_once(self, tmp_path: Path, migrates_itself: None) -> None:
         failures: list[BaseException] = []

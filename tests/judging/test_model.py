@@ -11,6 +11,7 @@ import pytest
 
 from ingest.trace import Json
 from judging.model import (
+    RETRIED,
     LitellmModel,
     ModelError,
     ModelReply,
@@ -29,7 +30,7 @@ from judging.model import (
 from judging.prompt import Prompt, build_prompt
 from judging.reply import Form, reply_schema
 from judging.rubric import rubrics
-from tests.fake_provider import Action, Answer, Hang, Provider, Reset, Script, Status, in_turn, verdict
+from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Reset, Script, Status, in_turn, verdict
 from tests.judging.traces import small_reading
 
 LC = rubrics()["LC"]
@@ -45,11 +46,11 @@ class Setup:
     """A provider that a test scripts, and a model that calls it."""
 
     def __init__(self, provider: Provider) -> None:
-        self.provider = provider
+        self.provider, self.name = provider, "openai/fake"
 
     def ask(self, script: Script | Action, wish: ModelRequest | None = None, **options: object) -> ModelReply:
         self.provider.script = script if callable(script) else in_turn(script)
-        model = LitellmModel(name="openai/fake", api_base=self.provider.base_url, api_key="k", **options)  # type: ignore[arg-type]
+        model = LitellmModel(name=self.name, api_base=self.provider.base_url, api_key="k", **options)  # type: ignore[arg-type]
         return asyncio.run(model(wish or request()))
 
     def error(self, action: Action, parameters: Mapping[str, Json] | None = None, **options: object) -> ModelError:
@@ -152,6 +153,51 @@ def test_a_connection_that_ends_after_the_request_leaves_the_answer_unknown(setu
     with pytest.raises(ModelError) as caught:
         asyncio.run(nobody(request()))
     assert (caught.value.kind, caught.value.is_unknown) == ("transient", False)  # never connected
+
+
+COMPLETION = b'{"id": "1", "object": "chat.completion", "choices": [{"index": 0, "message": {"role": "assist'
+
+
+@pytest.mark.parametrize(
+    "action",
+    [
+        Raw(b"hello"), Raw(b""), Raw(b"<html>502 Bad Gateway</html>"), Raw(COMPLETION), Raw(b"{}"), Raw(b"null"),
+        Raw(b'{"id": "\xff"}'), Raw(b'{"id": "1", "choices": [{"odd": 1}]}'), Raw(b'{"error": "odd"}'),
+        Raw(b'{"error": {"message": "the model broke off", "code": 502}}'),
+        Cut(text=verdict()), Cut(text=verdict(), in_chunks=True),
+        Status(code=502), Status(code=504), Status(code=524), Status(code=499),
+    ],
+)  # fmt: skip
+def test_what_was_answered_but_cannot_be_read_is_perhaps_paid_and_asked_again(setup: Setup, action: Action) -> None:
+    error = setup.error(action)
+    assert (error.is_unknown, error.kind in RETRIED) == (True, True)
+
+
+@pytest.mark.parametrize("code", [400, 401, 404, 429, 500, 503, 529])
+def test_what_the_provider_says_it_did_not_answer_is_not_paid(setup: Setup, code: int) -> None:
+    assert not setup.error(Status(code=code)).is_unknown
+
+
+@pytest.mark.parametrize("name", ["anthropic/claude-sonnet-4-5", "mistral/x", "hosted_vllm/x", "groq/x", "openai/fake"])
+def test_whichever_provider_a_lost_answer_is_perhaps_paid_and_a_refused_one_is_not(setup: Setup, name: str) -> None:
+    setup.name = name
+    lost = (Reset(), Raw(b"hello"), Raw(COMPLETION), Cut(text=verdict()))
+    assert [setup.error(action).is_unknown for action in lost] == [True] * len(lost)
+    refused = setup.error(Status(code=429, headers={"retry-after": "2"}))
+    assert (refused.kind, refused.is_unknown, refused.retry_after_s) == ("rate_limit", False, 2.0)
+    nobody = LitellmModel(name=name, api_base="http://127.0.0.1:9/v1", api_key="k")
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(nobody(request()))
+    assert (caught.value.kind, caught.value.is_unknown) == ("transient", False)
+
+
+def test_without_a_key_nothing_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    for model in ("openai/gpt-5", "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-flash"):
+        with pytest.raises(ModelError) as caught:
+            asyncio.run(LitellmModel(name=model, api_base="http://127.0.0.1:9/v1")(request()))
+        assert (caught.value.kind, caught.value.is_unknown) == ("auth", False)
 
 
 def test_a_completion_without_choices_is_a_reply_that_can_be_kept() -> None:

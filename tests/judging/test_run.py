@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from sqlalchemy import event
 
 from ingest.store import reading
+from judging import work
 from judging.jury import jury_score
 from judging.ledger.runs import SqlRunStore, last_run_of, next_run, want_failed_again, wish, worker_is_dead, worker_name
 from judging.limits import Budget, Pace, StopRunError, Together
 from judging.model import ModelError, ModelReply, ModelRequest
 from judging.records import Failure
-from judging.run import Cell, Ended, Progress, RunSpec
+from judging.run import Cell, Ended, ModelSetup, Progress, RunSpec, RunStatus
 from tests.fake_provider import verdict
 from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
 
@@ -405,7 +406,9 @@ def test_writes_made_together_fail_together() -> None:
 
     async def all_of(*numbers: int) -> list[object]:
         together = Together[int, int](write)
-        return list(await asyncio.gather(*(together(n) for n in numbers), return_exceptions=True))
+        first = asyncio.create_task(together(numbers[0]))
+        await asyncio.sleep(0.001)  # its write is under way
+        return list(await asyncio.gather(first, *(together(n) for n in numbers[1:]), return_exceptions=True))
 
     ends = asyncio.run(all_of(0, 1, 2, 3))
     assert written == [[0], [1, 2, 3]]  # the last three while the first was written
@@ -446,6 +449,21 @@ def test_the_next_cell_is_found_without_sorting_all_that_wait(tmp_path: Path) ->
     with reading(grid.engine) as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert not [step for step in plan if "ORDER BY" in step]
+
+
+def test_a_worker_beside_another_finds_its_next_cell_without_sorting_all_that_wait(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=4)
+    assert len(SqlRunStore(grid.engine, grid.run_key, worker="elsewhere:1:1").claim()) == 2
+    asked: list[tuple[str, Any]] = []
+    event.listen(grid.engine, "before_cursor_execute", lambda _, __, sql, values, *___: asked.append((sql, values)))
+    assert {cell.trace_id for cell in SqlRunStore(grid.engine, grid.run_key).claim()} == {f"{2:032x}"}
+    reads = [one for one in asked if one[0].startswith("SELECT") and "cell" in one[0]]
+    with reading(grid.engine) as connection:
+        plans = [
+            row[3] for sql, values in reads for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)
+        ]
+    assert len(reads) >= 4
+    assert not [step for step in plans if "ORDER BY" in step or step == "SCAN cell"]
 
 
 def test_cells_of_a_living_worker_are_left_alone_and_those_of_a_dead_one_taken(tmp_path: Path) -> None:
@@ -500,7 +518,7 @@ def test_what_a_worker_could_not_give_back_it_takes_up_again(judges: tuple[str, 
     runner.store = Full(grid.engine, grid.run_key)
     with pytest.raises(OSError, match="no space left"):
         asyncio.run(runner.run())
-    runner.store.set_status("paused", "no space left")  # as the worker does then
+    SqlRunStore(grid.engine, grid.run_key).pause("no space left")  # as the worker does then
     wish(grid.engine, grid.run_key, "queued")
     assert next_run(grid.engine) == grid.run_key
     again = Counting()
@@ -535,6 +553,70 @@ def test_a_paused_run_can_be_cancelled_and_taken_up_again(tmp_path: Path) -> Non
     again = Counting()
     assert grid.run(again).states == {"scored": 4}
     assert len(again.requests) == 3  # what was paid before is not asked for again
+
+
+def test_a_worker_that_comes_late_takes_no_run_back_from_its_end(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",))
+    late, quick = (SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{n}:1") for n in (1, 2))
+    runner = grid.runner(Counting())
+    runner.store = quick
+    assert late.unfinished() == 1  # so it is about to say "running", or "paused" for a fault of its own
+    assert asyncio.run(runner.run()).status == "done"
+    assert late.begin(resumes=True) == "done"
+    assert (late.end("running"), late.end("paused", "out of money")) == ("done", "done")
+    late.pause("cannot be worked on")
+    assert (grid.watch()["status"], grid.watch()["message"]) == ("done", "")
+
+
+def test_who_judges_the_last_cell_decides_and_not_who_speaks_last(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1)
+    first, second = (SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{n}:1") for n in (1, 2))
+    assert len(first.claim()) == 2
+    assert second.end("running") == "running"
+    assert second.end("paused", "the budget is reached") == "paused"
+    assert first.begin(resumes=False) == "paused"  # a person's or a worker's: it stays so
+    assert first.begin(resumes=True) == "running"
+    want = grid.rows("select count(*) from cell where state = 'running'")
+    assert want == [(2,)]
+
+
+def test_a_run_cancelled_before_its_worker_was_ready_stays_cancelled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    grid, model = planned(tmp_path, traces=1), Counting()
+
+    def setups(spec: RunSpec) -> dict[str, ModelSetup]:
+        wish(grid.engine, grid.run_key, "cancelled")  # while litellm is imported
+        return {"m": ModelSetup(call=model, prices=PRICES)}
+
+    monkeypatch.setattr(work, "model_setups", setups)
+    assert work.worker_loop(grid.engine, home=tmp_path, once=True) == 1
+    assert (grid.watch()["status"], grid.states(), model.requests) == ("cancelled", {"pending": 2}, [])
+    assert grid.run(model).status == "done"  # who starts it by name means it
+
+
+def test_a_pause_taken_back_before_the_worker_heeded_it_is_no_pause(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1)
+    wish(grid.engine, grid.run_key, "paused")
+    runner = grid.runner(Counting(), resumes=False)
+    wish_again = runner.store.end
+
+    def end(status: RunStatus, message: str = "", *, is_wish: bool = False) -> RunStatus:
+        wish(grid.engine, grid.run_key, "queued")
+        return wish_again(status, message, is_wish=is_wish)
+
+    runner.store.end = end  # type: ignore[method-assign]
+    assert asyncio.run(runner.run()).status == "queued"
+    assert next_run(grid.engine) == grid.run_key
+
+
+def test_failed_cells_wanted_while_a_worker_ends_are_not_called_done(tmp_path: Path) -> None:
+    grid = planned(tmp_path, traces=1, judges=("LC",), attempts=1)
+    grid.run(Counting(script=lambda number, request: ModelError("bad_request", "odd")))
+    ending = SqlRunStore(grid.engine, grid.run_key)
+    assert want_failed_again(grid.engine, grid.run_key) == 1
+    assert ending.end("running") == "running"
+    assert (grid.watch()["status"], next_run(grid.engine)) == ("queued", grid.run_key)
 
 
 def test_two_workers_share_a_run_without_paying_twice(tmp_path: Path) -> None:
@@ -738,7 +820,7 @@ def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path, migrate
 def test_a_worker_takes_waiting_runs_and_pauses_one_that_cannot_be_worked_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from judging import work
+
     from judging.run import ModelSetup
 
     model, seen = Counting(), list[tuple[int, str]]()

@@ -15,17 +15,18 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["tests.judging.warmed"])
 
 
-def start_worker(home: Path, run_key: int, base_url: str) -> ForkServerProcess:
+def start_worker(home: Path, run_key: int, base_url: str, *, batch: bool = False) -> ForkServerProcess:
     """Start a worker on a run of the workspace at `home`; its model is at `base_url`."""
-    process = _context.Process(target=work, args=(home, run_key, base_url), daemon=True)
+    process = _context.Process(target=work, args=(home, run_key, base_url, batch), daemon=True)
     process.start()
     return process
 
 
-def work(home: Path, run_key: int, base_url: str) -> None:
+def work(home: Path, run_key: int, base_url: str, batch: bool) -> None:
     """What the worker does: the real thing, through litellm."""
     warm()
-    work_on(open_workspace(home).engine, run_key, models={"openai/fake": setup(base_url)})
+    models = {"openai/fake": setup(base_url, batch=batch)}
+    work_on(open_workspace(home).engine, run_key, models=models, batch_poll_s=0.05, batch_cells=6)
 
 
 def setup(base_url: str, *, timeout_s: float = 30.0, batch: bool = False) -> ModelSetup:

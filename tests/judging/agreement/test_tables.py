@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from judging.agreement.findings import VERDICTS
+from judging.agreement.juries import JURY_VOTES
 from judging.agreement.tables import (
     COLUMNS,
     METRICS,
@@ -141,6 +142,9 @@ def small_inputs() -> Inputs:
                 for trace in traces
                 for about in ("LC", "errors")
             ]
+        ),
+        jury_votes=pd.DataFrame(
+            [("LC", "a + b · jury majority", trace, 2, 2, 1, 0) for trace in traces], columns=list(JURY_VOTES)
         ),
         other_error_pairs=flipped,
         other_score_pairs=scores.assign(model=3 - scores["model"]),
