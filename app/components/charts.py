@@ -34,11 +34,14 @@ MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra"
 LANES_HEIGHT = 170  # pixels, of the timeline of both sides
 FAINT = 0.35  # opacity of a figure with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
+CARD = 400  # pixels that a chart in half a page of 1280 has for its marks
+BIN = 0.02  # width of a bar of alpha
+RGB = tuple[int, int, int]
 GRID = "rgba(138,143,152,0.25)"
 
 
 def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
-    """One row a judge: estimate and 95 % interval, faint where n < 10; undefined ones are named, not drawn.
+    """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named, not drawn.
 
     `figures`: label, value, low, high, n, reason; optional ceiling, ceiling_low, ceiling_high: what people reach among
     themselves on the same dimension, drawn as a band behind the row.
@@ -48,8 +51,8 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
     figure = go.Figure()
     if "ceiling" in rows.columns:
         _draw_ceilings(figure, rows)
-    for enough, opacity, name in ((True, 1.0, "judge, 95 % interval"), (False, FAINT, f"n < {TOO_FEW}: too few")):
-        part = rows[rows["value"].notna() & ((rows["n"] >= TOO_FEW) == enough)]
+    for is_enough, name in ((True, "judge, 95 % interval"), (False, f"n < {TOO_FEW}: too few")):
+        part = rows[rows["value"].notna() & ((rows["n"] >= TOO_FEW) == is_enough)]
         if part.empty:
             continue
         figure.add_scatter(
@@ -57,8 +60,11 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
             y=part["row"],
             mode="markers",
             name=name,
-            opacity=opacity,
-            marker={"color": BLUE, "size": 9},
+            marker={
+                "color": BLUE if is_enough else GREY,
+                "size": 9,
+                "symbol": "circle" if is_enough else "circle-open",
+            },
             error_x=_bars(part["value"], part["low"], part["high"]),
             customdata=part[["label", "low", "high", "n"]].to_numpy(),
             hovertemplate="%{customdata[0]}<br>%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
@@ -69,10 +75,13 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
         figure.add_annotation(
             x=limits[0], y=y, text=f"n/a: {reason}", showarrow=False, xanchor="left", font={"color": GREY}
         )
-    order = list(rows["row"])[::-1]
-    figure.update_yaxes(categoryorder="array", categoryarray=order, range=[-0.6, len(order) - 0.4])
+    _rows(
+        figure,
+        list(rows["row"]),
+        [f"{_shortened(str(label))}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)],
+    )
     figure.update_xaxes(title=metric, range=_padded(limits), zeroline=False)
-    return _finished(figure, height=HEAD + ROW * max(len(order), 2), legend=len(figure.data) > 1)
+    return _finished(figure, height=HEAD + ROW * max(len(rows), 2), legend=len(figure.data) > 1)
 
 
 def impact_bars(coverage: pd.DataFrame) -> go.Figure:
@@ -83,7 +92,7 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     labels = list(dict.fromkeys(coverage["label"]))
     columns = min(3 if len(labels) > 4 else 2, max(1, len(labels)))
     lines = max(1, math.ceil(len(labels) / columns))
-    titles = [_shortened(str(label), 30) for label in labels]
+    titles = [_shortened(str(label), 24 if columns == 3 else 34) for label in labels]
     figure = make_subplots(
         rows=lines, cols=columns, shared_yaxes=True, subplot_titles=titles, vertical_spacing=0.45 / lines,
         horizontal_spacing=0.05,
@@ -159,7 +168,7 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
         hover="%{customdata[0]} errors, judge %{customdata[1]}<br>%{customdata[2]} of %{customdata[4]} caught, "
         "%{customdata[3]} localized<extra></extra>",
         marker_size=38,
-        opacity=np.where(shown["errors"] < TOO_FEW, FAINT + 0.2, 1.0),
+        is_pale=(shown["errors"] < TOO_FEW).to_numpy(),
     )
     figure.update_xaxes(title="judge", categoryorder="array", categoryarray=judges, range=[-0.6, len(judges) - 0.4])
     figure.update_yaxes(
@@ -188,14 +197,14 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
             y=mine["label"],
             mode="markers",
             name=f"{name} ({len(mine) if counts is None else counts[level]:,})",
-            marker={"symbol": "square", "size": size, "color": color, "opacity": 0.35 if level == 0 else 1},
+            marker={"symbol": "square", "size": size, "color": color, "opacity": 0.45 if level == 0 else 1},
             customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
             hovertemplate="%{customdata[2]}: "
             + name
             + "<br>%{customdata[3]} impact, trace %{customdata[0]}<extra></extra>",
         )
     figure.update_xaxes(title="human errors, those that most judges found first", showticklabels=False, showgrid=False)
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4])
+    _rows(figure, labels)
     return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
 
@@ -212,9 +221,7 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
             x=recall, y=f * recall / (2 * recall - f), mode="lines", line={"color": GREY, "width": 1, "dash": "dot"},
             showlegend=False, hoverinfo="skip",
         )  # fmt: skip
-        figure.add_annotation(
-            x=1, y=f / (2 - f), text=f"F1 {f:g}", showarrow=False, xanchor="left", font={"size": 10, "color": GREY}
-        )
+        figure.add_annotation(x=1, y=f / (2 - f), text=f"F1 {f:g}", showarrow=False, xanchor="left", font={"size": 11})
     known = rates.dropna(subset=["precision", "recall"])
     for _, part in known.groupby("label", sort=False):
         ends = part.set_index("kind")
@@ -235,7 +242,11 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
             textposition="top center",
             name=kind,
             cliponaxis=False,
-            marker={"color": KIND_COLORS[kind], "size": 11, "opacity": np.where(part["n"] < TOO_FEW, FAINT, 1.0)},
+            marker={
+                "color": KIND_COLORS[kind],
+                "size": 11,
+                "symbol": ["circle-open" if few else "circle" for few in part["n"] < TOO_FEW],
+            },
             customdata=part[["label", "kind", "n"]].to_numpy(),
             hovertemplate="%{customdata[0]}, %{customdata[1]}<br>precision %{y:.3f}, recall %{x:.3f}"
             "<br>n = %{customdata[2]:,}<extra></extra>",
@@ -267,8 +278,8 @@ def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figu
     )
     _draw_bias(figure, bias_lines(drawn) if lines is None else lines)
     figure.update_xaxes(title="mean of both scores", range=[-0.2, 3.2], dtick=1)
-    figure.update_yaxes(title="judge − human", range=[-3.4, 3.4], dtick=1)
-    return _finished(figure, height=380, legend=False)
+    figure.update_yaxes(title="judge − human", dtick=1)
+    return _finished(figure, height=380, legend=False).update_layout(margin={"r": 84})
 
 
 def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
@@ -281,7 +292,7 @@ def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
     groups = known.groupby("unit")["value"]
     order = list((groups.max() - groups.min()).sort_values(ascending=False, kind="stable").index)
     more = "" if units in {None, len(order)} else f": {len(order):,} of {units:,}"
-    return _score_marks(known, order, x_title=f"traces, widest spread first{more}")
+    return _score_marks(known, order, x_title=f"traces, widest spread first{more}", width=2 * CARD)
 
 
 def item_strip(ratings: pd.DataFrame) -> go.Figure:
@@ -292,7 +303,7 @@ def item_strip(ratings: pd.DataFrame) -> go.Figure:
     shown = disputed_items(ratings)
     spread = shown.groupby("unit")["value"].var(ddof=0).sort_values(ascending=False, kind="stable")
     title = f"items, most disagreement first (at most {MOST_ITEMS})"
-    return _score_marks(shown, list(spread.index), x_title=title)
+    return _score_marks(shown, list(spread.index), x_title=title, width=CARD)
 
 
 def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
@@ -304,32 +315,51 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
     return _finished(figure, height=260, legend=False)
 
 
-def consistency_violins(cosines: pd.DataFrame) -> go.Figure:
-    """Mean pairwise cosine of the rationales of each trace, one violin a judge (`cosines`: label, cosine)."""
+def consistency_violins(cosines: pd.DataFrame, *, order: Sequence[str] | None = None) -> go.Figure:
+    """Mean pairwise cosine of the rationales of each trace, one violin a judge (`cosines`: label, cosine).
+
+    `order` as in `alpha_histogram`.
+    """
     figure, points = go.Figure(), "all" if len(cosines) <= MOST_MARKS else False
-    for place, (label, part) in enumerate(cosines.dropna(subset=["cosine"]).groupby("label", sort=False)):
+    labels = [str(label) for label in dict.fromkeys(cosines.dropna(subset=["cosine"])["label"])]
+    for label in labels:
+        part = cosines[cosines["label"] == label].dropna(subset=["cosine"])
+        color = _series(list(order or labels).index(label))
         figure.add_violin(
-            y=part["cosine"], name=str(label), line={"color": _series(place)}, box={"visible": True},
+            y=part["cosine"], name=label, line={"color": color}, box={"visible": True},
             meanline={"visible": True}, points=points, pointpos=0, marker={"size": 4, "opacity": 0.5}, spanmode="hard",
         )  # fmt: skip
+    figure.update_xaxes(tickmode="array", tickvals=labels, ticktext=[_shortened(label, 24) for label in labels])
     figure.update_yaxes(title="mean cosine of a trace's rationales", range=[0, 1.03])
     return _finished(figure, height=340, legend=False)
 
 
-def alpha_histogram(samples: Mapping[str, NDArray[np.float64]]) -> go.Figure:
-    """Bootstrap distribution of alpha, one histogram a judge, with Krippendorff's limits .667 and .8."""
+def alpha_histogram(samples: Mapping[str, NDArray[np.float64]], *, order: Sequence[str] | None = None) -> go.Figure:
+    """Bootstrap distribution of alpha, one outline a judge, with Krippendorff's limits .667 and .8.
+
+    `order`: all judges of the page; a judge has the colour of its place among them.
+    """
+    known = {label: values[~np.isnan(values)] for label, values in samples.items()}
+    lowest = min((float(values.min()) for values in known.values() if len(values)), default=0.0)
+    start = max(-1.0, math.floor(min(lowest, 0.5) * 10) / 10)
+    edges = np.round(np.arange(start, 1.0001 + BIN, BIN), 2)
     figure = go.Figure()
-    for place, (label, values) in enumerate(samples.items()):
-        figure.add_histogram(
-            x=values[~np.isnan(values)], name=label, histnorm="probability", opacity=0.6,
-            xbins={"start": -1, "end": 1.0001, "size": 0.02}, marker={"color": _series(place)},
+    for label, values in known.items():
+        color = _series(list(order or known).index(label))
+        counts, _ = np.histogram(values, bins=edges)
+        figure.add_scatter(
+            x=edges[:-1], y=counts / max(len(values), 1), name=_shortened(label), mode="lines", fill="tozeroy",
+            line={"shape": "hv", "color": color, "width": 2}, fillcolor=_faint(color, 0.12),
+            hovertemplate=f"{label}<br>from %{{x:.2f}}: %{{y:.1%}}<extra></extra>",
         )  # fmt: skip
-    for limit in (TENTATIVE, RELIABLE):
-        figure.add_vline(x=limit, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{limit:g}")
-    figure.update_layout(barmode="overlay")
-    figure.update_xaxes(title="Krippendorff's alpha (interval)", range=[-1, 1.02])
-    figure.update_yaxes(title="share of resamples", tickformat=".0%")
-    return _finished(figure, height=320)
+    for limit, side, shift in ((TENTATIVE, "right", -3), (RELIABLE, "left", 3)):
+        figure.add_vline(x=limit, line={"color": GREY, "dash": "dash", "width": 1})
+        figure.add_annotation(
+            x=limit, y=1, yref="paper", text=f"{limit:g}", showarrow=False, xanchor=side, yanchor="top", xshift=shift
+        )
+    figure.update_xaxes(title="Krippendorff's alpha (interval)", range=[start, 1.02])
+    figure.update_yaxes(title="share of resamples", tickformat=".0%", rangemode="tozero")
+    return _finished(figure, height=340)
 
 
 def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
@@ -342,22 +372,31 @@ def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
     both = pd.concat([pairs, mirrored], ignore_index=True)
     both = both[both["n"] > 0]
     raters = list(dict.fromkeys([*pairs["rater_a"], *pairs["rater_b"]]))
+    size = int(np.clip(CARD / max(len(raters), 1) - 4, 26, 54))  # squares of many raters must not cover each other
     values = both[metric]
     figure = _squares(
         x=both["rater_b"],
         y=both["rater_a"],
         color=values.fillna(0).clip(lower=0).to_numpy(),
-        text=[f"{'n/a' if pd.isna(v) else format(v, '.2f')}<br>n {n}" for v, n in zip(values, both["n"], strict=True)],
+        text=[
+            f"{'n/a' if pd.isna(v) else format(v, '.2f').replace('-', '−')}<br>n {n}"
+            for v, n in zip(values, both["n"], strict=True)
+        ],
         custom=both[["rater_a", "rater_b", "n", metric]],
         hover="%{customdata[0]} and %{customdata[1]}<br>"
         + title
         + " %{customdata[3]:.3f}, n = %{customdata[2]}<extra></extra>",
-        marker_size=54,
-        opacity=np.where(both["n"] < TOO_FEW, FAINT + 0.2, 1.0),
+        marker_size=size,
+        is_pale=(both["n"] < TOO_FEW).to_numpy(),
+        text_size=12 if size > 40 else 10,
     )
-    figure.update_xaxes(categoryorder="array", categoryarray=raters, range=[-0.6, len(raters) - 0.4])
-    figure.update_yaxes(categoryorder="array", categoryarray=raters[::-1], range=[-0.6, len(raters) - 0.4])
-    return _finished(figure, height=HEAD + 62 * max(len(raters), 1), legend=False)
+    _rows(figure, raters, [_shortened(rater, 24) for rater in raters])
+    figure.update_xaxes(
+        categoryorder="array", categoryarray=raters, range=[-0.6, len(raters) - 0.4], tickmode="array",
+        tickvals=raters, ticktext=[_shortened(rater, 24) for rater in raters], tickangle=-90 if len(raters) > 4 else 0,
+    )  # fmt: skip
+    below = 150 if len(raters) > 4 else 0  # upright names take their room from the plot
+    return _finished(figure, height=HEAD + below + (size + 8) * max(len(raters), 1), legend=False)
 
 
 def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
@@ -380,7 +419,11 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
         )
     figure.update_layout(barmode="stack", legend={"title": {"text": "score"}, "traceorder": "normal"})
     figure.update_xaxes(title="share of traces scored by both", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1])
+    _rows(
+        figure,
+        order,
+        [" · ".join((_shortened(row[: row.rindex(" · ")], 28), row[row.rindex(" · ") + 3 :])) for row in order],
+    )
     return _finished(figure, height=HEAD + 22 * max(len(order), 2))
 
 
@@ -397,15 +440,17 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
             x=[row.left, row.right], y=[row.label, row.label], mode="lines", hoverinfo="skip", showlegend=False,
             line={"color": VERMILLION if row.significant else GREY, "width": 3 if row.significant else 1},
         )  # fmt: skip
-    for side, name, color in (("left", left, ORANGE), ("right", right, BLUE)):
+    for side, name, color in (("left", left, GREEN), ("right", right, PURPLE)):
         figure.add_scatter(
             x=rows[side], y=labels, mode="markers", name=name, marker={"color": color, "size": 10},
             customdata=rows[["difference", "low", "high", "n"]].to_numpy(),
             hovertemplate=name + " %{x:.3f}<br>difference %{customdata[0]:+.3f} [%{customdata[1]:+.3f}, "
             "%{customdata[2]:+.3f}], n = %{customdata[3]}<extra>%{y}</extra>",
         )  # fmt: skip
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4])
-    figure.update_xaxes(range=_padded(limits))
+    _rows(figure, labels)
+    figure.update_xaxes(
+        title="value on each side, 0 to 1" if limits == (0, 1) else "value on each side", range=_padded(limits)
+    )
     return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
 
@@ -448,8 +493,10 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
             y=labels,
             orientation="h",
             marker={"color": color},
-            text=counts["count"],
-            textposition="auto",
+            text=[f"{count:,}" for count in counts["count"]],
+            textposition="outside",
+            textangle=0,
+            cliponaxis=False,
             customdata=labels,
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )
@@ -570,11 +617,11 @@ def box_figures(values: pd.DataFrame) -> pd.DataFrame:
 def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
     """One box a label (`figures` as `box_figures` gives them), what lies beyond it shown value by value."""
     figure = go.Figure()
-    for place, row in enumerate(figures.to_dict("records")):
+    for row in figures.to_dict("records"):
         figure.add_box(
             x=[row["label"]], q1=[row["q1"]], median=[row["median"]], q3=[row["q3"]], lowerfence=[row["low"]],
             upperfence=[row["high"]], y=[row["outliers"]] if row["outliers"] else None,  # Plotly draws no box of [[]]
-            name=row["label"], marker={"color": _series(place)}, boxpoints="outliers",
+            name=row["label"], marker={"color": BLUE}, boxpoints="outliers",
         )  # fmt: skip
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=300, legend=False)
@@ -593,6 +640,7 @@ def _draw_ceilings(figure: go.Figure, rows: pd.DataFrame) -> None:
             line={"color": "rgba(230,159,0,0.30)", "width": 16},
             hoverinfo="skip",
             name="its 95 % interval",
+            legendrank=1002,
         )
     if len(known):
         figure.add_scatter(
@@ -600,6 +648,7 @@ def _draw_ceilings(figure: go.Figure, rows: pd.DataFrame) -> None:
             y=known["row"],
             mode="markers",
             name="human ceiling",
+            legendrank=1001,
             marker={"symbol": "line-ns-open", "size": 16, "color": ORANGE, "line": {"width": 3}},
             hovertemplate="between people %{x:.3f}<extra>%{y}</extra>",
         )
@@ -625,7 +674,10 @@ def _impact_bar(figure: go.Figure, bars: pd.DataFrame, kind: str, row: int, colu
         name=kind,
         legendgroup=kind,
         showlegend=is_first,
-        marker={"color": KIND_COLORS[kind], "opacity": np.where(n < TOO_FEW, FAINT, 1.0)},
+        marker={
+            "color": [_faint(KIND_COLORS[kind]) if few else KIND_COLORS[kind] for few in n < TOO_FEW],
+            "line": {"color": KIND_COLORS[kind], "width": 1},
+        },
         error_y=_bars(bars["coverage"], bars["coverage_low"], bars["coverage_high"]),
         customdata=np.stack([bars.index.to_numpy(dtype=object), bars["hits"].fillna(0), n], axis=1),
         hovertemplate=kind + ": %{customdata[1]} of %{customdata[2]} (%{y:.1%})<extra></extra>",
@@ -643,24 +695,26 @@ def _squares(
     custom: pd.DataFrame,
     hover: str,
     marker_size: int,
-    opacity: float | NDArray[np.float64] = 1.0,
+    is_pale: NDArray[np.bool_] | None = None,
+    text_size: int = 12,
 ) -> go.Figure:
-    """A grid of square markers on one scale of blues, 0 pale to 1 dark, with readable text on each."""
+    """A grid of square markers on one scale of blues, 0 pale to 1 dark, with readable text on each.
+
+    Where `is_pale`, the colour is half white: opaque, so that it looks the same in light and dark.
+    """
+    pale = np.zeros(len(color), dtype=bool) if is_pale is None else is_pale
+    fills = [_on_scale(float(shade), is_pale=bool(few)) for shade, few in zip(color, pale, strict=True)]
     return go.Figure(
         go.Scatter(
             x=list(x),
             y=list(y),
             mode="markers+text",
             text=list(text),
-            textfont={"size": 12, "color": ["#ffffff" if shade > 0.5 else "#1c1d22" for shade in color]},
+            textfont={"size": text_size, "color": [_readable_on(fill) for fill in fills]},
             marker={
                 "symbol": "square",
                 "size": marker_size,
-                "color": color,
-                "cmin": 0,
-                "cmax": 1,
-                "colorscale": [[0, "#E8EEF4"], [0.5, SKY], [1, BLUE]],
-                "opacity": opacity,
+                "color": [_css(fill) for fill in fills],
                 "line": {"width": 1, "color": GREY},
             },
             customdata=custom.to_numpy(),
@@ -669,7 +723,42 @@ def _squares(
     )
 
 
-def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str) -> go.Figure:
+def _on_scale(shade: float, *, is_pale: bool) -> RGB:
+    """The colour of a share: from nearly white over light blue at a half to blue."""
+    low, high, part = ("#E8EEF4", SKY, shade * 2) if shade <= 0.5 else (SKY, BLUE, shade * 2 - 1)
+    color = _mixed(_rgb(low), _rgb(high), min(max(part, 0.0), 1.0))
+    return _mixed(color, (255, 255, 255), 0.5) if is_pale else color
+
+
+def _readable_on(fill: RGB) -> str:
+    """Black or white, whichever has the higher contrast: one of the two always has 4.5 to 1."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in fill)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
+
+
+def _mixed(one: RGB, other: RGB, part: float) -> RGB:
+    red, green, blue = (round(a + (b - a) * part) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def _rgb(color: str) -> RGB:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def _css(color: RGB) -> str:
+    return "#{:02X}{:02X}{:02X}".format(*color)
+
+
+def _faint(color: str, opacity: float = FAINT) -> str:
+    """The colour of what too few units stand behind."""
+    red, green, blue = _rgb(color)
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str, width: int) -> go.Figure:
+    """One square a score; `width` pixels have room for all of them side by side."""
+    size = int(np.clip(width / max(len(order), 1) - 1, 3, 14))
     place = {unit: position for position, unit in enumerate(order)}
     raters = sorted(set(known["rater"]))
     figure = go.Figure()
@@ -680,22 +769,28 @@ def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str) 
             y=mine["rater"],
             mode="markers",
             name=f"score {score}",
-            marker={"symbol": "square", "size": 12, "color": color},
+            marker={"symbol": "square", "size": size, "color": color},
             customdata=mine[["unit", "rater"]].to_numpy(),
             hovertemplate="%{customdata[1]}: " + str(score) + "<br>trace %{customdata[0]}<extra></extra>",
         )
     figure.update_xaxes(title=x_title, showticklabels=False, showgrid=False, range=[-1, max(len(order), 12)])
-    figure.update_yaxes(categoryorder="array", categoryarray=raters[::-1], range=[-0.6, len(raters) - 0.4])
+    _rows(figure, raters)
     return _finished(figure, height=HEAD + ROW * max(len(raters), 2))
 
 
 def _draw_bias(figure: go.Figure, lines: pd.DataFrame) -> None:
+    """The lines, each with its value at the right of the plot, where no mark stands; the axis reaches to them."""
     mean, sd = float(lines["mean"].iloc[0]), float(lines["sd"].iloc[0])
-    if not math.isnan(mean):
-        figure.add_hline(y=mean, line={"color": VERMILLION, "width": 2}, annotation_text=f"mean {mean:+.2f}")
+    drawn = [] if math.isnan(mean) else [(mean, VERMILLION, "solid", f"mean {mean:+.2f}")]
     if not math.isnan(sd):
-        for y in (mean - 1.96 * sd, mean + 1.96 * sd):
-            figure.add_hline(y=y, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{y:+.2f}")
+        drawn += [(y, GREY, "dash", f"{y:+.2f}") for y in (mean - 1.96 * sd, mean + 1.96 * sd)]
+    for y, color, dash, text in drawn:
+        figure.add_hline(y=y, line={"color": color, "dash": dash, "width": 2 if dash == "solid" else 1})
+        figure.add_annotation(
+            x=1, xref="paper", y=y, text=text, showarrow=False, xanchor="left", xshift=4, font={"size": 12}
+        )  # fmt: skip
+    reach = max(3.4, *(abs(y) + 0.2 for y, *_ in drawn)) if drawn else 3.4
+    figure.update_yaxes(range=[-reach, reach])
 
 
 def _uncrowded(points: pd.DataFrame) -> list[str]:
@@ -710,8 +805,21 @@ def _uncrowded(points: pd.DataFrame) -> list[str]:
     return labels
 
 
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _shortened(text: str, most: int = 34) -> str:
+    """The text with its middle left out where it is too long for an axis: the end names the dimension."""
+    if len(text) <= most:
+        return text
+    head = (most - 1) // 2
+    return f"{text[:head].rstrip()}…{text[len(text) - (most - 1 - head) :].lstrip()}"
+
+
+def _rows(figure: go.Figure, names: Sequence[str], shown: Sequence[str] | None = None) -> None:
+    """One row a name, read from the top; long names are shortened on the axis alone."""
+    texts = [_shortened(name) for name in names] if shown is None else list(shown)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=list(names)[::-1], range=[-0.6, len(names) - 0.4], tickmode="array",
+        tickvals=list(names), ticktext=texts,
+    )  # fmt: skip
 
 
 def _series(place: int) -> str:
@@ -728,7 +836,7 @@ def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 16, "t": 40 if legend or title else 16, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0, "xref": "container"},
         showlegend=legend,
         title={"text": title, "font": {"size": 14}} if title else None,
         hoverlabel={"align": "left"},
