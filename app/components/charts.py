@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from judging.agreement.figure import TOO_FEW
-from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
+from judging.agreement.frames import IMPACTS, KINDS, in_order
 from judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
 from judging.agreement.reliability import RELIABLE, TENTATIVE
+from judging.records import DIMENSIONS
 
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 FAILED = "#6B6F76"
@@ -154,8 +155,8 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
     `grid` as `errors.dimension_grid` gives it for one system; `customdata` is (dimension, judge, caught, localized,
     errors).
     """
-    judges = in_order(grid["judge"], JUDGES)
-    dimensions = in_order(grid["dimension"], JUDGES)
+    judges = in_order(grid["judge"], DIMENSIONS)
+    dimensions = in_order(grid["dimension"], DIMENSIONS)
     shown = grid[grid["errors"] > 0]
     figure = _squares(
         x=shown["judge"],
@@ -187,7 +188,7 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
     these are a part of all. `customdata` is (trace_id, error_id, label).
     """
     place = {error: position for position, error in enumerate(found_first(pairs))}
-    labels = list(dict.fromkeys(pairs["label"]))
+    labels = sorted(dict.fromkeys(pairs["label"]), key=_by_model_and_dimension)
     size = max(3, min(11, 900 // max(len(place), 1)))
     figure = go.Figure()
     for level, (name, color) in enumerate(LEVELS):
@@ -479,7 +480,7 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
             customdata=mine[["key", "label"]].to_numpy(),
             hovertemplate="%{customdata[1]}<br>S%{x}<extra>" + state + "</extra>",
         )
-    figure.update_xaxes(title="span, in reading order", range=[0.2, spans + 0.8], zeroline=False)
+    figure.update_xaxes(title="span, in reading order", tickprefix="S", range=[0.2, spans + 0.8], zeroline=False)
     figure.update_yaxes(categoryorder="array", categoryarray=["judge", "human"], range=[-0.5, 1.5])
     return _finished(figure, height=LANES_HEIGHT)
 
@@ -517,7 +518,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         mine = counts[counts["side"] == side].groupby("place")["count"].sum().reindex(range(places), fill_value=0)
         figure.add_bar(
             x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
-            marker={"color": color}, opacity=0.75, customdata=parts,
+            marker={"color": color}, customdata=parts,
             hovertemplate="%{customdata} of the run: %{y:,} errors<extra>" + side + "</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
@@ -571,7 +572,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
     `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count.
     """
     colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": "#C9CDD3"}
-    order = in_order(cells["judge"], JUDGES)
+    order = in_order(cells["judge"], DIMENSIONS)
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
         mine = cells[cells["outcome"] == outcome]
@@ -803,6 +804,12 @@ def _uncrowded(points: pd.DataFrame) -> list[str]:
         if has_room:
             shown.append((x, y))
     return labels
+
+
+def _by_model_and_dimension(label: str) -> tuple[str, int]:
+    """Judges of one model stand together, in the order in which people score."""
+    model, _, dimension = label.rpartition(" ")
+    return (model, list(DIMENSIONS).index(dimension)) if dimension in DIMENSIONS else (label, -1)
 
 
 def _shortened(text: str, most: int = 34) -> str:

@@ -8,6 +8,15 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app.components.figures import definition
+
+WORDS = {
+    "system": "judge model", "label": "judge", "trace_id": "trace", "error_id": "error", "f1": "F1", "f2": "F2",
+    "ac1": "AC1", "alpha_interval": "alpha", "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)",
+    "mean_sd": "mean SD", "mean_sd_ci95": "± (95 %)", "latency_s": "seconds", "cost_usd": "cost, US$",
+}  # fmt: skip
+"""Columns whose name in the data is not the word for it."""
+
 
 def sheet(
     frame: pd.DataFrame,
@@ -40,16 +49,24 @@ def sheet(
 
 
 def _config(name: str, values: pd.Series, digits: int) -> Any:
-    label = name.replace("_", " ")
+    label, about = _words(name), definition(name) or None
     if pd.api.types.is_bool_dtype(values.dtype):
         return st.column_config.CheckboxColumn(label)
     if pd.api.types.is_float_dtype(values.dtype):
-        return st.column_config.NumberColumn(label, format=f"%.{digits}f")
+        return st.column_config.NumberColumn(label, format=f"%.{digits}f", help=about)
     if pd.api.types.is_integer_dtype(values.dtype):
-        return st.column_config.NumberColumn(label, format="%d")
+        return st.column_config.NumberColumn(label, format="localized", help=about)
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         return st.column_config.DatetimeColumn(f"{label}, UTC", format="YYYY-MM-DD HH:mm", timezone="UTC")
     return st.column_config.Column(label)
+
+
+def _words(name: str) -> str:
+    """`alpha_low` as `alpha, low`."""
+    for end in ("_low", "_high"):
+        if name.endswith(end):
+            return f"{_words(name.removesuffix(end))}, {end[1:]}"
+    return WORDS.get(name, name.replace("_", " "))
 
 
 def _is_text(values: pd.Series) -> bool:

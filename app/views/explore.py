@@ -127,14 +127,14 @@ def faceted(known: pd.DataFrame) -> pd.DataFrame:
             if len(values) < 2:
                 continue
             chosen = st.multiselect(
-                label, values, key=f"facet_{column}", placeholder="all", width=170, bind="query-params",
+                label, values, key=f"facet_{column}", placeholder="all", width="stretch", bind="query-params",
                 persist_state="session",
             )  # fmt: skip
             if chosen:
                 wanted = set(map(str, chosen))
                 kept = kept[[bool(wanted & (_split(value) or {NOBODY})) for value in kept[column]]]
         scores = st.multiselect(
-            "Lowest judge score", ["0", "1", "2", "3"], key="facet_score", placeholder="all", width=170,
+            "Lowest judge score", ["0", "1", "2", "3"], key="facet_score", placeholder="all", width="stretch",
             bind="query-params", persist_state="session",
         )  # fmt: skip
         if scores:
@@ -183,6 +183,7 @@ def listing(kept: pd.DataFrame, total: int) -> None:
         event = st.dataframe(
             shown,
             hide_index=True,
+            placeholder="n/a",
             height=min(38 + 35 * len(shown), 420),
             key="traces",
             on_select="rerun",
