@@ -312,7 +312,8 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
     known = spread[~np.isnan(spread)]
     figure = go.Figure(go.Histogram(x=known, xbins={"start": 0, "end": 0.75, "size": 0.05}, marker={"color": BLUE}))
     figure.update_xaxes(title="standard deviation over runs (scores scaled to 0..1)", range=[0, 0.75])
-    figure.update_yaxes(title="traces", rangemode="tozero")
+    binned, _ = np.histogram(known, bins=np.arange(0, 0.8, 0.05))
+    _counts(figure, "traces", int(binned.max()))
     return _finished(figure, height=260, legend=False)
 
 
@@ -503,7 +504,8 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
         )
     )
     figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1])
-    figure.update_xaxes(title=x_title, rangemode="tozero")
+    most = int(counts["count"].max()) if len(counts) else 0
+    figure.update_xaxes(title=x_title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None)
     return _finished(figure, height=HEAD + 22 * max(len(labels), 2), legend=False)
 
 
@@ -523,7 +525,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
     figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
-    figure.update_yaxes(title="errors", rangemode="tozero")
+    _counts(figure, "errors", int(counts["count"].max()) if len(counts) else 0)
     return _finished(figure, height=300)
 
 
@@ -544,11 +546,16 @@ def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
     return _finished(figure, height=HEAD + 38 * max(len(order), 1), legend=False)
 
 
-def histogram(values: Sequence[float], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
-    """A plain histogram."""
-    figure = go.Figure(go.Histogram(x=list(values), nbinsx=30, marker={"color": color}))
-    figure.update_xaxes(title=x_title)
-    figure.update_yaxes(title=y_title, rangemode="tozero")
+def histogram(values: Sequence[int], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
+    """A histogram of whole numbers."""
+    whole = np.asarray(values, dtype="int64")
+    low, high = (int(whole.min()), int(whole.max())) if len(whole) else (0, 0)
+    width = max(1, math.ceil((high - low + 1) / 30))
+    counts, edges = np.histogram(whole, bins=np.arange(low - 0.5, high + width, width))
+    bins = {"start": edges[0], "end": edges[-1], "size": width}
+    figure = go.Figure(go.Histogram(x=list(values), xbins=bins, marker={"color": color}))
+    figure.update_xaxes(title=x_title, dtick=1 if high - low < 8 else None)
+    _counts(figure, y_title, int(counts.max()) if len(counts) else 0)
     return _finished(figure, height=260, legend=False)
 
 
@@ -561,8 +568,8 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
             hovertemplate=name + ": %{x:,} characters<extra>%{y}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.3)
-    figure.update_yaxes(categoryorder="array", categoryarray=list(stored["label"])[::-1])
-    figure.update_xaxes(title="characters")
+    figure.update_yaxes(categoryorder="array", categoryarray=list(stored["label"]), autorange="reversed")
+    figure.update_xaxes(title="characters", tickformat=",d")
     return _finished(figure, height=HEAD + 34 * max(len(stored), 2))
 
 
@@ -582,9 +589,10 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
             x=mine["judge"], y=mine["count"], name=said, marker=look,
             hovertemplate=said + ": %{y} traces<extra>%{x}</extra>",
         )  # fmt: skip
-    figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)))
+    figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})
     figure.update_xaxes(categoryorder="array", categoryarray=order)
-    figure.update_yaxes(title="judgements", rangemode="tozero")
+    stacked = cells.groupby("judge")["count"].sum()
+    _counts(figure, "judgements", int(stacked.max()) if len(stacked) else 0)
     return _finished(figure, height=320)
 
 
@@ -804,6 +812,11 @@ def _uncrowded(points: pd.DataFrame) -> list[str]:
         if has_room:
             shown.append((x, y))
     return labels
+
+
+def _counts(figure: go.Figure, title: str, most: int) -> None:
+    """An axis of counts from 0 on: no tick stands at half a trace."""
+    figure.update_yaxes(title=title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None)
 
 
 def _by_model_and_dimension(label: str) -> tuple[str, int]:

@@ -10,14 +10,13 @@ from app.components.figures import plain
 
 
 def heading(text: str, about: str = "", *, beside: Callable[[], None] | None = None) -> None:
-    """The page's title, with what `beside` draws at its right; its key gives the page the margins of `look.css`."""
-    with st.container(key="researcher"):
-        if beside is None:
-            st.header(text, anchor=False, help=about or None)
-            return
-        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.header(text, anchor=False, help=about or None, width="content")
-            beside()
+    """The page's title, with what `beside` draws at its right."""
+    if beside is None:
+        st.header(text, anchor=False, help=about or None)
+        return
+    with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+        st.header(text, anchor=False, help=about or None, width="content")
+        beside()
 
 
 def done(text: str | None) -> None:

@@ -66,6 +66,8 @@ def _words(name: str) -> str:
     for end in ("_low", "_high"):
         if name.endswith(end):
             return f"{_words(name.removesuffix(end))}, {end[1:]}"
+    if name.endswith("_pct"):
+        return f"{_words(name.removesuffix('_pct'))}, %"
     return WORDS.get(name, name.replace("_", " "))
 
 

@@ -147,7 +147,7 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         found = exploring.hits(connection, query)
     found = found[found["trace_id"].isin(kept["trace_id"])].reset_index(drop=True)
-    more = f", the first {exploring.HITS:,} looked at" if len(found) >= exploring.HITS else ""
+    more = f", among the first {exploring.HITS:,} found" if len(found) >= exploring.HITS else ""
     with st.container(border=True):
         layout.title(f"{counted(len(found), 'span')} with all the words{more}")
         if found.empty:
@@ -157,7 +157,7 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
         else:
             event = st.dataframe(
                 found, hide_index=True, height=min(38 + 35 * len(found), 250), key="hits", on_select="rerun",
-                selection_mode="single-row",
+                selection_mode="single-row", column_config={"trace_id": "trace", "span_id": "span", "ordinal": "place"},
             )  # fmt: skip
             if event.selection.rows:
                 row = found.iloc[event.selection.rows[0]]

@@ -55,7 +55,3 @@ def test_a_page_that_comes_in_pieces_is_one_and_drops_the_mark_of_the_bare_one()
 )
 def test_what_is_no_page_is_left_as_it_is(client: TestClient, path: str, accept: str) -> None:
     assert "<style>" not in client.get(path, headers={"Accept": accept}).text
-
-
-def test_the_style_names_the_key_that_every_heading_sets() -> None:
-    assert ".st-key-researcher" in STYLE.read_text(encoding="utf-8")
