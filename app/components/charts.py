@@ -33,9 +33,13 @@ SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
 SIDE_COLORS: Final = {"human": ORANGE, "judge": BLUE}
 MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra": VERMILLION}
 LANES_HEIGHT = 170  # pixels, of the timeline of both sides
-FAINT = 0.35  # opacity of a figure with too few units
+FAINT = 0.45  # opacity of a figure with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
 CARD = 400  # pixels that a chart in half a page of 1280 has for its marks
+LEGEND: Final = {
+    "orientation": "h", "xref": "container", "x": 0, "xanchor": "left", "yref": "container", "y": 1, "yanchor": "top",
+}  # fmt: skip
+"""Along the top of the whole chart: beside the plot alone it would be narrow where names are long."""
 BIN = 0.02  # width of a bar of alpha
 RGB = tuple[int, int, int]
 GRID = "rgba(138,143,152,0.25)"
@@ -108,9 +112,7 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     figure.update_layout(barmode="group", bargap=0.25, bargroupgap=0.05)
     figure.update_xaxes(tickangle=0, tickfont={"size": 11})
     _finished(figure, height=80 + 190 * lines)
-    # the panels' titles stand where other charts have their legend
-    figure.update_layout(legend={"yref": "container", "y": 1.0, "yanchor": "top"}, margin={"t": 56})
-    return figure
+    return figure.update_layout(margin={"t": 56})  # the panels' titles stand where other charts begin
 
 
 def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
@@ -683,10 +685,7 @@ def _impact_bar(figure: go.Figure, bars: pd.DataFrame, kind: str, row: int, colu
         name=kind,
         legendgroup=kind,
         showlegend=is_first,
-        marker={
-            "color": [_faint(KIND_COLORS[kind]) if few else KIND_COLORS[kind] for few in n < TOO_FEW],
-            "line": {"color": KIND_COLORS[kind], "width": 1},
-        },
+        marker={"color": KIND_COLORS[kind], "opacity": np.where(n < TOO_FEW, FAINT, 1.0)},
         error_y=_bars(bars["coverage"], bars["coverage_low"], bars["coverage_high"]),
         customdata=np.stack([bars.index.to_numpy(dtype=object), bars["hits"].fillna(0), n], axis=1),
         hovertemplate=kind + ": %{customdata[1]} of %{customdata[2]} (%{y:.1%})<extra></extra>",
@@ -826,11 +825,12 @@ def _by_model_and_dimension(label: str) -> tuple[str, int]:
 
 
 def _shortened(text: str, most: int = 34) -> str:
-    """The text with its middle left out where it is too long for an axis: the end names the dimension."""
+    """The text with its middle left out where it is too long for an axis: its last words name the dimension."""
     if len(text) <= most:
         return text
-    head = (most - 1) // 2
-    return f"{text[:head].rstrip()}…{text[len(text) - (most - 1 - head) :].lstrip()}"
+    tail = text[-(most // 2) :]
+    tail = tail[tail.index(" ") + 1 :] if " " in tail else tail
+    return f"{text[: most - 1 - len(tail)].rstrip()}…{tail}"
 
 
 def _rows(figure: go.Figure, names: Sequence[str], shown: Sequence[str] | None = None) -> None:
@@ -856,7 +856,7 @@ def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 16, "t": 40 if legend or title else 16, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0, "xref": "container"},
+        legend=LEGEND,
         showlegend=legend,
         title={"text": title, "font": {"size": 14}} if title else None,
         hoverlabel={"align": "left"},

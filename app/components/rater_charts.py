@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.components.charts import BLUE, GRID, ORANGE, SERIES
+from app.components.charts import BLUE, GRID, LEGEND, ORANGE, SERIES
 from judging.records import DIMENSIONS
 
 NOT_APPLICABLE = -1
@@ -71,7 +71,7 @@ def _finished(figure: go.Figure, height: int) -> go.Figure:
     return figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 36, "b": 8},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0, "xref": "container"},
+        legend=LEGEND,
     )
 
 

@@ -61,8 +61,7 @@ def test_impact_bars_hold_the_shares_in_order_of_impact_and_pale_below_ten() -> 
     np.testing.assert_allclose(caught.y, [0.5, 0.5, 0.5, 0.5])
     np.testing.assert_allclose(localized.y, [0.25, 0.25, 0.2, 8 / 34])
     assert [label.split("<br>")[1] for label in caught.x] == ["n 4", "n 20", "n 10", "n 34"]
-    # 4 errors are too few
-    assert list(caught.marker.color) == ["rgba(86,180,233,0.35)", charts.SKY, charts.SKY, charts.SKY]
+    assert list(caught.marker.opacity) == [charts.FAINT, 1, 1, 1]
 
 
 def confusion(counts: list[list[int]]) -> pd.DataFrame:
