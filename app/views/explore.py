@@ -121,7 +121,7 @@ def _revision(of: Callable[[Connection], loading.Revision]) -> loading.Revision:
 
 def faceted(known: pd.DataFrame) -> pd.DataFrame:
     kept = known
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="facets"):
         for column, label in (FACETS | OPINIONS).items():
             values = _values(known[column])
             if len(values) < 2:
