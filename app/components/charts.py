@@ -273,7 +273,7 @@ def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figu
             x=mean + shake[0],
             y=(drawn["model"] - drawn["human"]).to_numpy(dtype=np.float64) + shake[1],
             mode="markers",
-            marker={"color": BLUE, "size": 8, "opacity": 0.6},
+            marker={"color": BLUE, "size": 8, "opacity": 0.8},
             customdata=drawn[["trace_id", "system", "judge", "human", "model"]].to_numpy(),
             hovertemplate="%{customdata[1]} %{customdata[2]}: human %{customdata[3]:.0f}, judge %{customdata[4]:.0f}"
             "<br>trace %{customdata[0]}<extra></extra>",
@@ -789,9 +789,9 @@ def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str, 
 def _draw_bias(figure: go.Figure, lines: pd.DataFrame) -> None:
     """The lines, each with its value at the right of the plot, where no mark stands; the axis reaches to them."""
     mean, sd = float(lines["mean"].iloc[0]), float(lines["sd"].iloc[0])
-    drawn = [] if math.isnan(mean) else [(mean, VERMILLION, "solid", f"mean {mean:+.2f}")]
+    drawn = [] if math.isnan(mean) else [(mean, VERMILLION, "solid", f"mean {_signed(mean)}")]
     if not math.isnan(sd):
-        drawn += [(y, GREY, "dash", f"{y:+.2f}") for y in (mean - 1.96 * sd, mean + 1.96 * sd)]
+        drawn += [(y, GREY, "dash", _signed(y)) for y in (mean - 1.96 * sd, mean + 1.96 * sd)]
     for y, color, dash, text in drawn:
         figure.add_hline(y=y, line={"color": color, "dash": dash, "width": 2 if dash == "solid" else 1})
         figure.add_annotation(
@@ -811,6 +811,11 @@ def _uncrowded(points: pd.DataFrame) -> list[str]:
         if has_room:
             shown.append((x, y))
     return labels
+
+
+def _signed(value: float) -> str:
+    """With the minus of the axis beside it."""
+    return f"{value:+.2f}".replace("-", "−")
 
 
 def _counts(figure: go.Figure, title: str, most: int) -> None:

@@ -300,7 +300,7 @@ def test_the_axis_of_bias_reaches_to_its_lines_and_their_values_stand_beside_the
     # -0.2 - 1.96 * 2 = -4.12
     assert figure.layout.yaxis.range[0] < -4.12
     assert [(a.text, a.xanchor, a.x) for a in figure.layout.annotations] == [
-        ("mean -0.20", "left", 1), ("-4.12", "left", 1), ("+3.72", "left", 1),
+        ("mean −0.20", "left", 1), ("−4.12", "left", 1), ("+3.72", "left", 1),
     ]  # fmt: skip
 
 
