@@ -240,9 +240,7 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
         figure.add_scatter(
             x=part["recall"],
             y=part["precision"],
-            mode="markers+text" if kind == "caught" else "markers",
-            text=_uncrowded(part),
-            textposition="top center",
+            mode="markers",
             name=kind,
             cliponaxis=False,
             marker={
@@ -254,6 +252,9 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
             hovertemplate="%{customdata[0]}, %{customdata[1]}<br>precision %{y:.3f}, recall %{x:.3f}"
             "<br>n = %{customdata[2]:,}<extra></extra>",
         )
+    caught = known[known["kind"] == "caught"]
+    for text, x, y in zip(_uncrowded(caught), caught["recall"], caught["precision"], strict=True):
+        figure.add_annotation(x=x, y=y, text=_shortened(text), showarrow=False, yshift=14, font={"size": 12})
     figure.update_xaxes(title="recall (coverage)", range=[-0.03, 1.12])
     figure.update_yaxes(title="precision", range=[-0.03, 1.09])
     return _finished(figure, height=420)
