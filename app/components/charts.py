@@ -506,7 +506,7 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )
     )
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1])
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], showgrid=False)
     most = int(counts["count"].max()) if len(counts) else 0
     figure.update_xaxes(title=x_title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None)
     return _finished(figure, height=HEAD + 22 * max(len(labels), 2), legend=False)

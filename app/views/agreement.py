@@ -798,7 +798,7 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
             "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
         )
         p_values = {
-            name: st.column_config.NumberColumn(name.replace("_", ", "), format="%.3g")
+            name: st.column_config.NumberColumn(name.replace("_", ", ").replace("holm", "Holm"), format="%.3g")
             for name in ("p_corrected", "p_exact", "p_holm")
         }
         tests = loading.figure(choice, "found_by_one", *asked, str(kind))

@@ -240,7 +240,8 @@ def jury(run_key: int, kept: Rule) -> None:
         return
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
     st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied.")
-    sheet(open_rows(pd.DataFrame([outcome.row() for outcome in outcomes]), loading.blind_to_me()), most=8)
+    rows = open_rows(pd.DataFrame([outcome.row() for outcome in outcomes]), loading.blind_to_me())
+    sheet(rows, most=8, digits=0 if rule == "majority" else 2)
 
 
 def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:
