@@ -602,7 +602,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
 def _failed_look(state: str) -> dict[str, Any]:
     """Dark and hatched, each kind of failure its own way: no failure may pass for a score."""
     shapes = {"unparsable": "/", "too_long": ".", "refused": "x"}
-    hatch = {"shape": shapes.get(state, "\\"), "fgcolor": "#FFFFFF", "bgcolor": FAILED, "size": 6}
+    hatch = {"shape": shapes.get(state, "-"), "fgcolor": "#FFFFFF", "bgcolor": FAILED, "size": 6}
     return {"color": FAILED, "pattern": hatch}
 
 
@@ -635,6 +635,7 @@ def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
             upperfence=[row["high"]], y=[row["outliers"]] if row["outliers"] else None,  # Plotly draws no box of [[]]
             name=row["label"], marker={"color": BLUE}, boxpoints="outliers",
         )  # fmt: skip
+    figure.update_xaxes(categoryorder="array", categoryarray=in_order(figures["label"], DIMENSIONS))
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=300, legend=False)
 
@@ -821,7 +822,7 @@ def _signed(value: float) -> str:
 
 def _counts(figure: go.Figure, title: str, most: int) -> None:
     """An axis of counts from 0 on: no tick stands at half a trace."""
-    figure.update_yaxes(title=title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None)
+    figure.update_yaxes(title=title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None, nticks=6)
 
 
 def _by_model_and_dimension(label: str) -> tuple[str, int]:

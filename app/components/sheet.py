@@ -29,9 +29,9 @@ def sheet(
     is_chosen: bool = False,
 ) -> int | None:
     """Show `frame`, about `most` rows high; with `is_chosen` one row can be chosen, and its position is returned."""
-    words = frame.select_dtypes(exclude="number").columns
+    text = frame.select_dtypes(exclude="number").columns
     shown = frame.assign(
-        **{name: frame[name].astype(object).where(frame[name].notna(), "") for name in words if _is_text(frame[name])}
+        **{name: frame[name].astype(object).where(frame[name].notna(), "") for name in text if _is_text(frame[name])}
     )
     config = {str(name): _config(str(name), frame[name], digits) for name in frame.columns} | dict(columns or {})
     settings: dict[str, Any] = {
@@ -50,8 +50,8 @@ def sheet(
 
 
 def _config(name: str, values: pd.Series, digits: int) -> Any:
-    label, about = _words(name), definition(name) or None
-    if pd.api.types.is_bool_dtype(values.dtype):
+    label, about = words(name), definition(name) or None
+    if pd.api.types.is_bool_dtype(values.dtype) or _is_flag(values):
         return st.column_config.CheckboxColumn(label)
     if pd.api.types.is_float_dtype(values.dtype):
         return st.column_config.NumberColumn(label, format=f"%.{digits}f", help=about)
@@ -62,15 +62,22 @@ def _config(name: str, values: pd.Series, digits: int) -> Any:
     return st.column_config.Column(label)
 
 
-def _words(name: str) -> str:
+def words(name: str) -> str:
     """`alpha_low` as `alpha, low`."""
     for end in ("_low", "_high"):
         if name.endswith(end):
-            return f"{_words(name.removesuffix(end))}, {end[1:]}"
+            return f"{words(name.removesuffix(end))}, {end[1:]}"
     if name.endswith("_pct"):
-        return f"{_words(name.removesuffix('_pct'))}, %"
+        return f"{words(name.removesuffix('_pct'))}, %"
     return WORDS.get(name, name.replace("_", " "))
 
 
 def _is_text(values: pd.Series) -> bool:
-    return bool(pd.api.types.is_object_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype))
+    is_object = pd.api.types.is_object_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype)
+    return bool(is_object) and not _is_flag(values)
+
+
+def _is_flag(values: pd.Series) -> bool:
+    """True and False with gaps: pandas keeps them as objects."""
+    known = values.dropna()
+    return values.dtype == object and len(known) > 0 and all(isinstance(value, bool) for value in known)
