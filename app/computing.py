@@ -19,7 +19,7 @@ from typing import Literal
 import orjson
 import pandas as pd
 
-from judging.bench import Shelf, read_frame, revision_name
+from judging.bench import Shelf, read_if_kept, revision_name
 from judging.figures import DERIVED, FRAMES, LATE, Chosen, Question, Revision
 
 WHOLE = ("human", "summary", *DERIVED, *FRAMES)
@@ -52,7 +52,24 @@ class NotComputedError(Exception):
 
     def __init__(self, asked: Asked, reason: str) -> None:
         super().__init__(f"{asked.question.title()} could not be computed: {reason}")
-        self.asked = asked
+        self.asked, self.reason = asked, reason
+
+
+class NoFigureError(NotComputedError, ValueError):
+    """The choice has no such figure, and the message is the reason: nothing failed, and asking again changes nothing.
+
+    A `ValueError` as the one that is raised where the figure is made in this process.
+    """
+
+    def __str__(self) -> str:
+        return self.reason
+
+
+class MovedOnError(NotComputedError):
+    """The data changed before the figure was made: its revision cannot be read any more, a newer one can."""
+
+    def __init__(self, asked: Asked) -> None:
+        super().__init__(asked, "the data changed meanwhile")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +79,17 @@ class _Wish:
     asked: Asked
     until: float
     is_ahead: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Refusal:
+    """Why a figure was not made; `is_reason`: the choice has none, else the making failed."""
+
+    why: str
+    is_reason: bool
+
+    def error(self, asked: Asked) -> NotComputedError:
+        return (NoFigureError if self.is_reason else NotComputedError)(asked, self.why)
 
 
 @dataclass(kw_only=True)
@@ -102,7 +130,7 @@ class Desk:
     shelf: Shelf
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _wanted: dict[tuple[str, Revision], _Wish] = field(default_factory=dict)
-    _failed: dict[tuple[str, Revision], str] = field(default_factory=dict)
+    _failed: dict[tuple[str, Revision], _Refusal] = field(default_factory=dict)
     _moved: set[tuple[str, Revision]] = field(default_factory=set)
     _targets: dict[str, Revision] = field(default_factory=dict)
     _lock: threading.Condition = field(default_factory=threading.Condition)
@@ -114,16 +142,15 @@ class Desk:
         file = self.shelf.file(asked.question, asked.now)
         if not file.exists():
             self._be_patient(asked, patience_s)
-        if file.exists():
-            frame, made_of = read_frame(file)
-            assert made_of == asked.now, "a figure stands under another revision than its own"
-            return frame
-        match self.state(asked):
-            case "failed":
-                raise NotComputedError(asked, self._failed[_key(asked)])
-            case _:
-                self.ask(asked)
-                raise Waiting(asked)
+        kept = read_if_kept(file)
+        if kept is not None:
+            assert kept[1] == asked.now, "a figure stands under another revision than its own"
+            return kept[0]
+        refused = self._failed.get(_key(asked))
+        if refused is not None:
+            raise refused.error(asked)
+        self.ask(asked)
+        raise Waiting(asked)
 
     def _be_patient(self, asked: Asked, patience_s: float) -> None:
         """Ask, and wait until it is there or cannot be, at most so long."""
@@ -135,12 +162,17 @@ class Desk:
                 self._lock.wait(timeout=min(left, LOOK_S))
 
     def wait(self, asked: Asked, *, at_most_s: float = 600) -> pd.DataFrame:
-        """The figure, waited for: for files that leave. Raises `NotComputedError`, also when it takes too long."""
+        """The figure, waited for: for files that leave. Raises `NotComputedError`, also when it takes too long.
+
+        `MovedOnError` where its revision is gone: waited for, it would never come.
+        """
         give_up = time.monotonic() + at_most_s
         while time.monotonic() < give_up:
             try:
                 return self.find(asked)
             except Waiting:
+                if self.state(asked) == "moved on":
+                    raise MovedOnError(asked) from None
                 with self._lock:
                     self._lock.wait(timeout=WANTED_S / 4)
         raise NotComputedError(asked, f"it took more than {at_most_s:g} s")
@@ -212,7 +244,7 @@ class Desk:
         for name in WHOLE:
             asked = Asked(question=Question(figure=name, chosen=chosen), now=now)
             if self.state(asked) == "failed":
-                return NotComputedError(asked, self._failed[_key(asked)])
+                return self._failed[_key(asked)].error(asked)
         return None
 
     def is_whole(self, chosen: Chosen, now: Revision) -> bool:
@@ -229,10 +261,9 @@ class Desk:
         """The newest revision of which all is there."""
         mark = Question(figure="human", chosen=chosen)
         for folder in self.shelf.revisions(mark.place()):
-            if (folder / mark.file()).exists():
-                older = read_frame(folder / mark.file())[1]
-                if self.is_whole(chosen, older):
-                    return older
+            kept = read_if_kept(folder / mark.file())
+            if kept is not None and self.is_whole(chosen, kept[1]):
+                return kept[1]
         return None
 
     def _work(self, late: bool) -> None:
@@ -241,8 +272,9 @@ class Desk:
             answer = self._answer(asked, late)
             with self._lock:
                 self._wanted.pop(_key(asked), None)
-                if "error" in answer:
-                    self._failed[_key(asked)] = str(answer["error"])
+                if "error" in answer or "reason" in answer:
+                    why, is_reason = answer.get("error", answer.get("reason")), "error" not in answer
+                    self._failed[_key(asked)] = _Refusal(why=str(why), is_reason=is_reason)
                 elif answer.get("revision") != list(asked.now):
                     self._moved.add(_key(asked))
                 self._lock.notify_all()

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
+from sqlalchemy import Table as SqlTable
 from sqlalchemy.sql.elements import ColumnElement
 
 from app import loading
@@ -21,7 +22,7 @@ from ingest.spreadsheet import safe_cell
 from ingest.store import reading
 from ingest.trace import Json
 from judging.agreement.tables import TABLES, Inputs, Table, can_build
-from judging.export import WRITERS, manifest_of
+from judging.export import WRITERS, latex_text, manifest_of, markdown_text
 from judging.ledger import tables
 from judging.ledger.frames import submitted
 from judging.ledger.labels import error_labels, score_labels
@@ -52,7 +53,7 @@ def labels(choice: Choice) -> pd.DataFrame:
     """Every current error label, one row each; spans, dimensions and evidence as JSON."""
     table = tables.error_label
     with reading(workspace().engine) as connection:
-        found = error_labels(connection, *_of_human(choice, table.c.annotator), table.c.occasion == 0)
+        found = error_labels(connection, *_of_people(choice, table))
     kept = _kept([asdict(label) for label in found], choice)
     columns = [
         "label_id", "trace_id", "annotator", "span_ids", "dimensions", "impact", "category", "description", "evidence",
@@ -65,7 +66,7 @@ def score_rows(choice: Choice) -> pd.DataFrame:
     """Every current score of a person, one row each."""
     table = tables.score_label
     with reading(workspace().engine) as connection:
-        found = score_labels(connection, *_of_human(choice, table.c.annotator), table.c.occasion == 0)
+        found = score_labels(connection, *_of_people(choice, table))
     kept = _kept([asdict(score) for score in found], choice)
     columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
     return pd.DataFrame(kept, columns=columns, dtype=object)
@@ -73,15 +74,30 @@ def score_rows(choice: Choice) -> pd.DataFrame:
 
 def findings(choice: Choice) -> pd.DataFrame:
     """Every finding of the chosen judges, with what it says and cites, and what became of it."""
-    rows = loading.frames(choice).findings
+    return findings_said(loading.frames(choice).findings)
+
+
+def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with a `finding_id`, with what each finding says and cites."""
     with reading(workspace().engine) as connection:
         said = _findings_said(connection, [int(key) for key in rows["finding_id"]])
     return rows.merge(said, on="finding_id", how="left")
 
 
 DATASETS: Final[tuple[Dataset, ...]] = (
-    Dataset("labels", "Error labels", "A person's error; of the chosen person, else of everyone.", labels),
-    Dataset("scores", "Scores", "A person's score of a dimension; of the chosen person, else of everyone.", score_rows),
+    Dataset(
+        "labels",
+        "Error labels",
+        "A person's error, drafts too; of the chosen person, else of everyone. No filter of judges or matches.",
+        labels,
+    ),
+    Dataset(
+        "scores",
+        "Scores",
+        "A person's score of a dimension, drafts too; of the chosen person, else of everyone. No filter of judges or "
+        "matches.",
+        score_rows,
+    ),
     Dataset(
         "pairs",
         "Error pairs",
@@ -124,18 +140,20 @@ def open_rows(frame: pd.DataFrame, blind: Collection[str]) -> pd.DataFrame:
 
 def dataset_bytes(dataset: Dataset, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
     """The rows in `csv`, `json`, `parquet`, `md` or `tex`."""
-    frame = open_rows(dataset.frame(choice), blind)
+    return rows_bytes(dataset, open_rows(dataset.frame(choice), blind), form)
+
+
+def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str) -> bytes:
+    """These rows of a data set."""
     match form:
         case "csv":
             return csv_bytes(frame)
         case "parquet":
             return bytes(_plain(frame).to_parquet(index=False, compression="zstd"))
         case "md":
-            return (
-                _plain(frame).astype(str).replace(r"\|", r"\\|", regex=True).to_markdown(index=False) + "\n"
-            ).encode()
+            return markdown_text(_plain(frame)).encode()
         case "tex":
-            return _plain(frame).to_latex(index=False, escape=True, caption=dataset.title).encode()
+            return latex_text(_plain(frame), title=dataset.title).encode()
         case _:
             rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
             return _json({"table": dataset.name, "title": dataset.title, "rows": rows})
@@ -167,10 +185,8 @@ def available(inputs: Inputs) -> list[Table]:
 
 def manifest(choice: Choice, *, blind: Collection[str] = ()) -> dict[str, Json]:
     """What an export was made from: versions, hashes, filters, seed, draws, rules for missing, rows left out."""
-    with reading(workspace().engine) as connection:
-        found = manifest_of(connection, loading.facts(choice), loading.selection(choice), loading.inputs(choice))
-    made_of = loading.standing(choice).shown  # what the figures are of, whatever came in since
-    return {**found, "ledger_revision": list(made_of), "split": choice.split, "filters": choice.label(),
+    found = manifest_of(loading.facts(choice), loading.selection(choice), loading.inputs(choice))
+    return {**found, "split": choice.split, "filters": choice.label(),
             "rows_left_out_of_traces": list[Json](sorted(blind))}  # fmt: skip
 
 
@@ -219,8 +235,12 @@ def _trace_ids(choice: Choice) -> set[str]:
     return ids if choice.split is None else ids & set(loading.splits_of(choice.split))
 
 
-def _of_human(choice: Choice, column: ColumnElement[str]) -> list[ColumnElement[bool]]:
-    return [] if choice.human is None else [column == choice.human]
+def _of_people(choice: Choice, table: SqlTable) -> list[ColumnElement[bool]]:
+    """What the filters leave of labels or scores: of the person, blind ones unless revealed ones count too."""
+    kept = [table.c.occasion == 0]
+    if choice.human is not None:
+        kept.append(table.c.annotator == choice.human)
+    return [*kept, *([table.c.phase == "blind"] if choice.blind_only else [])]
 
 
 def _kept(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, object]]:
@@ -238,8 +258,9 @@ def _kept(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, objec
 def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
     """finding_id, dimension, impact, category, check, description, evidence, evidence_place, cites, span_ids."""
     wanted = set(keys)
-    query = select(tables.finding.c.cell_key).distinct()
-    found = findings_of(connection, connection.scalars(query).all())
+    query = select(tables.finding.c.finding_key, tables.finding.c.cell_key)
+    cells = {cell for key, cell in connection.execute(query) if key in wanted}
+    found = findings_of(connection, sorted(cells))
     rows = [
         {
             "finding_id": key,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 import pandas as pd
@@ -17,7 +17,7 @@ import streamlit as st
 from sqlalchemy import select
 
 from app.components.saved import saved_views
-from app.computing import WHOLE, Asked, Desk, patience
+from app.computing import WHOLE, Asked, Desk, MovedOnError, patience
 from app.session import Role, address, address_of, user, workspace
 from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
@@ -27,7 +27,7 @@ from judging.agreement.majority import MAJORITY, Gold
 from judging.agreement.tables import InputName, Inputs
 from judging.bench import Shelf
 from judging.export import Facts, inputs_of, selected_words
-from judging.figures import FRAMES, OPINIONS, Bench, Chosen, Question, make
+from judging.figures import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
 from judging.figures import Revision as Revision
 from judging.ledger import tables, views
 from judging.ledger.anchoring import at_work_blind
@@ -51,6 +51,7 @@ from judging.ledger.systems import systems as ledger_systems
 
 HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
 WARM_S = 600.0
+ATTEMPTS = 5  # at a file, of a revision that changes before all is made
 AHEAD_S = 30.0  # figures that a page may ask for next are wanted this long
 KEPT = 6  # choices whose frames and figures stay in memory
 VERSION_GIVEN = 12  # characters of a version's hash that a side is asked by
@@ -200,7 +201,8 @@ def facts(choice: Choice) -> Facts:
         systems=orjson.loads(str(row["systems"])),
         traces=int(row["traces"]),
         human_errors=int(row["human_errors"]),
-        votes=orjson.loads(str(row["votes"])),
+        data_hash=str(row["data_hash"]),
+        **{name: orjson.loads(str(row[name])) for name in ("votes", "judge_versions", "ledger_revision")},
     )
 
 
@@ -279,30 +281,36 @@ def whole(choice: Choice, *tables: str) -> Choice:
 
     Raises `SplitError`, `NotComputedError`.
     """
-    at = standing(choice)
-    if not at.is_kept:
-        return choice
-    coming = at.coming
-    names = (*WHOLE, "error_ceiling", "error_figures", *(f"table.{name}" for name in tables))
-    every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=coming) for name in names]
-    for asked in every:
-        desk().ask(asked)
-    for asked in every:
-        desk().wait(asked)
-    return replace(choice, at=Standing(shown=coming, coming=coming, is_kept=True))
+    return _waited(choice, (*WHOLE, "facts", "error_ceiling", "error_figures", *(f"table.{name}" for name in tables)))
+
+
+def _waited(choice: Choice, names: Sequence[str]) -> Choice:
+    """The choice at the revision of which all these are there; a newer one where the data changed meanwhile.
+
+    Who labels all the time must not keep a file from leaving, nor have it wait for what cannot be made any more.
+    """
+    for attempt in range(ATTEMPTS):
+        at = standing(choice)
+        if not at.is_kept:
+            return choice
+        every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.coming) for name in names]
+        for asked in every:
+            desk().ask(asked)
+        try:
+            for asked in every:
+                desk().wait(asked)
+        except MovedOnError:
+            if attempt == ATTEMPTS - 1:
+                raise
+            choice = replace(choice, at=None)
+            continue
+        return replace(choice, at=Standing(shown=at.coming, coming=at.coming, is_kept=True))
+    raise AssertionError("the last attempt returns or raises")
 
 
 def with_frames(choice: Choice) -> Choice:
     """Wait for the frames alone; else as `whole`."""
-    at = standing(choice)
-    if not at.is_kept:
-        return choice
-    every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown) for name in ("human", *FRAMES)]
-    for asked in every:
-        desk().ask(asked)
-    for asked in every:
-        desk().wait(asked)
-    return replace(choice, at=at)
+    return _waited(choice, ("human", "facts", *FRAMES))
 
 
 def chosen(choice: Choice) -> Chosen:
@@ -602,6 +610,7 @@ def _chosen(choice: Choice, stamp: int, folder: str) -> Chosen:
 
 
 ALL_GIVEN = (*FRAMES, *OPINIONS)
+FOUND = frozenset({*DERIVED, "error_ceiling"})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -616,37 +625,9 @@ class KeptInputs(Inputs):
     def has(self, name: InputName) -> bool:
         return name in ALL_GIVEN
 
-    @property
-    def error_rates(self) -> pd.DataFrame:
-        return self.find("error_rates")
-
-    @property
-    def suite(self) -> pd.DataFrame:
-        return self.find("suite")
-
-    @property
-    def score_figures(self) -> pd.DataFrame:
-        return self.find("score_figures")
-
-    @property
-    def consistency(self) -> pd.DataFrame:
-        return self.find("consistency")
-
-    @property
-    def human_ceiling(self) -> pd.DataFrame:
-        return self.find("human_ceiling")
-
-    @property
-    def error_ceiling(self) -> pd.DataFrame:
-        return self.find("error_ceiling")
-
-    @property
-    def matcher_agreement(self) -> pd.DataFrame:
-        return self.find("matcher_agreement")
-
-    @property
-    def reviewer_agreement(self) -> pd.DataFrame:
-        return self.find("reviewer_agreement")
+    def __getattribute__(self, name: str) -> Any:
+        """A table that `Inputs` derives is found, not made."""
+        return self.find(name) if name in FOUND else super().__getattribute__(name)
 
 
 @st.cache_data(show_spinner=False, max_entries=2)

@@ -17,7 +17,7 @@ from judging.ledger.people import Person, person, person_by_email, sign_out, wel
 from judging.ledger.people import Role as Role
 
 RANK: dict[str, int] = {"annotator": 0, "adjudicator": 1, "researcher": 2, "admin": 3}
-_PLACES = ("trace", "span", "pair", "person", "judge", "repeat")
+_PLACES = ("trace", "span", "pair", "person", "judge", "repeat", "dimension")
 FILTERS = ("human", "judges", "matches", "split", "missing", "phase", "versions", "run", "data", "guideline")
 """The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"

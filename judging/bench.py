@@ -54,9 +54,7 @@ class Shelf:
 
     def revisions(self, chosen: Chosen) -> list[Path]:
         """The folders of a choice, the newest first."""
-        folder = self.home / "figures" / chosen.key()
-        found = [(path.stat().st_mtime_ns, path) for path in folder.iterdir()] if folder.is_dir() else []
-        return [path for _, path in sorted(found, reverse=True)]
+        return _newest_first(self.home / "figures" / chosen.key())
 
     def put(self, question: Question, now: Revision, frame: pd.DataFrame) -> None:
         """Keep a figure; another process sees all of it or nothing."""
@@ -78,9 +76,18 @@ class Shelf:
         """Let go of what is old: other revisions of the choice, choices long not asked for."""
         for path in [path for path in self.revisions(chosen) if path.name != revision_name(now)][KEPT_REVISIONS - 1 :]:
             shutil.rmtree(path, ignore_errors=True)
-        root = self.home / "figures"
-        for path in sorted(root.iterdir(), key=lambda path: path.stat().st_mtime_ns, reverse=True)[KEPT_CHOICES:]:
+        for path in _newest_first(self.home / "figures")[KEPT_CHOICES:]:
             shutil.rmtree(path, ignore_errors=True)
+
+
+def _newest_first(folder: Path) -> list[Path]:
+    """What is in a folder; another process may take away any of it at any time."""
+    found = []
+    with suppress(FileNotFoundError):
+        for path in folder.iterdir():
+            with suppress(FileNotFoundError):
+                found.append((path.stat().st_mtime_ns, path))
+    return [path for _, path in sorted(found, reverse=True)]
 
 
 def revision_name(now: Revision) -> str:
@@ -107,6 +114,14 @@ def read_frame(file: Path) -> tuple[pd.DataFrame, Revision]:
     for name, dtype in orjson.loads(about[_DTYPES]).items():
         frame[name] = _restored(frame[name], *dtype)
     return frame, tuple(orjson.loads(about[_REVISION]))
+
+
+def read_if_kept(file: Path) -> tuple[pd.DataFrame, Revision] | None:
+    """`read_frame`, None where there is none: `prune` of another process may take away a file that was there."""
+    try:
+        return read_frame(file)
+    except FileNotFoundError:
+        return None
 
 
 def _dtype(values: pd.Series) -> list[Any]:
@@ -220,10 +235,12 @@ class Maker:
     def _known(self, question: Question, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
         """A figure that others are made of: as it is kept, else made now and kept."""
         assert self.at is not None
-        file = self.shelf.file(question, self.at)
-        if not file.exists():
-            self.shelf.put(question, self.at, build())
-        return read_frame(file)[0]
+        kept = read_if_kept(self.shelf.file(question, self.at))
+        if kept is not None:
+            return kept[0]
+        made = build()
+        self.shelf.put(question, self.at, made)
+        return made
 
     def _forget_people(self, now: Revision) -> None:
         if now != self.people_at:
@@ -276,6 +293,8 @@ def serve(maker: Maker, questions: TextIO, answers: TextIO) -> None:
             held = orjson.loads(line)
             question = Question.from_json(orjson.dumps(held["question"]))
             answer = {"revision": maker.make(question, tuple(held["now"]))}
+        except ValueError as error:  # the choice has no such figure: the reason is for whoever chose
+            answer = {"reason": str(error)[:500]}
         except Exception as error:  # the boundary: one figure's failure is named, the process goes on
             answer = {"error": f"{type(error).__name__}: {error}"[:500]}
         answer["seconds"] = round(time.perf_counter() - started, 3)

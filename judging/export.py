@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -12,16 +13,13 @@ from typing import Any
 
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from ingest.spreadsheet import safe_cell
-from ingest.store import schema
 from ingest.trace import Json
 from judging.agreement.majority import vote_table
 from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
-from judging.ledger import tables
 from judging.ledger.frames import Frames, LateFrames, Selection, chosen_traces
-from judging.ledger.frames import revision as ledger_revision
 from judging.ledger.matches import finding_words, match_words
 from judging.ledger.person_pairs import person_pairs
 from judging.outcomes import OUTCOME_TABLES
@@ -132,13 +130,16 @@ def input_csv(frame: pd.DataFrame) -> bytes:
 
 @dataclass(frozen=True, kw_only=True)
 class Facts:
-    """What a manifest tells of the frames: who is compared, and how much of what."""
+    """What a manifest tells of the frames: who is compared, how much of what, and the data they were read from."""
 
     human: str | None
     systems: Sequence[str]
     traces: int
     human_errors: int
     votes: list[Json]
+    data_hash: str
+    judge_versions: list[Json]
+    ledger_revision: list[Json]
 
 
 def facts_of(frames: Frames | LateFrames) -> Facts:
@@ -150,10 +151,13 @@ def facts_of(frames: Frames | LateFrames) -> Facts:
         traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
         human_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
         votes=_rows(vote_table(frames.votes)),
+        data_hash=frames.made_of.data_hash,
+        judge_versions=[dict(version) for version in frames.made_of.judge_versions],
+        ledger_revision=list(frames.made_of.revision),
     )
 
 
-def manifest_of(connection: Connection, facts: Facts, selection: Selection, inputs: Inputs) -> dict[str, Json]:
+def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str, Json]:
     """What a report was made from: versions, hashes of data and judges, filters, seed, draws, rules for missing."""
     chosen = asdict(replace(selection, splits={}))
     del chosen["splits"]
@@ -167,13 +171,9 @@ def manifest_of(connection: Connection, facts: Facts, selection: Selection, inpu
         "traces": facts.traces,
         "human_errors": facts.human_errors,
         "votes": facts.votes,
-        "data_hash": _hash(
-            connection.execute(
-                select(schema.trace.c.trace_id, schema.trace.c.digest).order_by(schema.trace.c.trace_id)
-            ).all()
-        ),
-        "ledger_revision": list(ledger_revision(connection)),
-        "judge_versions": _judge_versions(connection),
+        "data_hash": facts.data_hash,
+        "ledger_revision": facts.ledger_revision,
+        "judge_versions": facts.judge_versions,
     }
 
 
@@ -189,16 +189,6 @@ def settings_of(inputs: Inputs) -> dict[str, Json]:
         "missing": inputs.missing,
         "missing_rule": MISSING_RULES[inputs.missing],
     }
-
-
-def _judge_versions(connection: Connection) -> list[Json]:
-    table = tables.judge_version
-    rows = connection.execute(
-        select(table.c.judge_version, table.c.judge, table.c.model, table.c.rubric_version, table.c.mode).order_by(
-            table.c.created_at
-        )
-    )
-    return [{str(name): value for name, value in row.items()} for row in rows.mappings().all()]
 
 
 def _rows(table: pd.DataFrame) -> list[Json]:
@@ -236,13 +226,33 @@ def _json(frame: pd.DataFrame, table: Table) -> bytes:
 
 
 def _markdown(frame: pd.DataFrame, table: Table) -> bytes:
-    text = printed(frame, table).replace(r"\|", r"\\|", regex=True)
-    body = text.to_markdown(index=False, disable_numparse=True)
-    return f"**{table.title}**\n\n{body}\n".encode()
+    return f"**{table.title}**\n\n{markdown_text(printed(frame, table))}".encode()
 
 
 def _latex(frame: pd.DataFrame, table: Table) -> bytes:
-    return printed(frame, table).to_latex(index=False, escape=True, caption=table.title).encode()
+    return latex_text(printed(frame, table), title=table.title).encode()
+
+
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~]")
+
+
+def markdown_text(cells: pd.DataFrame) -> str:
+    """Cells of text as a Markdown table: each on one line, empty where missing, and none of it markup."""
+    return (
+        _one_line(cells, lambda text: _MARKUP.sub(r"\\\g<0>", text)).to_markdown(index=False, disable_numparse=True)
+        + "\n"
+    )
+
+
+def latex_text(cells: pd.DataFrame, *, title: str) -> str:
+    """Cells of text as a LaTeX table; empty where missing."""
+    return _one_line(cells, str).to_latex(index=False, escape=True, caption=title)
+
+
+def _one_line(cells: pd.DataFrame, escaped: Callable[[str], str]) -> pd.DataFrame:
+    """A blank line ends a cell in LaTeX, any line a row in Markdown."""
+    text = cells.astype("object").where(cells.notna(), "")
+    return text.map(lambda value: escaped(" ".join(str(value).split())))
 
 
 def _parquet(frame: pd.DataFrame, table: Table) -> bytes:

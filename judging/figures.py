@@ -15,7 +15,7 @@ from typing import Any, Final
 import orjson
 import pandas as pd
 
-from judging.agreement import compare, marks, raters, rationale, reliability
+from judging.agreement import ceiling, compare, errors, marks, raters, rationale, reliability, scores
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.tables import TABLES, Inputs
@@ -115,6 +115,7 @@ class Bench:
 
 
 Build = Callable[..., pd.DataFrame]
+SUITES: Final = "any"  # the judge that a suite of dimensions is taken for
 
 
 def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -144,6 +145,13 @@ def trace_rationales(bench: Bench) -> pd.DataFrame:
 def rater_pairs(bench: Bench, dimension: str) -> pd.DataFrame:
     """`raters.pairwise_table` of people and judges on one dimension."""
     return raters.pairwise_table(_raters_on(bench, dimension).drop(columns="split"))
+
+
+def rater_pair(bench: Bench, dimension: str, first: str, second: str) -> pd.DataFrame:
+    """The row of `rater_pairs` of two raters, with the bounds that take too long for all pairs."""
+    mine = _raters_on(bench, dimension).drop(columns="split")
+    two = mine[mine["rater"].isin([first, second])]
+    return raters.pairwise_table(two, draws=bench.inputs.draws, seed=bench.inputs.seed, method=bench.inputs.method)
 
 
 def item_marks(bench: Bench, dimension: str) -> pd.DataFrame:
@@ -204,34 +212,116 @@ def bias_lines(bench: Bench) -> pd.DataFrame:
     return marks.bias_lines(marks.both_scored(each_once(bench.frames.score_pairs)))
 
 
-def pairs_behind(bench: Bench, impact: str, dimension: str, system: str, judge: str) -> pd.DataFrame:
-    """The error pairs behind a mark; an empty argument is any. Of no certain judge, those of its own dimension."""
-    pairs = bench.frames.error_pairs
-    kept = pairs["relevant"].astype(bool) if not judge else pairs["judge"] == judge
-    for column, wanted in (("impact", impact), ("system", system)):
-        kept &= (pairs[column] == wanted) | (not wanted)
+def pairs_behind(
+    bench: Bench, system: str, judge: str, split: str, impact: str, dimension: str, kind: str, rate: str
+) -> pd.DataFrame:
+    """The error pairs that a mark or figure counts, as many as its n; an empty argument is any.
+
+    `rate` says which errors of the judge count, by `kind` (caught, localized): those of its dimension (`recall`, and
+    where no rate is given), those it predicts (`precision`), either (`f1`, `f2`), all (`accuracy`, and under a
+    `dimension`, of which the errors are). The judge `any` is a suite taken together: each error once. Failed judgements
+    count where they count as misses.
+    """
+    pairs = errors.checked_pairs(bench.frames.error_pairs)
+    known = ["scored"] if bench.inputs.missing == "drop" else ["scored", "failed"]
+    kept = pairs["state"].isin(known)
+    wanted = {"system": system, "split": split, "impact": "" if impact == "all" else impact}
+    for column, value in {**wanted, "judge": "" if judge == SUITES else judge}.items():
+        kept &= (pairs[column] == value) | (not value)
     if dimension:
         kept &= pd.Series([dimension in said.split(",") for said in pairs["dimensions"]], index=pairs.index)
-    columns = [
-        "trace_id",
-        "error_id",
-        "impact",
-        "dimensions",
-        "system",
-        "judge",
-        "caught",
-        "localized",
-        "match_status",
-        "annotator",
-    ]
+    elif judge != SUITES:
+        kept &= _counted_by(pairs, kind, rate)
+    found = pairs.loc[kept, list(BEHIND)]
+    return _each_error(found) if judge == SUITES else found
+
+
+BEHIND: Final = (
+    "trace_id", "error_id", "impact", "dimensions", "system", "judge", "caught", "localized", "match_status",
+    "annotator",
+)  # fmt: skip
+
+
+def _counted_by(pairs: pd.DataFrame, kind: str, rate: str) -> pd.Series:
+    """Whether an error stands behind a rate of its judge, see `errors.rate_n`."""
+    relevant, predicted = pairs["relevant"].astype(bool), pairs[kind or "caught"].astype(bool)
+    match rate:
+        case "precision":
+            return predicted
+        case "f1" | "f2":
+            return relevant | predicted
+        case "accuracy":
+            return pd.Series(data=True, index=pairs.index)
+        case _:
+            return relevant
+
+
+def _each_error(pairs: pd.DataFrame) -> pd.DataFrame:
+    """The pairs of a suite as one row an error: caught or localized by any of its judges."""
+    keys = ["system", "trace_id", "error_id"]
+    found = pairs.groupby(keys, sort=False)[["caught", "localized"]].any()
+    # the pair that was matched speaks for the error
+    about = pairs.sort_values("caught", ascending=False, kind="stable").drop_duplicates(keys).set_index(keys)
+    return about.assign(caught=found["caught"], localized=found["localized"], judge=SUITES).reset_index()[list(BEHIND)]
+
+
+def scores_behind(
+    bench: Bench, system: str, judge: str, split: str, human: str, model: str, metric: str
+) -> pd.DataFrame:
+    """The pairs of scores that a mark or figure counts; an empty argument is any, several scores stand by commas.
+
+    Failed judgements stand behind an accuracy (`metric`) where they count as wrong.
+    """
+    every = bench.frames.score_pairs
+    pairs = marks.both_scored(every)
+    if bench.inputs.missing == "disagree" and metric in ACCURACIES:
+        pairs = pd.concat([pairs, every[(every["state"] == "failed") & every["human"].notna()]], ignore_index=True)
+    kept = pd.Series(data=True, index=pairs.index)
+    for column, value in {"system": system, "judge": judge, "split": split}.items():
+        kept &= (pairs[column] == value) | (not value)
+    for column, value in {"human": human, "model": model}.items():
+        kept &= pairs[column].isin([float(score) for score in value.split(",") if score]) | (not value)
+    return pairs.loc[kept, ["trace_id", "system", "judge", "human", "model"]]
+
+
+ACCURACIES: Final = frozenset(metric.name for metric in scores.SCORE_METRICS if metric.hits)
+
+
+def raters_behind(bench: Bench, dimension: str, first: str, second: str) -> pd.DataFrame:
+    """trace_id, first, second, difference, annotator, system, run of the traces that two raters both scored.
+
+    The last three say where Compare shows them: the person among the two, the judge, and its run.
+    """
+    ratings = bench.frames.ratings
+    named = as_raters(ratings).assign(kind=ratings["system"], run=ratings["rater"])
+    mine = named[named["judge"] == dimension].dropna(subset=["value"])
+    sides = [mine[mine["rater"] == name].set_index("unit") for name in (first, second)]
+    values = {name: side["value"] for name, side in zip(("first", "second"), sides, strict=True)}
+    both = pd.DataFrame(values).dropna().rename_axis("trace_id").reset_index()
+    people = [side["rater"].iloc[0] for side in sides if len(side) and side["kind"].iloc[0] == PEOPLE]
+    judges = [(side["kind"].iloc[0], side["run"].iloc[0]) for side in sides if len(side)]
+    judges = [named for named in judges if named[0] != PEOPLE] or [(None, None)]
+    about = {"annotator": people[0] if people else None, "system": judges[0][0], "run": judges[0][1]}
+    found = both.assign(difference=both["second"] - both["first"], **about)
+    return found.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
+
+
+def people_behind(bench: Bench, dimension: str, split: str) -> pd.DataFrame:
+    """trace_id, people, scores of the traces of which two people or more scored a dimension: the ceiling's."""
+    people = bench.inputs.rated_by("human").dropna(subset=["value"])
+    mine = people[(people["judge"] == dimension) & ((people["split"] == split) | (not split))]
+    said = mine["rater"] + ": " + mine["value"].map("{:g}".format)
+    by_trace = mine.assign(scores=said).groupby("unit", sort=False)
+    table = by_trace.agg(people=("rater", "size"), scores=("scores", "; ".join))
+    return table[table["people"] > 1].rename_axis("trace_id").reset_index()
+
+
+def people_errors_behind(bench: Bench, judge: str, split: str, kind: str, rate: str) -> pd.DataFrame:
+    """The comparisons of a person's error with another person that a rate of the errors' ceiling counts."""
+    pairs = ceiling.checked_person_pairs(bench.inputs.frame("person_pairs"))
+    kept = (pairs["judge"] == judge) & ((pairs["split"] == split) | (not split)) & _counted_by(pairs, kind, rate)
+    columns = ["trace_id", "error_id", "impact", "author", "other", "judge", "caught", "localized"]
     return pairs.loc[kept, columns]
-
-
-def scores_behind(bench: Bench, human: str, model: str) -> pd.DataFrame:
-    """The score pairs behind a square of the confusion."""
-    pairs = bench.frames.score_pairs
-    behind = pairs[(pairs["human"] == float(human)) & (pairs["model"] == float(model))]
-    return behind[["trace_id", "system", "judge", "human", "model"]]
 
 
 def human(bench: Bench) -> pd.DataFrame:
@@ -262,9 +352,10 @@ def repeated(bench: Bench) -> pd.DataFrame:
 
 
 def facts(bench: Bench) -> pd.DataFrame:
-    """One row: `export.facts_of` the frames, systems and votes as JSON."""
+    """One row: `export.facts_of` the frames, what holds several as JSON."""
     counted = asdict(facts_of(bench.frames))
-    as_text = {name: orjson.dumps(counted[name]).decode() for name in ("systems", "votes")}
+    several = ("systems", "votes", "judge_versions", "ledger_revision")
+    as_text = {name: orjson.dumps(counted[name]).decode() for name in several}
     return pd.DataFrame([{**counted, **as_text}])
 
 
@@ -272,9 +363,6 @@ def compared(bench: Bench) -> pd.DataFrame:
     """The systems that errors or scores are compared of."""
     names = [*bench.frames.error_pairs["system"].unique(), *bench.frames.score_pairs["system"].unique()]
     return pd.DataFrame({"system": list(dict.fromkeys(map(str, names)))}, dtype="object")
-
-
-SUITES: Final = "any"  # the judge that a suite of dimensions is taken for
 
 
 def two_sides(bench: Bench, left: str, right: str) -> list[pd.DataFrame]:
@@ -337,7 +425,7 @@ DERIVED: Final = (
 
 LATE: Final = (
     "error_ceiling", "error_figures", "table.error_ceiling", "table.error_figures", "person_pairs", "trace_rationales",
-    "table.rationale_consistency",
+    "table.rationale_consistency", "people_errors_behind",
 )  # fmt: skip
 """Figures that weigh texts (every pair of people's errors, every pair of rationales): they take long where there are
 many, and nothing shorter waits for them."""
@@ -357,7 +445,7 @@ FIGURES: Final[Mapping[str, Build]] = {
         for each in (
             alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, human, item_marks,
             pairs_behind, rated, rater_pairs, repeated, run_marks, run_spread, scores_behind, strip_counts, strip_marks,
-            summary, trace_rationales,
+            summary, trace_rationales, people_behind, people_errors_behind, rater_pair, raters_behind,
         )
     },
 }  # fmt: skip
@@ -369,14 +457,17 @@ _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
         ("consistency", "alpha_samples", "trace_rationales", "run_marks", "run_spread", "repeated"), _OF_RUNS
     ),
     **dict.fromkeys(("rationales", "table.table_07_consistency", "table.rationale_consistency"), _OF_RUNS),
-    **dict.fromkeys(("human_ceiling", "table.human_ceiling"), _OF_PEOPLE),
-    **dict.fromkeys(("error_ceiling", "person_pairs", "table.error_ceiling"), (*_OF_PEOPLE, "blind_only")),
+    **dict.fromkeys(("human_ceiling", "table.human_ceiling", "people_behind"), _OF_PEOPLE),
     **dict.fromkeys(
-        ("ratings", "rated", "rater_pairs", "item_marks"), ("human", "gold", "matches", "missing", "repeat")
+        ("error_ceiling", "person_pairs", "table.error_ceiling", "people_errors_behind"), (*_OF_PEOPLE, "blind_only")
     ),
-    **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures"), ("matches",)),
-    **dict.fromkeys(("bias_lines", "bias_marks", "scores_behind", "score_pairs"), ("matches", "missing")),
-    **dict.fromkeys(("error_pairs", "pairs_behind", "strip_marks", "strip_counts", "compared"), ("missing",)),
+    **dict.fromkeys(
+        ("ratings", "rated", "rater_pairs", "item_marks", "raters_behind", "rater_pair"),
+        ("human", "gold", "matches", "missing", "repeat"),
+    ),
+    **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures", "scores_behind"), ("matches",)),
+    **dict.fromkeys(("bias_lines", "bias_marks", "score_pairs"), ("matches", "missing")),
+    **dict.fromkeys(("error_pairs", "strip_marks", "strip_counts", "compared"), ("missing",)),
     **dict.fromkeys(("human", "judged", "summary", "facts", "findings"), ("missing",)),
 }
 """What a figure is made without: chosen otherwise, it is the same, and is not made again."""

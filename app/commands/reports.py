@@ -121,7 +121,7 @@ def _from_ledger(
             say("no submitted review is in this workspace: the tables of agreement are empty")
         elif selection.gold == "majority" and frames.votes.empty:
             say("no trace was submitted by two people: there is no majority, and the tables of agreement are empty")
-        return inputs, manifest_of(connection, facts_of(frames), selection, inputs)
+        return inputs, manifest_of(facts_of(frames), selection, inputs)
 
 
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from html import unescape
 from typing import Any
 
 import pandas as pd
@@ -20,9 +21,9 @@ def chosen_point(event: Any) -> list[Any] | None:
     for point in points:
         data = point.get("customdata")
         if isinstance(data, Mapping):
-            return [data[key] for key in sorted(data, key=int)]
+            data = [data[key] for key in sorted(data, key=int)]
         if isinstance(data, list):
-            return data
+            return [unescape(one) if isinstance(one, str) else one for one in data]
     return None
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +34,10 @@ SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
 SIDE_COLORS: Final = {"human": ORANGE, "judge": BLUE}
 MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra": VERMILLION}
 LANES_HEIGHT = 170  # pixels, of the timeline of both sides
+WHOSE: Final = ["system", "judge", "split"]
+"""Of which judge a mark is: the first of its `customdata`."""
+CEILING: Final = "between people"
+"""Last of the `customdata` of a mark of what people reach."""
 FAINT = 0.45  # opacity of a figure with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
 CARD = 400  # pixels that a chart in half a page of 1280 has for its marks
@@ -46,10 +51,11 @@ GRID = "rgba(138,143,152,0.25)"
 
 
 def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
-    """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named, not drawn.
+    """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named; each can be clicked.
 
-    `figures`: label, value, low, high, n, reason; optional ceiling, ceiling_low, ceiling_high: what people reach among
-    themselves on the same dimension, drawn as a band behind the row.
+    `figures`: label, value, low, high, n, reason; optional system, judge, split (`customdata` begins with them);
+    optional ceiling, ceiling_low, ceiling_high: what people reach among themselves on the same dimension, drawn as a
+    band behind the row.
     """
     rows = figures.reset_index(drop=True)
     rows["row"] = [f"{label}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)]
@@ -71,9 +77,9 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
                 "symbol": "circle" if is_enough else "circle-open",
             },
             error_x=_bars(part["value"], part["low"], part["high"]),
-            customdata=part[["label", "low", "high", "n"]].to_numpy(),
-            hovertemplate="%{customdata[0]}<br>%{x:.3f} [%{customdata[1]:.3f}, %{customdata[2]:.3f}]"
-            "<br>n = %{customdata[3]:,}<extra></extra>",
+            customdata=part.reindex(columns=[*WHOSE, "label", "low", "high", "n"]).to_numpy(),
+            hovertemplate="%{customdata[3]}<br>%{x:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
+            "<br>n = %{customdata[6]:,}<extra></extra>",
         )
     undefined = rows[rows["value"].isna()]
     for y, reason in zip(undefined["row"], undefined["reason"], strict=True):
@@ -92,7 +98,8 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
 def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     """Coverage by impact, caught beside localized, one panel a judge; n under each impact, faint where n < 10.
 
-    `coverage` as `errors.coverage_table` gives it, with a `label` for the panel.
+    `coverage` as `errors.coverage_table` gives it, with a `label` for the panel. `customdata` is (system, judge, split,
+    impact, kind, hits, n).
     """
     labels = list(dict.fromkeys(coverage["label"]))
     columns = min(3 if len(labels) > 4 else 2, max(1, len(labels)))
@@ -106,7 +113,9 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     for place, label in enumerate(labels):
         mine = coverage[coverage["label"] == label]
         for kind in KINDS:
-            bars = mine[mine["kind"] == kind].set_index("impact").reindex(list(IMPACTS))
+            bars = mine[mine["kind"] == kind].set_index("impact").reindex(index=list(IMPACTS))
+            bars = bars.reindex(columns=[*bars.columns.union(WHOSE, sort=False)])
+            bars[WHOSE] = bars[WHOSE].ffill().bfill()
             _impact_bar(figure, bars, kind, 1 + place // columns, 1 + place % columns, is_first=place == 0)
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%", showgrid=True, gridcolor=GRID)
     figure.update_layout(barmode="group", bargap=0.25, bargroupgap=0.05)
@@ -118,9 +127,11 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
 def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
     """Human score by judge score: squares shaded by the share of the row, counts written in; each can be clicked.
 
-    `confusion`: human, model, count, share; `customdata` is (human, model, count, share).
+    `confusion`: human, model, count, share; `customdata` is (human, model, count, share). Pale where fewer than ten
+    traces have that human score: their shares say little.
     """
     shares = confusion["share"].fillna(0).to_numpy()
+    of = confusion.groupby("human")["count"].transform("sum")
     size = len(set(confusion["human"]))
     figure = _squares(
         x=confusion["model"].astype(str),
@@ -131,6 +142,7 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
         hover="human %{customdata[0]}, judge %{customdata[1]}<br>%{customdata[2]:,} traces, "
         "%{customdata[3]:.0%} of the row<extra></extra>",
         marker_size=44,
+        is_pale=np.asarray(of < TOO_FEW),
     )
     order = [str(value) for value in dict.fromkeys(confusion["human"])]
     figure.update_xaxes(
@@ -214,8 +226,9 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
 def precision_recall(rates: pd.DataFrame) -> go.Figure:
     """One mark a judge and kind, an arrow from caught to localized, over curves of equal F1.
 
-    `rates`: label, kind, precision, recall, n. Judges with an undefined precision or recall are left out: the table
-    names them.
+    `rates`: label, kind, precision, recall, each with `_low` and `_high`, n, tp, fp, positives, system, judge, split.
+    Judges with an undefined precision or recall are left out: the table names them. `customdata` begins with (system,
+    judge, split, kind).
     """
     figure = go.Figure()
     for f in (0.2, 0.4, 0.6, 0.8):
@@ -246,11 +259,12 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
             marker={
                 "color": KIND_COLORS[kind],
                 "size": 11,
-                "symbol": ["circle-open" if few else "circle" for few in part["n"] < TOO_FEW],
+                "symbol": ["circle-open" if few else "circle" for few in _least(part) < TOO_FEW],
             },
-            customdata=part[["label", "kind", "n"]].to_numpy(),
-            hovertemplate="%{customdata[0]}, %{customdata[1]}<br>precision %{y:.3f}, recall %{x:.3f}"
-            "<br>n = %{customdata[2]:,}<extra></extra>",
+            customdata=part.assign(predicted=part["tp"] + part["fp"])[_RATES_SAID].to_numpy(),
+            hovertemplate="%{customdata[4]}, %{customdata[3]}"
+            "<br>precision %{y:.3f} [%{customdata[5]:.3f}, %{customdata[6]:.3f}], n = %{customdata[7]:,}"
+            "<br>recall %{x:.3f} [%{customdata[8]:.3f}, %{customdata[9]:.3f}], n = %{customdata[10]:,}<extra></extra>",
         )
     caught = known[known["kind"] == "caught"]
     for text, x, y in zip(_uncrowded(caught), caught["recall"], caught["precision"], strict=True):
@@ -258,6 +272,16 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title="recall (coverage)", range=[-0.03, 1.12])
     figure.update_yaxes(title="precision", range=[-0.03, 1.09])
     return _finished(figure, height=420)
+
+
+_RATES_SAID: Final = [
+    *WHOSE, "kind", "label", "precision_low", "precision_high", "predicted", "recall_low", "recall_high", "positives",
+]  # fmt: skip
+
+
+def _least(rates: pd.DataFrame) -> NDArray[np.int64]:
+    """The smaller n of precision and recall."""
+    return np.asarray(np.minimum(rates["tp"] + rates["fp"], rates["positives"]), dtype=np.int64)
 
 
 def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figure:
@@ -310,10 +334,30 @@ def item_strip(ratings: pd.DataFrame) -> go.Figure:
     return _score_marks(shown, list(spread.index), x_title=title, width=CARD)
 
 
+SPREAD_BINS: Final = np.arange(16) / 20
+"""Bounds of the bars of `spread_histogram`; scores 0 and 1 of two runs are .707 apart."""
+
+
+def in_bar(spread: pd.Series, bounds: tuple[float, float]) -> pd.Series:
+    """Whether each value is among those of a bar of `spread_histogram`; the last one holds its upper bound too."""
+    low, high = bounds
+    return spread.between(low, high, inclusive="both" if high >= SPREAD_BINS[-1] else "left")
+
+
 def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
-    """Histogram of the standard deviation over runs of each trace, scores scaled to 0..1."""
+    """Histogram of the standard deviation over runs of each trace, scores scaled to 0..1; each bar can be clicked.
+
+    `customdata` is the bar's (lower, upper) bound; a bar holds what is at least the one and below the other.
+    """
     known = spread[~np.isnan(spread)]
-    figure = go.Figure(go.Histogram(x=known, xbins={"start": 0, "end": 0.75, "size": 0.05}, marker={"color": BLUE}))
+    counts, edges = np.histogram(known, bins=SPREAD_BINS)
+    figure = go.Figure(
+        go.Bar(
+            x=(edges[:-1] + edges[1:]) / 2, y=counts, width=np.diff(edges), marker={"color": BLUE},
+            customdata=np.stack([edges[:-1], edges[1:]], axis=1),
+            hovertemplate="%{customdata[0]:.2f} to %{customdata[1]:.2f}: %{y:,} traces<extra></extra>",
+        )
+    )  # fmt: skip
     figure.update_xaxes(title="standard deviation over runs (scores scaled to 0..1)", range=[0, 0.75])
     binned, _ = np.histogram(known, bins=np.arange(0, 0.8, 0.05))
     _counts(figure, "traces", int(binned.max()))
@@ -323,7 +367,8 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
 def consistency_violins(cosines: pd.DataFrame, *, order: Sequence[str] | None = None) -> go.Figure:
     """Mean pairwise cosine of the rationales of each trace, one violin a judge (`cosines`: label, cosine).
 
-    `order` as in `alpha_histogram`.
+    A mark is a trace where there are few enough to draw; `customdata` is (trace_id, system, judge). `order` as in
+    `alpha_histogram`.
     """
     figure, points = go.Figure(), "all" if len(cosines) <= MOST_MARKS else False
     labels = [str(label) for label in dict.fromkeys(cosines.dropna(subset=["cosine"])["label"])]
@@ -333,6 +378,7 @@ def consistency_violins(cosines: pd.DataFrame, *, order: Sequence[str] | None = 
         figure.add_violin(
             y=part["cosine"], name=label, line={"color": color}, box={"visible": True},
             meanline={"visible": True}, points=points, pointpos=0, marker={"size": 4, "opacity": 0.5}, spanmode="hard",
+            customdata=part.reindex(columns=["trace_id", "system", "judge"]).to_numpy(),
         )  # fmt: skip
     figure.update_xaxes(tickmode="array", tickvals=labels, ticktext=[_shortened(label, 24) for label in labels])
     figure.update_yaxes(title="mean cosine of a trace's rationales", range=[0, 1.03])
@@ -355,7 +401,8 @@ def alpha_histogram(samples: Mapping[str, NDArray[np.float64]], *, order: Sequen
         figure.add_scatter(
             x=edges[:-1], y=counts / max(len(values), 1), name=_shortened(label), mode="lines", fill="tozeroy",
             line={"shape": "hv", "color": color, "width": 2}, fillcolor=_faint(color, 0.12),
-            hovertemplate=f"{label}<br>from %{{x:.2f}}: %{{y:.1%}}<extra></extra>",
+            customdata=[label] * (len(edges) - 1),
+            hovertemplate="%{customdata}<br>from %{x:.2f}: %{y:.1%}<extra></extra>",
         )  # fmt: skip
     for limit, side, shift in ((TENTATIVE, "right", -3), (RELIABLE, "left", 3)):
         figure.add_vline(x=limit, line={"color": GREY, "dash": "dash", "width": 1})
@@ -405,9 +452,17 @@ def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
 
 
 def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
-    """Share of each score by human and by judge, stacked; `prevalence`: label, side, score, count, n, share."""
+    """Share of each score by human and by judge, stacked, pale where n < 10; each part can be clicked.
+
+    `prevalence`: label, side, score, count, n, share with its bounds, system, judge, split. `customdata` begins with
+    (system, judge, split, side, score).
+    """
     figure = go.Figure()
-    rows = prevalence.assign(row=prevalence["label"] + " · " + prevalence["side"].replace({"model": "judge"}))
+    side = prevalence["side"].replace({"model": "judge"})
+    rows = prevalence.assign(
+        row=prevalence["label"] + " · " + side + "  (n " + prevalence["n"].map("{:,}".format) + ")"
+    )
+    rows = rows.reindex(columns=[*rows.columns.union([*WHOSE, "share_low", "share_high"], sort=False)])
     order = list(dict.fromkeys(rows["row"]))
     for score, color in enumerate(SCORE_COLORS):
         mine = rows[rows["score"] == score]
@@ -416,11 +471,12 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
             y=mine["row"],
             orientation="h",
             name=str(score),
-            marker={"color": color},
-            customdata=mine[["count", "n"]].to_numpy(),
+            marker={"color": color, "opacity": np.where(mine["n"] < TOO_FEW, FAINT, 1.0)},
+            customdata=mine[[*WHOSE, "side", "score", "count", "n", "share_low", "share_high"]].to_numpy(),
             hovertemplate="score "
             + str(score)
-            + ": %{customdata[0]} of %{customdata[1]} (%{x:.0%})<extra>%{y}</extra>",
+            + ": %{customdata[5]} of %{customdata[6]} (%{x:.0%}) [%{customdata[7]:.0%}, %{customdata[8]:.0%}]"
+            "<extra>%{y}</extra>",
         )
     figure.update_layout(barmode="stack", legend={"title": {"text": "score"}, "traceorder": "normal"})
     figure.update_xaxes(title="share of traces scored by both", tickformat=".0%", range=[0, 1])
@@ -435,7 +491,7 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
 def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
     """Two sides of each figure joined by a line; bold where the interval of the difference leaves out 0.
 
-    `differences`: label, left, right, difference, low, high, n, significant.
+    `differences`: label, judge, left, right, difference, low, high, n, significant. `customdata` begins with the judge.
     """
     rows = differences.dropna(subset=["left", "right"])
     labels = list(rows["label"])
@@ -447,10 +503,11 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
         )  # fmt: skip
     for side, name, color in (("left", left, GREEN), ("right", right, PURPLE)):
         figure.add_scatter(
-            x=rows[side], y=labels, mode="markers", name=name, marker={"color": color, "size": 10},
-            customdata=rows[["difference", "low", "high", "n"]].to_numpy(),
-            hovertemplate=name + " %{x:.3f}<br>difference %{customdata[0]:+.3f} [%{customdata[1]:+.3f}, "
-            "%{customdata[2]:+.3f}], n = %{customdata[3]}<extra>%{y}</extra>",
+            x=rows[side], y=labels, mode="markers", name=name,
+            marker={"color": color, "size": 10, "opacity": np.where(rows["n"] < TOO_FEW, FAINT, 1.0)},
+            customdata=rows.reindex(columns=["judge", "difference", "low", "high", "n"]).to_numpy(),
+            hovertemplate="%{fullData.name} %{x:.3f}<br>difference %{customdata[1]:+.3f} [%{customdata[2]:+.3f}, "
+            "%{customdata[3]:+.3f}], n = %{customdata[4]}<extra>%{y}</extra>",
         )  # fmt: skip
     _rows(figure, labels)
     figure.update_xaxes(
@@ -663,7 +720,8 @@ def _draw_ceilings(figure: go.Figure, rows: pd.DataFrame) -> None:
             name="human ceiling",
             legendrank=1001,
             marker={"symbol": "line-ns-open", "size": 16, "color": ORANGE, "line": {"width": 3}},
-            hovertemplate="between people %{x:.3f}<extra>%{y}</extra>",
+            customdata=known.reindex(columns=[*WHOSE, "ceiling_low", "ceiling_high"]).assign(of=CEILING).to_numpy(),
+            hovertemplate="between people %{x:.3f} [%{customdata[3]:.3f}, %{customdata[4]:.3f}]<extra>%{y}</extra>",
         )
 
 
@@ -689,8 +747,13 @@ def _impact_bar(figure: go.Figure, bars: pd.DataFrame, kind: str, row: int, colu
         showlegend=is_first,
         marker={"color": KIND_COLORS[kind], "opacity": np.where(n < TOO_FEW, FAINT, 1.0)},
         error_y=_bars(bars["coverage"], bars["coverage_low"], bars["coverage_high"]),
-        customdata=np.stack([bars.index.to_numpy(dtype=object), bars["hits"].fillna(0), n], axis=1),
-        hovertemplate=kind + ": %{customdata[1]} of %{customdata[2]} (%{y:.1%})<extra></extra>",
+        customdata=bars.reset_index()
+        .assign(kind=kind, hits=bars["hits"].fillna(0).to_numpy(), n=n.to_numpy())[
+            [*WHOSE, "impact", "kind", "hits", "n", "coverage_low", "coverage_high"]
+        ]
+        .to_numpy(),
+        hovertemplate=kind + ": %{customdata[5]} of %{customdata[6]} (%{y:.1%}) [%{customdata[7]:.1%}, "
+        "%{customdata[8]:.1%}]<extra></extra>",
         row=row,
         col=column,
     )
@@ -873,4 +936,32 @@ def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str
     )
     figure.update_xaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
     figure.update_yaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
+    return _without_markup(figure)
+
+
+def _without_markup(figure: go.Figure) -> go.Figure:
+    """Names from outside as they are: Plotly would make links and type of what looks like HTML in them.
+
+    `customdata` is written the same way, since hovering shows it; a click reads it with `html.unescape`.
+    """
+    for trace in figure.data:
+        for name in ("x", "y", "name", "text", "customdata"):
+            if trace[name] is not None:
+                trace[name] = _as_written(trace[name])
+    for axis in [*figure.select_xaxes(), *figure.select_yaxes()]:
+        for name in ("categoryarray", "tickvals", "ticktext"):
+            if axis[name] is not None:
+                axis[name] = _as_written(axis[name])
+    for note in figure.layout.annotations:
+        for name in ("x", "y", "text"):
+            note[name] = _as_written(note[name])
     return figure
+
+
+def _as_written(value: Any) -> Any:
+    """Every text in it without markup but for our own line breaks."""
+    if isinstance(value, str):
+        return escape(value, quote=False).replace("&lt;br&gt;", "<br>")
+    if isinstance(value, np.ndarray):
+        return np.frompyfunc(_as_written, 1, 1)(value) if value.dtype.kind in "OU" else value
+    return [_as_written(one) for one in value] if isinstance(value, (list, tuple)) else value

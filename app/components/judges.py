@@ -43,7 +43,7 @@ def has_rows(found: Inputs, figure: Figure) -> bool:
 
 
 def figure_rows(found: Inputs, figure: Figure, *, beside_people: bool = True) -> pd.DataFrame:
-    """label, value, low, high, n, reason of one figure, beside what people reach on the same dimension.
+    """The columns `PLAIN` of one figure, beside what people reach on the same dimension.
 
     Rates of errors come without the people where `beside_people` is false: theirs may not be computed yet.
     """
@@ -63,7 +63,7 @@ def figure_rows(found: Inputs, figure: Figure, *, beside_people: bool = True) ->
     return rows[[*PLAIN, *CEILING]] if rows["ceiling"].notna().any() else rows[PLAIN]
 
 
-PLAIN = ["label", "value", "low", "high", "n", "reason"]
+PLAIN = ["label", "value", "low", "high", "n", "reason", "system", "judge", "split"]
 CEILING = ["ceiling", "ceiling_low", "ceiling_high"]
 _NO_CEILING = dict.fromkeys(CEILING, float("nan"))
 PEOPLE = "people (ceiling)"

@@ -11,9 +11,10 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from app import loading
 from app.awaited import awaited, of_one_revision, watch
 from app.components import charts, filters, layout
-from app.components.behind import chosen_point, listing, open_in_compare
+from app.components.behind import MOST_ROWS, chosen_point, listing, open_in_compare
 from app.components.figures import (
     FEW_NOTE,
+    cell_text,
     counted,
     definition,
     greyed,
@@ -25,6 +26,7 @@ from app.components.figures import (
 from app.components.headline import coverage, headline
 from app.components.judges import (
     FIGURES,
+    PEOPLE,
     SIGNED,
     TABLE_COLUMNS,
     every_figure,
@@ -33,11 +35,14 @@ from app.components.judges import (
 )
 from app.components.sheet import sheet
 from app.computing import shown_revision
-from app.datasets import open_rows
+from app.datasets import findings_said, open_rows
 from app.loading import Choice
 from app.painting import paint
 from app.session import link_params
-from judging.agreement import errors, majority
+from judging.agreement import ceiling, errors, majority
+from judging.agreement.figure import TOO_FEW
+from judging.agreement.matchers import ALL
+from judging.agreement.raters import long_ceiling
 from judging.agreement.tables import Inputs
 from judging.figures import SUITES, each_once
 from judging.records import DIMENSIONS
@@ -106,6 +111,21 @@ def why_empty(options: loading.Options) -> bool:
     else:
         return True
     return False
+
+
+SPLIT_MAY = " The split may leave out the traces that have them."
+
+
+def why_no_errors(choice: Choice) -> str:
+    """Why no error can be shown under a judge."""
+    counts = counts_of(choice)
+    if counts["error_pairs"]:
+        return (
+            f"None of {counted(counts['error_pairs'], 'error pair')} counts here: the judgements failed "
+            f"({counted(counts['failed_cells'], 'cell')}), or no error is of a judge's dimension. Failures count as "
+            "misses where the filter says so."
+        )
+    return "No human error of this choice is on a trace that these judges answered." + SPLIT_MAY * bool(choice.split)
 
 
 def summary(choice: Choice) -> str:
@@ -190,7 +210,13 @@ def forest_card(choice: Choice) -> None:
     rows = figure_rows(found, figure, beside_people=late is None)
     low = -1.0 if metric in SIGNED else 0.0
     drawn = charts.forest(rows, metric=figure.title, limits=(-3, 3) if metric == "bias" else (low, 1))
-    st.plotly_chart(drawn, key="chart-forest", config=CONFIG, alt=figure.title)
+    event = st.plotly_chart(
+        drawn, key="chart-forest", config=CONFIG, on_select="rerun", selection_mode="points", alt=figure.title
+    )
+    point = chosen_point(event)
+    if point is not None:
+        behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
+        behind(choice, figure.name, *map(str, point[:3]), key="behind-forest")
     if "ceiling" in rows.columns:
         st.caption("Human ceiling: the same figure between people who labelled the same traces blind.")
     if late is not None:
@@ -207,14 +233,14 @@ def impact_card(choice: Choice) -> None:
     )
     found = loading.inputs(choice)
     coverage = split_labels(with_labels(found.coverage))
-    suite = split_labels(found.suite.assign(label=found.suite["system"], judge="any"))
+    suite = split_labels(found.suite.assign(label=found.suite["system"], judge=SUITES))
     panels = st.segmented_control(
         "Panels", ["whole suites", "each judge"], default="whole suites", required=True, key="panels",
         label_visibility="collapsed", bind="query-params",
     )  # fmt: skip
     shown = suite if panels == "whole suites" else coverage[coverage["label"].isin(_with_errors(coverage))]
     if shown.empty or not int(shown["n"].sum()):
-        st.caption("No human error is in this choice, so there is nothing to cover.")
+        st.caption(why_no_errors(choice))
         return
     event = st.plotly_chart(
         charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
@@ -222,7 +248,8 @@ def impact_card(choice: Choice) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        behind_pairs(choice, impact=str(point[0]), key="behind-impact")
+        system, judge, split, impact, kind = map(str, point[:5])
+        behind_pairs(choice, system=system, judge=judge, split=split, impact=impact, kind=kind, key="behind-impact")
     else:
         st.caption("Pale: n < 10. Click a bar for the errors behind it.")
 
@@ -239,6 +266,7 @@ def _with_errors(coverage: pd.DataFrame) -> list[str]:
     return [str(label) for label in totals[totals > 0].index]
 
 
+@st.fragment(key="card-table")
 @awaited(height=420)
 def table_card(choice: Choice) -> None:
     layout.title("Every judge", "Value [95 % interval] and its own n. " + FEW_NOTE)
@@ -255,21 +283,37 @@ def table_card(choice: Choice) -> None:
     shown.insert(3, "traces", left_out["traces"])
     shown.insert(4, "errors", left_out["n"])
     shown.insert(5, "failed", left_out["failed"])
+    whose = shown[["system", "judge", "split"]].to_numpy().tolist()
     if shown["split"].nunique() < 2:
         shown = shown.drop(columns="split")
-    st.dataframe(
+    event = st.dataframe(
         greyed(shown, few),
         hide_index=True,
         placeholder="–",
         column_config=_column_help(),
         height="auto",
+        key="every-judge",
+        on_select="rerun",
+        selection_mode="single-cell",
         alt="Figures of every judge",
     )
+    behind_cell(choice, event.selection.cells, whose)
     if late is not None:
         st.caption("What people reach on errors is being computed and not yet among the rows.")
     with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
         if opened.open:
             sheet(long)
+
+
+def behind_cell(choice: Choice, cells: list[tuple[int, str]], whose: list[list[str]]) -> None:
+    """What is behind the cell that was clicked."""
+    if not cells or cells[0][1] not in TABLE_COLUMNS or cells[0][0] >= len(whose):
+        st.caption("Click a figure for what is behind it.")
+        return
+    row, name = cells[0]
+    system, judge, split = whose[row]
+    behind = behind_ceiling if system == PEOPLE else behind_figure
+    behind(choice, name, system, judge, split, key="behind-cell")
 
 
 def _column_help() -> dict[str, ColumnConfig]:
@@ -293,7 +337,7 @@ def _column_help() -> dict[str, ColumnConfig]:
 
 def errors_view(choice: Choice, found: Inputs) -> None:
     if not counts_of(choice)["error_pairs"]:
-        st.info("No human error of this person is on a trace that these judges answered.")
+        st.info(why_no_errors(choice))
         return
     errors_found(choice, found)
     paint("errors")
@@ -323,6 +367,11 @@ def strip_card(choice: Choice) -> None:
         config=CONFIG, on_select="rerun", selection_mode="points", alt="Errors by judges",
     )  # fmt: skip
     point = chosen_point(event)
+    if pairs.empty:
+        st.caption(
+            why_no_errors(choice) if counts["errors"].iloc[0] == 0 else "All of them are of traces left out here."
+        )
+        return
     if point is None:
         drawn, every = int(counts["drawn"].iloc[0]), int(counts["errors"].iloc[0])
         some = "" if drawn == every else f"{drawn:,} of {counted(every, 'error')} drawn, evenly spread; counts of all. "
@@ -332,7 +381,8 @@ def strip_card(choice: Choice) -> None:
     system = str(pairs.loc[pairs["label"] == label, "system"].iloc[0])
     person = str(pairs.loc[pairs["error_id"] == error_id, "annotator"].iloc[0])
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
-    link = compare_link(choice, trace=trace_id, judge=system, person=person, pair=error_id)
+    judge = str(pairs.loc[pairs["label"] == label, "judge"].iloc[0])
+    link = compare_link(choice, trace=trace_id, judge=system, person=person, pair=error_id, dimension=judge)
     open_in_compare(link, key="strip-open")
 
 
@@ -350,9 +400,10 @@ def grid_card(choice: Choice) -> None:
         st.caption("Only judges of single dimensions have this grid; none of this choice answered a mapped error.")
         return
     system = st.selectbox("Judge model", systems, key="grid_system", width=240)
+    drawn = errors.all_splits(table[table["system"] == system])
     event = st.plotly_chart(
-        charts.dimension_grid(table[table["system"] == system]), key="chart-grid", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Dimensions by judges",
+        charts.dimension_grid(drawn), key="chart-grid", config=CONFIG, on_select="rerun", selection_mode="points",
+        alt="Dimensions by judges",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
@@ -370,7 +421,15 @@ def map_card(choice: Choice) -> None:
     rates = with_labels(loading.inputs(choice).error_rates)
     rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
     undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
-    st.plotly_chart(charts.precision_recall(rates), key="chart-map", config=CONFIG, alt="Precision against recall")
+    event = st.plotly_chart(
+        charts.precision_recall(rates), key="chart-map", config=CONFIG, on_select="rerun", selection_mode="points",
+        alt="Precision against recall",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is not None:
+        behind_figure(choice, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
+    else:
+        st.caption("Pale: n < 10 of one of the two. Click a mark for the errors behind it, hold over it for intervals.")
     if len(undefined):
         st.caption(f"Not drawn, precision or recall undefined: {plain(few_names(undefined['label']))}.")
 
@@ -386,10 +445,55 @@ def findings_card(choice: Choice) -> None:
     if table.empty:
         st.caption("No judge of this choice has a finding.")
         return
-    hidden = [column for column in table.columns if column.endswith(("_low", "_high"))]
+    figures, few = finding_cells(table)
     single = ["split"] if table["split"].nunique() < 2 else []
-    sheet(table.drop(columns=[*hidden, *single]))
-    st.caption("n/a: undefined, because no finding was reviewed or none cites a span. Intervals are in Reports.")
+    hidden = [f"{name}{end}" for name in FINDING_RATES for end in ("", "_low", "_high")]
+    drawn = table.drop(columns=[*hidden, *single]).join(figures)
+    event = st.dataframe(
+        greyed(drawn, few), hide_index=True, height="auto", key="findings", on_select="rerun",
+        selection_mode="single-row", alt="Findings beyond the human errors",
+        column_config={name: name.replace("_", " ") for name in map(str, drawn.columns)},
+    )  # fmt: skip
+    rows = event.selection.rows
+    if not rows or rows[0] >= len(table):
+        st.caption(
+            "n/a: undefined, because no finding was reviewed or none cites a span. Choose a row for its findings. "
+            + FEW_NOTE
+        )
+        return
+    one = table.iloc[rows[0]]
+    behind_findings(choice, str(one["system"]), str(one["judge"]), str(one["split"]))
+
+
+FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed", "invalid_citation_rate": "citations"}
+"""The rates of `findings.finding_table`, and what the n of each is."""
+
+
+def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The rates with their intervals and n, and which of them are grey."""
+    text, few = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
+    for name, of in FINDING_RATES.items():
+        cells = table[[name, f"{name}_low", f"{name}_high", of]]
+        text[name] = [
+            cell_text({"value": value, "low": low, "high": high, "n": n})
+            for value, low, high, n in cells.itertuples(index=False, name=None)
+        ]
+        few[name] = (table[of] < TOO_FEW) | table[name].isna()
+    return text, few
+
+
+def behind_findings(choice: Choice, system: str, judge: str, split: str) -> None:
+    """The findings of a judge, the unmatched ones first."""
+    found = loading.frames(choice).findings
+    mine = found[(found["system"] == system) & (found["judge"] == judge) & (found["split"] == split)]
+    mine = findings_said(shown(mine).sort_values("matched", kind="stable").head(MOST_ROWS))
+    words = mine[["trace_id", "finding_id", "system", "matched", "verdict", "impact", "description", "cites"]]
+    row = listing(
+        words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="behind-findings"
+    )
+    if row is not None:
+        link = compare_link(choice, trace=str(row["trace_id"]), judge=system, pair=f"|{row['finding_id']}")
+        open_in_compare(link, key="findings-open")
 
 
 # scores ---------------------------------------------------------------------------------------------------------
@@ -400,6 +504,8 @@ def scores_view(choice: Choice, found: Inputs) -> None:
         st.info(
             f"{plain(str(loading.frames(choice).human))} gave no score of a dimension that a judge scored too. Scores "
             "0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+            + SPLIT_MAY
+            * (choice.split is not None)
         )
         return
     exact = with_labels(found.figures_of_scores)
@@ -427,27 +533,29 @@ def confusion_card(choice: Choice) -> None:
     summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
     left, right = st.columns(2)
     with left:
-        st.caption(f"Four points, n = {int(summed['count'].sum()):,}")
+        failed = "" if int(summed["count"].sum()) else ": every judgement failed or was not applicable"
+        st.caption(f"Four points, n = {int(summed['count'].sum()):,}{failed}")
         event = st.plotly_chart(
             charts.score_grid(summed), key="chart-confusion", config=CONFIG, on_select="rerun", selection_mode="points",
             alt="Confusion of scores",
         )  # fmt: skip
     with right:
         st.caption("Three buckets: 0, 1–2, 3")
-        st.plotly_chart(
+        in_buckets = st.plotly_chart(
             charts.score_grid(charts.bucket_confusion(summed)),
             key="chart-buckets",
             config=CONFIG,
+            on_select="rerun",
+            selection_mode="points",
             alt="Confusion of buckets",
         )
-    point = chosen_point(event)
-    if point is None:
-        st.caption("Click a square for its traces.")
-        return
-    behind = with_labels(loading.figure(choice, "scores_behind", str(point[0]), str(point[1])))
-    behind = behind[behind["label"].isin(kept["label"])]
-    behind = behind[["trace_id", "label", "system", "human", "model"]]
-    listed(choice, behind.rename(columns={"human": "human score", "model": "judge score"}), key="behind-confusion")
+    of_square, of_bucket = chosen_point(event), chosen_point(in_buckets)
+    if of_square is None and of_bucket is None:
+        st.caption(f"Pale: fewer than {TOO_FEW} traces with this human score. Click a square for its traces.")
+    for point, key in ((of_square, "behind-confusion"), (of_bucket, "behind-buckets")):
+        if point is not None:
+            human, model = (str(score).replace("–", ",") for score in point[:2])
+            behind_scores(choice, human=human, model=model, of=kept["label"], key=key)
 
 
 @st.fragment(key="card-bias")
@@ -468,15 +576,26 @@ def bias_card(choice: Choice) -> None:
     open_in_compare(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
 
 
+@st.fragment(key="card-prevalence")
 @awaited(height=420)
 def prevalence_card(choice: Choice) -> None:
     layout.title(
         "How often each score is given",
         "Where one score prevails, kappa falls whatever the agreement: read AC2.",
     )
-    table = with_labels(loading.figure(choice, "table.score_prevalence"))
-    st.plotly_chart(charts.prevalence_bars(table), key="chart-prevalence", config=CONFIG, alt="Prevalence of scores")
-    flags = with_labels(loading.figure(choice, "table.score_flags"))
+    table = split_labels(with_labels(loading.figure(choice, "table.score_prevalence")))
+    event = st.plotly_chart(
+        charts.prevalence_bars(table), key="chart-prevalence", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Prevalence of scores",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is not None:
+        system, judge, split, side, score = map(str, point[:5])
+        human, model = (score, "") if side == "human" else ("", score)
+        behind_scores(
+            choice, system=system, judge=judge, split=split, human=human, model=model, key="behind-prevalence"
+        )
+    flags = split_labels(with_labels(loading.figure(choice, "table.score_flags")))
     odd = flags[flags["flags"] != ""]
     if len(odd):
         st.caption("Look at: " + plain("; ".join(f"{r.label} is {r.flags} (n {r.n})" for r in odd.itertuples())))
@@ -496,7 +615,7 @@ def consistency_view(choice: Choice, found: Inputs) -> None:
         return
     repeated = table[table["runs"] > 1]
     with st.container(border=True):
-        consistency_table(repeated)
+        consistency_table(choice, repeated)
     paint("consistency")
     with st.container(border=True):
         runs_card(choice, with_labels(repeated))
@@ -507,14 +626,21 @@ def consistency_view(choice: Choice, found: Inputs) -> None:
         rationale_card(choice)
 
 
-def consistency_table(table: pd.DataFrame) -> None:
+@st.fragment(key="card-consistency")
+@awaited(height=300)
+def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
     layout.title("Consistency over runs", definition("alpha_interval"))
     columns = [
         "system", "judge", "runs", "n", "failed", "not_applicable", "alpha_interval", "alpha_low", "alpha_high",
         "p_below_667", "p_below_800", "mean_sd", "mean_sd_ci95", "identical", "unscored", "reason",
     ]  # fmt: skip
-    sheet(table[columns])
-    st.caption("n/a: undefined; the reason stands at the end of the row.")
+    several = ["split"] if table["split"].nunique() > 1 else []
+    row = sheet(table[[*columns[:2], *several, *columns[2:]]], key="consistency", is_chosen=True)
+    if row is None:
+        st.caption("n/a: undefined; the reason stands at the end of the row. Choose a row for its traces.")
+    else:
+        one = table.iloc[row]
+        behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-consistency")
 
 
 @st.fragment(key="card-runs")
@@ -540,9 +666,15 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
         opened = compare_link(choice, trace=str(point[0]), judge=str(system), repeat=run_of(point[1]))
         open_in_compare(opened, key="runs-open")
     spread = loading.figure(choice, "run_spread", str(system), str(judge))
-    st.plotly_chart(
-        charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", config=CONFIG, alt="Standard deviations"
-    )
+    event = st.plotly_chart(
+        charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Standard deviations",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is not None:
+        behind_runs(
+            choice, str(system), str(judge), "", between=(float(point[0]), float(point[1])), key="behind-spread"
+        )
 
 
 @st.fragment(key="card-alpha")
@@ -569,17 +701,18 @@ def alpha_card(choice: Choice) -> None:
 def rationale_card(choice: Choice) -> None:
     layout.title("Rationale consistency", definition("sci"))
     by_trace = with_labels(loading.figure(choice, "trace_rationales"))
-    known = by_trace.dropna(subset=["cosine"])
+    known = shown(by_trace.dropna(subset=["cosine"]))
     if known.empty:
         st.caption("No judge wrote two rationales on one trace.")
         return
-    st.plotly_chart(
-        charts.consistency_violins(known, order=repeated_labels(choice)),
-        key="chart-sci",
-        config=CONFIG,
-        alt="Rationale consistency",
-    )
-    st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}.")
+    event = st.plotly_chart(
+        charts.consistency_violins(known, order=repeated_labels(choice)), key="chart-sci", config=CONFIG,
+        on_select="rerun", selection_mode="points", alt="Rationale consistency",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is not None:
+        open_in_compare(compare_link(choice, trace=str(point[0]), judge=str(point[1])), key="sci-open")
+    st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}. A dot is a trace; click it to open it.")
 
 
 def repeated_labels(choice: Choice) -> list[str]:
@@ -587,7 +720,7 @@ def repeated_labels(choice: Choice) -> list[str]:
     return [str(label) for label in with_labels(loading.inputs(choice).consistency)["label"]]
 
 
-RATER_FIGURES = {
+RATER_FIGURES: dict[str, str] = {
     "exact": "Exact accuracy",
     "off_by_one": "Off-by-one accuracy",
     "bucketed": "Bucketed accuracy",
@@ -596,6 +729,8 @@ RATER_FIGURES = {
     "ac2": "Gwet's AC2, quadratic",
     "alpha": "Krippendorff's alpha",
 }
+CEILING_FIGURES = {"pair_alpha" if name == "alpha" else name: title for name, title in RATER_FIGURES.items()}
+"""As `long_ceiling` names them: those of a judge and its human."""
 
 # raters ---------------------------------------------------------------------------------------------------------
 
@@ -607,16 +742,15 @@ def raters_view(choice: Choice, found: Inputs) -> None:
         with st.container(border=True):
             raters_card(choice)
         with st.container(border=True):
-            ceiling_card(found)
+            ceiling_card(choice, found)
     with st.container(border=True):
-        error_ceiling_card(found)
+        error_ceiling_card(choice, found)
     if choice.gold == "majority":
         with st.container(border=True):
             majority_card(choice)
-    with st.container(border=True):
-        matchers_card(found)
-    with st.container(border=True):
-        reviewers_card(found)
+    for decided in DECIDERS:
+        with st.container(border=True):
+            deciders_card(found, decided=decided)
 
 
 @st.fragment(key="card-raters")
@@ -634,12 +768,15 @@ def raters_card(choice: Choice) -> None:
     pairs = loading.figure(choice, "rater_pairs", str(dimension))
     left, right = st.columns([1, 1])
     with left:
-        st.plotly_chart(
+        event = st.plotly_chart(
             charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)]),
             key="chart-raters",
             config=CONFIG,
+            on_select="rerun",
+            selection_mode="points",
             alt="Raters",
         )
+        of_pair = chosen_point(event)
     paint("raters")
     with right:
         items = shown(loading.figure(choice, "item_marks", str(dimension)))
@@ -652,28 +789,47 @@ def raters_card(choice: Choice) -> None:
             st.caption("Items on which raters differ most come first. Click one to open it.")
         else:
             open_in_compare(compare_link(choice, trace=str(point[0])), key="items-open")
+    if of_pair is not None:
+        behind_raters(choice, str(dimension), str(metric), str(of_pair[0]), str(of_pair[1]))
     undefined = pairs[pairs["n"] == 0]
     if len(undefined):
         names = few_names(f"{p.rater_a} and {p.rater_b}" for p in undefined.itertuples())
         st.caption(f"No common trace: {plain(names)}.")
 
 
+@st.fragment(key="card-ceiling")
 @awaited(height=320)
-def ceiling_card(found: Inputs) -> None:
+def ceiling_card(choice: Choice, found: Inputs) -> None:
     layout.title("Human ceiling", "The judge's own figures between people, on traces that two people or more scored.")
     table = found.human_ceiling
     table = table[table["n"] > 0]
     if table.empty:
         st.caption("No trace was scored by two people, so there is no ceiling yet. A queue with overlap makes one.")
         return
-    shown = ["judge", "raters", "n", *RATER_FIGURES, "reason"]
-    titles = {name: st.column_config.NumberColumn(RATER_FIGURES[name], format="%.3f") for name in RATER_FIGURES}
-    sheet(table[shown].rename(columns={"judge": "dimension"}), columns=titles)
-    st.caption("n/a: undefined; the reason stands at the end of the row.")
+    figures = long_ceiling(table)
+    shown, few = wide_table(figures, list(CEILING_FIGURES), ["judge", "split"])
+    titles: dict[str, ColumnConfig] = {
+        name: st.column_config.TextColumn(title, help=definition(name) or None, alignment="right", width="medium")
+        for name, title in CEILING_FIGURES.items()
+    }
+    whose = shown[["judge", "split"]].to_numpy().tolist()
+    people = table.set_index(["judge", "split"])["raters"]
+    shown.insert(2, "raters", [int(people.loc[tuple(key)]) for key in whose])
+    shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height="auto", key="ceiling", on_select="rerun",
+        selection_mode="single-row", column_config={"judge": "dimension", **titles}, alt="Human ceiling",
+    )  # fmt: skip
+    rows = event.selection.rows
+    if rows and rows[0] < len(whose):
+        listed(choice, loading.figure(choice, "people_behind", *whose[rows[0]]), key="behind-ceiling")
+    else:
+        st.caption("Value [95 % interval] and n traces; choose a row for them. " + FEW_NOTE)
 
 
+@st.fragment(key="card-error-ceiling")
 @awaited(height=320)
-def error_ceiling_card(found: Inputs) -> None:
+def error_ceiling_card(choice: Choice, found: Inputs) -> None:
     layout.title(
         "Human ceiling for errors",
         "One person's errors under another who stands as the judge: same matcher, blind labels, all pairs of people.",
@@ -684,42 +840,53 @@ def error_ceiling_card(found: Inputs) -> None:
         st.caption("No trace with an error was submitted by two people, so there is no ceiling yet.")
         return
     shown, few = wide_table(table, errors.RATES, ["judge", "split", "kind"])
+    whose = shown[["judge", "split", "kind"]].to_numpy().tolist()
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
     rates: dict[str, ColumnConfig] = {
         name: st.column_config.TextColumn(title_of(name), help=definition(name), alignment="right")
         for name in errors.RATES
     }
-    st.dataframe(
-        greyed(shown, few), hide_index=True, height="auto", column_config=rates, alt="Human ceiling for errors"
-    )
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height="auto", column_config=rates, key="error-ceiling", on_select="rerun",
+        selection_mode="single-cell", alt="Human ceiling for errors",
+    )  # fmt: skip
+    cells = event.selection.cells
+    if cells and cells[0][1] in errors.RATES and cells[0][0] < len(whose):
+        judge, split, kind = whose[cells[0][0]]
+        behind_ceiling(choice, f"{kind}.{cells[0][1]}", "", judge, split, key="behind-error-ceiling")
     st.caption(
+        "Click a figure for the comparisons behind it. "
         "any: whether the other reported the error under whatever dimension; over both directions its recall is its "
         "precision and F1 too. " + FEW_NOTE
     )
 
 
 @awaited(height=200)
-def matchers_card(found: Inputs) -> None:
-    layout.title("Matchers", "People who decided the same pairs of an error and a finding: agreement beyond chance.")
-    table = found.matcher_agreement
+def deciders_card(found: Inputs, *, decided: str) -> None:
+    """People who decided the same things, about which `DECIDERS` says its words."""
+    title, about, nobody = DECIDERS[decided]
+    layout.title(title, about)
+    table: pd.DataFrame = getattr(found, decided)
     if table.empty:
-        st.caption("No two people have decided matches yet.")
+        st.caption(nobody)
         return
     sheet(table, digits=3)
+    if ALL in set(table.iloc[:, 0]):
+        st.caption("all: everybody, where there are three or more; its alpha is over all of them.")
 
 
-@awaited(height=200)
-def reviewers_card(found: Inputs) -> None:
-    layout.title(
+DECIDERS = {
+    "matcher_agreement": (
+        "Matchers",
+        "People who decided the same pairs of an error and a finding: agreement beyond chance.",
+        "No two people have decided matches yet.",
+    ),
+    "reviewer_agreement": (
         "Verdicts on findings beyond the human errors",
         "People who judged the same finding: valid new error, false alarm or duplicate; agreement beyond chance.",
-    )
-    table = found.reviewer_agreement
-    if table.empty:
-        st.caption("No two people have judged findings yet.")
-        return
-    sheet(table, digits=3)
-    st.caption("all: everybody who judged, where there are three or more; its alpha is over all of them.")
+        "No two people have judged findings yet.",
+    ),
+}
 
 
 @awaited(height=260)
@@ -732,8 +899,9 @@ def majority_card(choice: Choice) -> None:
     sheet(loading.figure(choice, "table.majority_votes"), digits=3)
     st.caption(
         "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
-        "score is left out and counted as missing, such an error is no error of the majority. As each person has a "
-        "vote in the majority, nobody's agreement with it is a ceiling; the human ceiling compares people in pairs."
+        "score is left out and counted as missing, such an error is no error of the majority, and a finding that "
+        "matches no other counts as unmatched. As each person has a vote in the majority, nobody's agreement with it "
+        "is a ceiling; the human ceiling compares people in pairs."
     )
 
 
@@ -778,12 +946,15 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
     with st.container(border=True):
         layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
         shown = table.assign(label=table["judge"] + " " + table["metric"])
-        st.plotly_chart(
+        event = st.plotly_chart(
             charts.paired_dots(shown, left=left, right=right),
             key="chart-versus",
             config=CONFIG,
+            on_select="rerun",
+            selection_mode="points",
             alt="Paired differences",
         )
+        point = chosen_point(event)
         st.caption(
             "Red: the 95 % interval of the difference leaves out 0, or six traces or more all differ alike. "
             + (
@@ -804,17 +975,21 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
         tests = loading.figure(choice, "found_by_one", *asked, str(kind))
         sheet(tests.rename(columns={"only_left": "only A", "only_right": "only B"}), columns=p_values)
     flips = loading.figure(choice, "flips", *asked)
+    judge = None if point is None else str(point[0])
+    flips = flips if judge is None else flips[flips["judge"] == judge]
     with st.container(border=True):
-        layout.title(f"{counted(len(flips), 'error')} treated differently", plain(f"A: {left}; B: {right}"))
-        named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=by_words[left].judge or "")
-        listed(choice, named, key="behind-flips", repeat=by_words[left].repeat)
+        of = "" if judge is None else f" by {judge}, whose mark is chosen"
+        layout.title(f"{counted(len(flips), 'error')} treated differently{of}", plain(f"A: {left}; B: {right}"))
+        side = by_words[left] if by_words[left].judge else by_words[right]  # Compare shows a judge, not two people
+        named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=side.judge or "")
+        listed(choice, named, key="behind-flips", repeat=side.repeat)
 
 
 # team -----------------------------------------------------------------------------------------------------------
 
 
 def team_view(choice: Choice, found: Inputs) -> None:
-    del choice, found
+    del found
     table = loading.team()
     with st.container(border=True):
         layout.title(
@@ -827,6 +1002,8 @@ def team_view(choice: Choice, found: Inputs) -> None:
         st.plotly_chart(
             charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", config=CONFIG, alt="Throughput"
         )
+    with st.container(border=True):
+        repeats_card(choice)
     skipped = loading.skip_reasons()
     if len(skipped):
         with st.container(border=True):
@@ -834,26 +1011,114 @@ def team_view(choice: Choice, found: Inputs) -> None:
             sheet(skipped)
 
 
+@awaited(height=200)
+def repeats_card(choice: Choice) -> None:
+    layout.title("People against themselves", "The same trace again, hidden among others: both scores of one person.")
+    table = loading.figure(choice, "table.self_consistency")
+    if table.empty:
+        st.caption("Nobody scored a hidden repeat yet. A queue with repeats deals them out.")
+        return
+    sheet(table, digits=3)
+
+
 # shared ---------------------------------------------------------------------------------------------------------
 
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"]}
+
+
+def behind_figure(choice: Choice, name: str, system: str, judge: str, split: str, *, key: str) -> None:
+    """What a figure of `FIGURES` counts: errors, traces with two scores, traces with several runs."""
+    kind, _, metric = name.partition(".")
+    if kind == "runs":
+        behind_runs(choice, system, judge, split, key=key)
+    elif kind == "scores":
+        behind_scores(choice, system=system, judge=judge, split=split, metric=metric, key=key)
+    else:
+        behind_pairs(choice, system=system, judge=judge, split=split, kind=kind, rate=metric, key=key)
+
+
+def behind_ceiling(choice: Choice, name: str, system: str, judge: str, split: str, *, key: str) -> None:
+    """What people were compared on where they reach the ceiling of a figure of this judge."""
+    del system
+    kind, _, metric = name.partition(".")
+    if kind == "scores":
+        listed(choice, loading.figure(choice, "people_behind", judge, split), key=key)
+        return
+    dimension = judge if judge in DIMENSIONS else ceiling.ANY
+    pairs = loading.figure(choice, "people_errors_behind", dimension, split, kind, metric)
+    row = listing(shown(pairs), key=key)
+    if row is not None:
+        author = str(row["author"])
+        open_in_compare(
+            link_params(trace=str(row["trace_id"]), person=author, pair=str(row["error_id"])), key=f"{key}-open"
+        )
+
+
+def behind_scores(
+    choice: Choice,
+    *,
+    key: str,
+    system: str = "",
+    judge: str = "",
+    split: str = "",
+    human: str = "",
+    model: str = "",
+    metric: str = "",
+    of: pd.Series | None = None,
+) -> None:
+    """The traces scored by both behind a mark; `of`: of these judges, by label."""
+    pairs = with_labels(loading.figure(choice, "scores_behind", system, judge, split, human, model, metric))
+    pairs = pairs if of is None else pairs[pairs["label"].isin(of)]
+    listed(choice, pairs[["trace_id", "label", "system", "human", "model"]], key=key)
+
+
+def behind_runs(
+    choice: Choice, system: str, judge: str, split: str, *, key: str, between: tuple[float, float] | None = None
+) -> None:
+    """The traces of a judge's runs; `between`: those whose spread lies there."""
+    table = loading.figure(choice, "table.trace_spread")
+    mine = table[(table["system"] == system) & (table["judge"] == judge) & ((table["split"] == split) | (not split))]
+    mine = mine[mine["ratings"] > 1].sort_values("sd", ascending=False, kind="stable")
+    if between is not None:
+        mine = mine[charts.in_bar(mine["sd"], between)]
+    kept = ["unit", "system", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
+    listed(choice, mine[kept].rename(columns={"unit": "trace_id"}), key=key)
+
+
+def behind_raters(choice: Choice, dimension: str, metric: str, first: str, second: str) -> None:
+    """The figure of two raters with its interval, and the traces that both scored."""
+    for one in loading.figure(choice, "rater_pair", dimension, first, second).to_dict("records"):
+        of = {"value": one[metric], "low": one[f"{metric}_low"], "high": one[f"{metric}_high"]}
+        told = cell_text({**of, "n": one["n"], "reason": one["reason"]})
+        st.caption(plain(f"{first} and {second}, {RATER_FIGURES[metric]}: {told}"))
+    both = loading.figure(choice, "raters_behind", dimension, first, second)
+    named = {"first": f"{first} gave", "second": f"{second} gave"}
+    row = listing(shown(both).drop(columns=["annotator", "system", "run"]).rename(columns=named), key="behind-raters")
+    if row is not None:
+        one = both[both["trace_id"] == row["trace_id"]].iloc[0]
+        person, judge = (None if pd.isna(one[name]) else str(one[name]) for name in ("annotator", "system"))
+        link = compare_link(choice, trace=str(row["trace_id"]), judge=judge, person=person, repeat=run_of(one["run"]))
+        open_in_compare({**link, **({} if person is None else {"person": person})}, key="raters-open")
 
 
 def behind_pairs(
     choice: Choice,
     *,
     key: str,
+    system: str = "",
+    judge: str = "",
+    split: str = "",
     impact: str = "all",
-    dimension: str | None = None,
-    system: str | None = None,
-    judge: str | None = None,
+    dimension: str = "",
+    kind: str = "",
+    rate: str = "",
 ) -> None:
     """The errors behind a mark."""
-    wanted = "" if impact == "all" else impact, dimension or "", system or "", judge or ""
+    wanted = system, judge, split, impact, dimension, kind, rate
     pairs = with_labels(loading.figure(choice, "pairs_behind", *wanted))
     columns = [
-        "trace_id", "error_id", "impact", "dimensions", "label", "system", "caught", "localized", "match_status",
-        "annotator",
+        "trace_id", "error_id", "impact", "dimensions", "label", "system", "judge", "caught", "localized",
+        "match_status", "annotator",
     ]  # fmt: skip
     listed(choice, pairs[columns], key=key)
 
@@ -867,18 +1132,23 @@ def listed(choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None =
     row = listing(shown(rows), key=key)
     if row is None:
         return
-    pair, person = row.get("error_id"), row.get("annotator")
+    said = {name: None if row.get(name) is None else str(row[name]) for name in LINKED}
     open_in_compare(
         compare_link(
             choice,
             trace=str(row["trace_id"]),
-            judge=str(row["system"]),
-            person=None if person is None else str(person),
-            pair=None if pair is None else str(pair),
+            judge=said["system"],
+            person=said["annotator"],
+            pair=said["error_id"],
+            dimension=said["judge"],
             repeat=repeat,
         ),
         key=f"{key}-open",
     )
+
+
+LINKED = ("system", "annotator", "error_id", "judge")
+"""The columns of a list that say where Compare shows a row."""
 
 
 def run_of(rater: object) -> int | None:
@@ -894,6 +1164,7 @@ def compare_link(
     judge: str | None = None,
     person: str | None = None,
     pair: str | None = None,
+    dimension: str | None = None,
     repeat: int | None = None,
 ) -> dict[str, str]:
     """The address of a trace on the Compare page, under the judge, run and person that the figure was made of.
@@ -902,7 +1173,10 @@ def compare_link(
     """
     run = choice.repeat if repeat is None else repeat
     shown = choice.human or (person if choice.gold == "majority" else None)
-    return link_params(trace=trace, judge=judge, person=shown, pair=pair, repeat=str(run) if run else None)
+    named = dimension if dimension in DIMENSIONS else None
+    return link_params(
+        trace=trace, judge=judge, person=shown, pair=pair, dimension=named, repeat=str(run) if run else None
+    )
 
 
 DRAW: dict[str, Callable[[Choice, Inputs], None]] = {

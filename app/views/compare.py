@@ -74,7 +74,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
     marks, above = lane_marks(found, text), st.empty()
     if is_new("compare") and not marks.empty:
         above.skeleton(height=charts.LANES_HEIGHT)
-    focus = chosen_lane(marks) or st.query_params.get("pair")
+    focus = chosen_lane(marks) or asked_pair(found)
     comparison(
         {
             "trace_id": trace_id,
@@ -98,6 +98,18 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
         lanes(marks, spans=len(text.blocks))
     st.caption(progress(open_pairs))
     scores_and_replies(found)
+
+
+def asked_pair(found: Comparison) -> str | None:
+    """The pair that the address asks for: by its key, by its error (under the judge it names), or by its finding."""
+    wanted, judge = st.query_params.get("pair"), st.query_params.get("dimension")
+    if wanted is None:
+        return None
+    label, _, finding = wanted.rpartition("|")
+    by_finding = [p.key for p in found.pairs if finding.isdigit() and not label and p.finding_key == int(finding)]
+    of_error = [p for p in found.pairs if p.error is not None and p.error.label_id == wanted]
+    of_judge = [p.key for p in of_error if judge is not None and p.judge == judge]
+    return next(iter([*by_finding, *of_judge, *(p.key for p in of_error)]), wanted)
 
 
 def not_judged(found: Comparison, judged: list[str]) -> None:
@@ -315,8 +327,8 @@ def _follow_widget(widget: str, name: str) -> None:
 
 def _leave_pair(**changed: str) -> None:
     st.session_state.pop(LANES, None)
-    if "pair" in st.query_params:
-        del st.query_params["pair"]
+    for name in {"pair", "dimension"} & set(st.query_params):
+        del st.query_params[name]
     for name, value in changed.items():
         st.query_params[name] = value
 

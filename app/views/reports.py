@@ -21,6 +21,7 @@ from app.computing import shown_revision
 from app.loading import Choice
 from app.session import token
 from judging.agreement.tables import Inputs, Table, printed
+from judging.export import WRITERS
 
 NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown", "tex": "LaTeX", "parquet": "Parquet"}
 PREVIEWED = 200  # rows
@@ -119,7 +120,7 @@ def one_table(choice: Choice, found: Inputs) -> None:
     st.caption(
         f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent.{more}"
     )
-    export_buttons(len(frame), table.name, lambda form: datasets.table_bytes(table, choice, form, blind=blind))
+    export_buttons(choice, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table))
 
 
 @st.fragment(key="rows-behind")
@@ -142,7 +143,7 @@ def rows_behind(choice: Choice) -> None:
         st.info("No row fits the current filter.")
         return
     sheet(frame.head(PREVIEWED), most=7, digits=4)
-    export_buttons(len(frame), dataset.name, lambda form: datasets.dataset_bytes(dataset, choice, form, blind=blind))
+    export_buttons(choice, len(frame), dataset.name, lambda form: datasets.rows_bytes(dataset, still_open(frame), form))
     st.fragment(stable_address, key="address", run_every=grants.MAX_AGE_S / 2)(dataset.name)
 
 
@@ -160,7 +161,17 @@ def about_of(choice: Choice) -> str:
     return f"Human: {loading.frames(choice).human} · {choice.label()}"
 
 
-def export_buttons(rows: int, name: str, made: Callable[[str], bytes]) -> None:
+def still_open(rows: pd.DataFrame) -> pd.DataFrame:
+    """The rows that the button counts, less what the person has taken up to label blind since."""
+    return datasets.open_rows(rows, loading.blind_to_me())
+
+
+def export_buttons(choice: Choice, rows: int, name: str, made: Callable[[str], bytes]) -> None:
+    def manifest() -> bytes:
+        files = [{"file": f"{name}.{form}", "rows": rows} for form in NAMES]
+        about = {**datasets.manifest(choice, blind=loading.blind_to_me()), "files": files}
+        return orjson.dumps(about, option=orjson.OPT_INDENT_2)
+
     with st.container(horizontal=True):
         for form, title in NAMES.items():
             label = f"Export {counted(rows, 'row')} (current filter)" if form == "csv" else title
@@ -174,11 +185,21 @@ def export_buttons(rows: int, name: str, made: Callable[[str], bytes]) -> None:
                 key=f"{name}-{form}",
                 help=f"{name}.{form}",
             )
+        st.download_button(
+            "Manifest",
+            data=manifest,
+            file_name=f"{name}.manifest.json",
+            mime="application/json",
+            icon=":material/fingerprint:",
+            on_click="ignore",
+            key=f"{name}-manifest",
+            help="What these rows were made from: versions, hashes, filters, seed, draws, rules for missing.",
+        )
 
 
 def provenance(choice: Choice) -> None:
     layout.title("Provenance", "Stands beside every report as manifest.json.")
-    content = orjson.dumps(datasets.manifest(choice), option=orjson.OPT_INDENT_2).decode()
+    content = orjson.dumps(datasets.manifest(choice, blind=loading.blind_to_me()), option=orjson.OPT_INDENT_2).decode()
     st.download_button(
         "Manifest", data=content, file_name="manifest.json", mime="application/json", on_click="ignore", key="manifest",
         icon=":material/fingerprint:",

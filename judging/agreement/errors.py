@@ -384,6 +384,13 @@ def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
     return table.assign(share=divide(table["caught"].to_numpy(), table["errors"].to_numpy()))
 
 
+def all_splits(grid: pd.DataFrame) -> pd.DataFrame:
+    """A `dimension_grid` without its splits: one row per system, dimension and judge, over the traces of all."""
+    sums = grid.groupby(["system", "dimension", "judge"], sort=False)[["errors", "caught", "localized"]].sum()
+    table = sums.reset_index()
+    return table.assign(share=divide(table["caught"].to_numpy(), table["errors"].to_numpy()))
+
+
 def _dimension_counts(part: pd.DataFrame, system: str, split: str) -> pd.DataFrame:
     judged = part.loc[part["state"] == "scored", ["trace_id", "error_id", "judge", "caught", "localized"]]
     relevant = part.loc[part["relevant"], ["trace_id", "error_id", "judge"]]

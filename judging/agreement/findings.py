@@ -35,10 +35,11 @@ def finding_table(
 ) -> pd.DataFrame:
     """Findings by judge: how many match no human error, what people say of those, which citations are invalid.
 
-    `findings`, one row each: trace_id, judge, finding_id, matched (boolean), verdict (`valid new error`,
-    `false alarm`, `duplicate` or missing; of unmatched findings only), citations and invalid_citations (counts;
-    invalid: resolves to no span of the trace). Optional: system, split. `judged`: trace_id, judge (optional
-    system, split) of every trace that the judge answered, so that traces without findings count in the rate; by
+    `findings`, one row each: trace_id, judge, finding_id, matched (boolean: with an error of whoever is compared; of
+    the majority of people an error that half of them or fewer saw is none, and what matches it alone is unmatched),
+    verdict (`valid new error`, `false alarm`, `duplicate` or missing; of unmatched findings only), citations and
+    invalid_citations (counts; invalid: resolves to no span of the trace). Optional: system, split. `judged`: trace_id,
+    judge (optional system, split) of every trace that the judge answered, so that traces without findings count; by
     default only traces with a finding are known.
 
     finding_precision = (matched + valid new error) / (matched + unmatched with a verdict), Source:

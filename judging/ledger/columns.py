@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Any
 
 import orjson
@@ -14,11 +15,25 @@ from sqlalchemy.sql.elements import ColumnElement
 from ingest.labels import JudgeReply, normal_category, read_reply
 from ingest.store import schema
 from ingest.texts import decompress
+from ingest.trace import Json
 from judging.ledger import tables
 from judging.ledger.labels import newest
 from judging.ledger.matches import decisions, finding_reviews
+from judging.ledger.revisions import Revision, revision
 from judging.ledger.systems import ANSWERED, current_versions, system_name
 from judging.records import CELL_STATES, DIMENSIONS
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeOf:
+    """What the columns were read from, as a manifest tells it: all of one revision.
+
+    `data_hash` is of the contents of all traces.
+    """
+
+    revision: Revision
+    data_hash: str
+    judge_versions: tuple[Mapping[str, Json], ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +58,7 @@ class Columns:
     """The traces of the workspace, with the format of each."""
     current: frozenset[str]
     golds: frozenset[str]
+    made_of: MadeOf
 
 
 def load_columns(connection: Connection) -> Columns:
@@ -62,6 +78,7 @@ def load_columns(connection: Connection) -> Columns:
         present=present,
         current=frozenset(current_versions(connection).values()),
         golds=gold_names(connection),
+        made_of=_made_of(connection),
     )
 
 
@@ -100,6 +117,21 @@ def gold_names(connection: Connection) -> frozenset[str]:
     """Under whose name adjudicated labels stand: nobody's own opinion."""
     table = tables.annotator
     return frozenset(connection.scalars(select(table.c.annotator).where(table.c.kind == "adjudicated")))
+
+
+def _made_of(connection: Connection) -> MadeOf:
+    trace, version = schema.trace.c, tables.judge_version.c
+    digests = connection.execute(select(trace.trace_id, trace.digest).order_by(trace.trace_id)).all()
+    versions = connection.execute(
+        select(version.judge_version, version.judge, version.model, version.rubric_version, version.mode).order_by(
+            version.created_at, version.judge_version
+        )
+    )
+    return MadeOf(
+        revision=revision(connection),
+        data_hash=blake2b(orjson.dumps([list(row) for row in digests]), digest_size=16).hexdigest(),
+        judge_versions=tuple({str(name): value for name, value in row.items()} for row in versions.mappings()),
+    )
 
 
 def _cells(connection: Connection) -> pd.DataFrame:

@@ -9,14 +9,15 @@ from typing import Literal
 
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, select
 
 from ingest.store import schema
 from judging.agreement.majority import MAJORITY, VOTES, Gold
 from judging.ledger import side_frames, tables
-from judging.ledger.columns import Columns, among, gold_names, load_columns, newest_in_place, submissions
+from judging.ledger.columns import Columns, MadeOf, among, gold_names, load_columns, newest_in_place, submissions
 from judging.ledger.majority import majority_gold, majority_matches
-from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
+from judging.ledger.revisions import Revision
+from judging.ledger.revisions import revision as revision
 from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN
 from judging.records import CELL_STATES, DIMENSIONS
 
@@ -78,6 +79,7 @@ class Frames:
     trail_traces: pd.DataFrame
     trail_scores: pd.DataFrame
     votes: pd.DataFrame
+    made_of: MadeOf
 
 
 def load_frames(connection: Connection, selection: Selection) -> Frames:
@@ -88,10 +90,10 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
 def frames_of(connection: Connection, columns: Columns, selection: Selection) -> Frames:
     """All frames of a selection, from columns that were read at the revision this connection sees."""
     late = LateFrames(connection, columns, selection)
-    return Frames(human=late.human, **{name: getattr(late, name) for name in FRAME_NAMES})
+    return Frames(human=late.human, made_of=columns.made_of, **{name: getattr(late, name) for name in FRAME_NAMES})
 
 
-FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name != "human")
+FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in {"human", "made_of"})
 
 
 class LateFrames:
@@ -104,6 +106,7 @@ class LateFrames:
         self.columns, self.selection = columns, selection
         self._truth = _truth(connection, columns, selection, self._done, self._scores)
         self.human, self.votes = self._truth.human, self._truth.votes
+        self.made_of = columns.made_of
         self.trail_scores = side_frames.trail_scores(connection, self._seen, self._truth.people)
 
     @cached_property
@@ -290,21 +293,6 @@ def _most_first(done: pd.DataFrame, present: Set[str]) -> pd.DataFrame:
     counted = done[among(done["trace_id"], present)].groupby("annotator")["trace_id"].nunique()
     table = counted.rename("traces").reset_index()
     return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
-
-
-def revision(connection: Connection) -> Revision:
-    """Changes whenever anything that a figure depends on changes: the key for caches.
-
-    Counts stand beside the newest keys: cells that wait again change no key, and the clock of a worker may be
-    behind that of another.
-    """
-    appended = newest_rows(
-        schema.trace, tables.error_label, tables.score_label, tables.review, tables.match, tables.finding_review,
-        tables.finding,
-    )  # fmt: skip
-    finished = tables.cell.c.finished_at
-    cells = (select(func.count(finished)).scalar_subquery(), largest(finished))
-    return read_revision(connection, [*appended, largest(schema.trace.c.ingested_at), *cells])
 
 
 def weight(now: Revision) -> int:

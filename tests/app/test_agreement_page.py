@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
-from streamlit.testing.v1 import AppTest
+import base64
+import json
+from typing import Any
 
+import numpy as np
+import pandas as pd
+import pytest
+from sqlalchemy import update
+from streamlit.testing.v1 import AppTest
+from streamlit.util import AttributeDictionary
+
+from app import loading
 from ingest.batch import ingest
 from ingest.store import reading, trace_ids, writing
-from judging.ledger import Workspace
+from judging.ledger import Workspace, tables
 from judging.ledger.labels import ensure_annotator
 from tests.app.conftest import OpenPage
 from tests.app.workspaces import DATA, REPEATED, hold_blind
@@ -134,13 +143,107 @@ def test_a_split_that_is_not_there_is_no_crash(full: Workspace, open_page: OpenP
 
 
 def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage) -> None:
-    from sqlalchemy import update
-
-    from judging.ledger import tables
-
     evil = "![x](http://example.invalid/x.png)"
     with writing(full.engine) as connection:
         for table in (tables.annotator, tables.error_label, tables.score_label, tables.review):
             connection.execute(update(table).where(table.c.annotator == "ada").values(annotator=evil))
     at = open_page("agreement", human=evil)
     assert not any(evil in text for text in texts(at.caption))
+
+
+def test_where_every_judgement_failed_the_page_says_so_and_not_that_there_are_no_errors(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    with writing(full.engine) as connection:
+        failed = update(tables.cell).where(tables.cell.c.model == REPEATED).values(state="refused", score=None)
+        connection.execute(failed)
+    at = open_page("agreement", judges=REPEATED, human="ada")
+    assert any("error pairs counts here: the judgements failed (6 cells)" in text for text in texts(at.caption))
+    at = open_page("agreement", judges=REPEATED, human="ada", missing="misses")
+    assert not any("the judgements failed" in text for text in texts(at.caption))
+
+
+def test_where_a_split_leaves_everything_out_the_page_names_the_split(full: Workspace, open_page: OpenPage) -> None:
+    loading.split_folder().mkdir()
+    (loading.split_folder() / "none.json").write_text('{"dev": ["no such trace"]}')
+    for view in ("Errors", "Scores"):
+        assert "The split may leave out" in open_page("agreement", view=view, split="none").info[0].value
+
+
+def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Workspace, open_page: OpenPage) -> None:
+    """Else the parts of two splits lie on one another, and shares come to twice the whole."""
+    with reading(full.engine) as connection:
+        ids = trace_ids(connection)
+    loading.split_folder().mkdir()
+    (loading.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
+    at = open_page("agreement", view="Scores", split="two", judges="checks", human="ada")
+    bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": _numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
+    assert any("(dev)" in row for row in bars["row"])
+    bars = bars[~bars["row"].str.endswith("(n 0)")]
+    np.testing.assert_allclose(bars.groupby("row")["share"].sum(), 1)
+    at = open_page("agreement", view="Errors", split="two", judges="checks", human="ada")
+    (squares,) = drawn(at, "grid")
+    places = list(zip(squares["x"], squares["y"], strict=True))
+    assert len(places) == len(set(places))
+    whole = open_page("agreement", view="Errors", judges="checks", human="ada")
+    assert sorted(squares["text"]) == sorted(drawn(whole, "grid")[0]["text"])
+
+
+def drawn(at: AppTest, name: str) -> list[dict[str, Any]]:
+    """The traces of a chart."""
+    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-chart-{name}"))
+    found: list[dict[str, Any]] = json.loads(chart.proto.spec)["data"]
+    return found
+
+
+CHARTS = {
+    "Overview": ("chart-forest", "chart-impact"),
+    "Errors": ("chart-strip", "chart-grid", "chart-map"),
+    "Scores": ("chart-confusion", "chart-buckets", "chart-bias", "chart-prevalence"),
+    "Consistency": ("chart-runs", "chart-spread", "chart-sci"),
+    "Raters": ("chart-raters", "chart-items"),
+    "A against B": ("chart-versus",),
+}
+
+
+def marks_of(at: AppTest, key: str) -> list[list[object]]:
+    """The `customdata` of the first mark of each trace of a chart."""
+    every = [trace.get("customdata") for trace in drawn(at, key.removeprefix("chart-"))]
+    return [_rows(data)[0] for data in every if data is not None and len(_rows(data))]
+
+
+def _rows(data: list[list[object]] | dict[str, str]) -> list[list[object]]:
+    return data if isinstance(data, list) else _numbers(data).tolist()
+
+
+def _numbers(data: list[float] | dict[str, str]) -> Any:
+    """Plotly packs columns of numbers."""
+    if isinstance(data, list):
+        return np.array(data)
+    held = np.frombuffer(base64.b64decode(data["bdata"]), dtype=data["dtype"])
+    return held.reshape([int(size) for size in data.get("shape", str(len(held))).split(",")])
+
+
+def click(at: AppTest, key: str, *points: dict[str, object]) -> None:
+    """Choose marks of a chart, as a click in the browser does."""
+    at.session_state[key] = AttributeDictionary({"selection": {"points": list(points), "point_indices": []}})
+    at.run()
+
+
+@pytest.mark.parametrize("view", list(CHARTS))
+def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
+    full: Workspace, open_page: OpenPage, view: str
+) -> None:
+    at = open_page("agreement", view=view, human="ada", side_a="careful-judge", side_b="hasty-judge")
+    assert {chart.proto.id.rpartition("-chart-")[2] for chart in at.get("plotly_chart")} >= {
+        key.removeprefix("chart-") for key in CHARTS[view]
+    }
+    for key in CHARTS[view]:
+        clicked = marks_of(at, key)
+        assert clicked, key
+        for mark in clicked:
+            click(at, key, {"customdata": mark})
+            assert not at.exception, (key, at.exception)
+            said = [*texts(at.caption), *(button.label for button in at.button)]
+            assert any("behind this" in text or text == "Open in Compare" for text in said), (key, mark)
+            click(at, key)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from html import unescape
+
 import numpy as np
 import pandas as pd
+from streamlit.util import AttributeDictionary
 
 from app.components import charts
+from app.components.behind import chosen_point
 
 
 def traces(figure: object, name: str) -> object:
-    return next(trace for trace in figure.data if trace.name == name)  # type: ignore[attr-defined]
+    return next(trace for trace in figure.data if unescape(trace.name or "") == name)  # type: ignore[attr-defined]
 
 
 def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -> None:
@@ -118,22 +122,28 @@ def test_coverage_strip_puts_the_best_known_error_first() -> None:
     assert list(figure.data[0].customdata[0]) == ["t", "e1", "A", "low"]
 
 
+def rates_of(*rows: tuple[str, str, float, float]) -> pd.DataFrame:
+    """Precision and recall of 20 errors, 15 predicted."""
+    frame = pd.DataFrame(rows, columns=["label", "kind", "precision", "recall"]).astype({"precision": "float64"})
+    bounds = {"precision_low": 0.1, "precision_high": 0.9, "recall_low": 0.2, "recall_high": 0.8}
+    return frame.assign(system="m", judge="LC", split="all", tp=12, fp=3, positives=20, **bounds)
+
+
 def test_precision_recall_leaves_out_the_undefined_and_joins_both_kinds() -> None:
-    rates = pd.DataFrame(
-        [("A", "caught", 0.8, 0.6, 20), ("A", "localized", 0.7, 0.4, 20), ("B", "caught", np.nan, 0.0, 20)],
-        columns=["label", "kind", "precision", "recall", "n"],
-    )
+    rates = rates_of(("A", "caught", 0.8, 0.6), ("A", "localized", 0.7, 0.4), ("B", "caught", np.nan, 0.0))
     figure = charts.precision_recall(rates)
     caught = traces(figure, "caught")
     assert (list(caught.x), list(caught.y)) == ([0.6], [0.8])
+    assert list(caught.customdata[0]) == ["m", "LC", "all", "caught", "A", 0.1, 0.9, 15, 0.2, 0.8, 20]
+    assert list(caught.marker.symbol) == ["circle"]
+    few = traces(charts.precision_recall(rates.assign(positives=9)), "caught")
+    assert few.marker.symbol[0] == "circle-open"  # recall has nine errors to go by, however many its precision has
     arrow = next(a for a in figure.layout.annotations if a.showarrow)
     assert (arrow.ax, arrow.ay, arrow.x, arrow.y) == (0.6, 0.8, 0.4, 0.7)
 
 
 def test_an_equal_f1_curve_holds_its_f1() -> None:
-    figure = charts.precision_recall(
-        pd.DataFrame(columns=["label", "kind", "precision", "recall", "n"], dtype="float64")
-    )
+    figure = charts.precision_recall(rates_of(("A", "caught", 0.5, 0.5)).head(0))
     curve = figure.data[1]  # F1 = 0.4
     recall, precision = np.array(curve.x[1:]), np.array(curve.y[1:])
     np.testing.assert_allclose(2 * precision * recall / (precision + recall), 0.4, atol=1e-6)
@@ -190,8 +200,10 @@ def test_prevalence_bars_stack_the_shares_of_each_side() -> None:
     frame = pd.DataFrame(rows, columns=["label", "side", "score", "count", "n", "share"])
     figure = charts.prevalence_bars(frame)
     assert [trace.name for trace in figure.data] == ["0", "1", "2", "3"]
-    assert list(figure.data[0].y) == ["LC · human", "LC · judge"]
+    assert list(figure.data[0].y) == ["LC · human  (n 4)", "LC · judge  (n 4)"]
     assert sum(trace.x[0] for trace in figure.data) == 1
+    assert max(figure.data[0].marker.opacity) < 1  # of four traces
+    assert list(figure.data[2].customdata[1][3:5]) == ["model", 2]
 
 
 def test_paired_dots_mark_differences_that_leave_out_zero() -> None:
@@ -257,7 +269,11 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
     sizes = pd.DataFrame({"label": ["t"], "before": [100], "after": [20]})
     assert [list(bar.x) for bar in charts.size_bars(sizes).data] == [[100], [20]]
     assert list(charts.histogram([1, 2], x_title="x", y_title="y").data[0].x) == [1, 2]
-    assert list(charts.spread_histogram(np.array([0.1, np.nan])).data[0].x) == [0.1]
+    spread = np.array([0.0, 0.1, 0.12, 0.15, 0.5**0.5, np.nan])
+    bars = charts.spread_histogram(spread).data[0]
+    assert (sum(bars.y), bars.y[2], bars.y[3]) == (5, 2, 1)
+    for bounds, count in zip(bars.customdata, bars.y, strict=True):  # a click on a bar lists as many as it counts
+        assert charts.in_bar(pd.Series(spread), tuple(bounds)).sum() == count
     pairs = pd.DataFrame([("LC", "TC", 2)], columns=["a", "b", "count"])
     assert list(charts.pair_grid(pairs, order=["LC", "TC"]).data[0].text) == ["2"]
 
@@ -282,7 +298,7 @@ def test_a_long_name_keeps_its_end_on_the_axis_and_is_whole_below_the_pointer() 
     (shown,) = figure.layout.yaxis.ticktext
     assert len(shown) < 50
     assert shown.endswith("jury majority LC  (n 20)")
-    assert figure.data[0].customdata[0][0] == jury
+    assert figure.data[0].customdata[0][3] == jury
 
 
 def test_a_judge_has_one_colour_in_all_charts_of_a_page() -> None:
@@ -311,3 +327,15 @@ def test_squares_of_many_raters_do_not_cover_each_other() -> None:
     )
     figure = charts.rater_grid(pairs, metric="ac2", title="AC2")
     assert figure.data[0].marker.size * len(names) < charts.CARD
+
+
+def test_a_name_that_looks_like_markup_is_drawn_as_it_is_written_and_a_click_gives_it_back() -> None:
+    evil = '<a href="http://example.invalid">x</a> & <b>y</b>'
+    pairs = pd.DataFrame({"rater_a": [evil], "rater_b": ["ada"], "n": [12], "ac2": [0.5]})
+    figure = charts.rater_grid(pairs, metric="ac2", title="AC2")
+    said = figure.to_json()
+    assert "<a" not in said.replace("\\u003c", "<")
+    assert figure.data[0].text[0] == "0.50<br>n 12"  # our own line breaks stay
+    assert set(figure.data[0].y) == set(figure.layout.yaxis.categoryarray)
+    click = AttributeDictionary({"selection": {"points": [{"customdata": list(figure.data[0].customdata[0])}]}})
+    assert chosen_point(click) == [evil, "ada", 12, 0.5]

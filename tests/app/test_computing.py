@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -11,9 +12,10 @@ import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from app import loading
-from app.computing import WHOLE, Asked, Desk, NotComputedError, Waiting, shown_revision
+from app import datasets, loading
+from app.computing import WHOLE, Asked, Desk, MovedOnError, NoFigureError, NotComputedError, Waiting, shown_revision
 from app.loading import Choice
+from ingest.batch import ingest
 from ingest.store import reading, writing
 from judging.agreement.tables import TABLES, can_build
 from judging.bench import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
@@ -22,7 +24,9 @@ from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, 
 from judging.ledger import Workspace
 from judging.ledger.frames import load_frames, revision, weight
 from judging.ledger.matches import decide, decisions
+from judging.ledger.verdicts import JudgeVersion, ensure_judge_version
 from tests.app.conftest import OpenPage
+from tests.app.workspaces import DATA
 
 SIDES = ("careful-judge", "hasty-judge")
 ARGUMENTS = {
@@ -35,8 +39,12 @@ ARGUMENTS = {
     "run_spread": ("careful-judge", "LC"),
     "strip_marks": ("own",),
     "strip_counts": ("every",),
-    "pairs_behind": ("", "LC", "careful-judge", ""),
-    "scores_behind": ("1", "2"),
+    "pairs_behind": ("careful-judge", "", "", "all", "LC", "caught", "recall"),
+    "scores_behind": ("", "", "", "1", "2,3", "exact"),
+    "raters_behind": ("LC", "ada", "ben"),
+    "rater_pair": ("LC", "ada", "ben"),
+    "people_behind": ("LC", "all"),
+    "people_errors_behind": ("LC", "all", "caught", "recall"),
 }
 OTHERS: dict[str, object] = {
     "human": "ben",
@@ -302,3 +310,114 @@ def test_figures_of_one_choice_made_here_are_told_apart(full: Workspace, clean_c
     prevalence, confusion = (loading.figure(Choice(), f"table.score_{name}") for name in ("prevalence", "confusion"))
     assert {"human", "model", "count"} <= set(confusion.columns)
     assert list(prevalence.columns) != list(confusion.columns)
+
+
+@pytest.fixture
+def heavy(full: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """A workspace whose figures another process makes, however little it holds."""
+    monkeypatch.setattr(loading, "HEAVY", 0)
+    yield full
+    loading.desk().close()
+
+
+def test_a_manifest_tells_of_the_data_that_its_figures_are_made_of(heavy: Workspace) -> None:
+    """Figures of an older revision stay on a page while a new trace or judge comes in."""
+    choice = loading.whole(Choice())
+    before = datasets.manifest(choice)
+    ingest(heavy.engine, [DATA / "samples" / "otlp"])
+    with writing(heavy.engine) as connection:
+        new = JudgeVersion(judge="LC", model="newer", rubric_version="1", mode="trace")
+        ensure_judge_version(connection, new)
+    after = datasets.manifest(choice)
+    told = ("data_hash", "judge_versions", "ledger_revision")
+    assert [after[name] for name in told] == [before[name] for name in told]
+    renewed = datasets.manifest(loading.whole(Choice()))
+    assert not [name for name in told if renewed[name] == before[name]]
+    assert renewed["ledger_revision"] == list(now_of(heavy))
+    assert "newer" in str(renewed["judge_versions"])
+
+
+def test_a_side_that_cannot_be_compared_says_why_and_offers_no_other_try(
+    heavy: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nobody = loading.SideOption("system=nobody", "nobody")
+    known = loading.SideOption("careful-judge", "careful-judge", "careful-judge")
+    monkeypatch.setattr(loading, "sides", lambda *_: [known, nobody])
+    choice, desk = loading.whole(Choice()), loading.desk()
+    asked = Question(figure="differences", chosen=loading.chosen(choice), arguments=(known.text, nobody.text))
+    desk.wait(Asked(question=replace(asked, figure="compared", arguments=()), now=now_of(heavy)))
+    with pytest.raises(NoFigureError, match=r"^no judge is called 'nobody'; there are ") as told:
+        desk.wait(Asked(question=asked, now=now_of(heavy)))
+    assert isinstance(told.value, ValueError)  # as where this process makes it
+    at = open_page("agreement", view="A against B", side_a="careful-judge", side_b="nobody")
+    assert any("no judge is called" in text.value for text in at.info)
+    assert "Compute again" not in [button.label for button in at.button]
+
+
+def test_a_figure_that_is_pruned_while_it_is_read_is_waited_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    desk, asked = Desk(shelf=Shelf(home=tmp_path)), Asked(question=Question(figure="suite"), now=(1,))
+    desk.shelf.put(asked.question, asked.now, pd.DataFrame({"a": [1]}))
+    monkeypatch.setattr(Desk, "ask", lambda _, asked: wanted.append(asked))
+    wanted: list[Asked] = []
+
+    def pruned(file: Path) -> tuple[pd.DataFrame, Revision]:
+        file.unlink()
+        return read_frame(file)
+
+    monkeypatch.setattr("judging.bench.read_frame", pruned)
+    with pytest.raises(Waiting):
+        desk.find(asked)
+    assert wanted == [asked]
+
+
+def test_folders_that_another_process_takes_away_are_no_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shelf, chosen = Shelf(home=tmp_path), Chosen()
+    for now in ((1,), (2,)):
+        shelf.put(Question(figure="suite", chosen=chosen), now, pd.DataFrame({"a": [1]}))
+    assert len(shelf.revisions(chosen)) == 2
+    gone, stat = shelf.revisions(chosen)[0], Path.stat
+
+    def looked_at(path: Path, **more: bool) -> object:
+        if path == gone:
+            raise FileNotFoundError
+        return stat(path, **more)
+
+    monkeypatch.setattr(Path, "stat", looked_at)
+    assert gone not in shelf.revisions(chosen)
+    assert len(shelf.revisions(chosen)) == 1
+
+
+@dataclass(kw_only=True)
+class Overtaken(Desk):
+    """A desk whose data always changes before a figure is made."""
+
+    def _answer(self, asked: Asked, late: bool) -> dict[str, object]:
+        return {"revision": [*asked.now, 1]}
+
+
+def test_what_cannot_be_made_any_more_is_not_waited_for(tmp_path: Path) -> None:
+    desk = Overtaken(shelf=Shelf(home=tmp_path))
+    with pytest.raises(MovedOnError, match="the data changed meanwhile"):
+        desk.wait(Asked(question=Question(figure="suite"), now=(1,)), at_most_s=30)
+
+
+def test_a_file_is_made_of_a_newer_revision_where_the_data_changes_while_it_is_waited_for(
+    heavy: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, wait = now_of(heavy), Desk.wait
+    changed: list[Revision] = []
+
+    def while_people_work(desk: Desk, asked: Asked, **more: float) -> pd.DataFrame:
+        if not changed:
+            changed.append(asked.now)
+            confirm_one(heavy)
+            raise MovedOnError(asked)
+        return wait(desk, asked, **more)
+
+    monkeypatch.setattr(Desk, "wait", while_people_work)
+    choice = loading.with_frames(Choice(human="ben"))
+    assert changed == [first]
+    assert loading.standing(choice).shown == now_of(heavy) != first
+    assert datasets.manifest(choice)["ledger_revision"] == list(now_of(heavy))  # nothing of it is still to come

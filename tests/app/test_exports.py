@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 import time
 import zipfile
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -20,9 +22,11 @@ from app.components.judges import every_figure
 from app.components.snapshot import snapshot
 from app.grants import Grant, mint
 from app.loading import Choice
-from ingest.store import writing
-from judging.ledger import Workspace
+from ingest.store import reading, writing
+from judging.ledger import Workspace, tables
+from judging.ledger.labels import error_labels, put_labels
 from judging.ledger.people import take_back_scripts
+from judging.records import ScoreLabel
 from tests.app.workspaces import hold_blind
 
 
@@ -227,3 +231,45 @@ def test_rows_of_a_trace_that_one_labels_blind_do_not_leave_and_the_manifest_say
     assert not [name for name in files if trace_id.encode() in archive.read(name)]
     other = mint(full.secret(), Grant("someone else", "labels"), purpose=PURPOSE)
     assert trace_id.encode() in client.get("/api/export/labels", params={"token": other}).content
+
+
+ODD = pd.DataFrame(
+    {
+        "trace_id": ["1234e567", "007"],
+        "annotator": ["*zoë* ![x](http://example.invalid/x.png)", "a|b_<i>"],
+        "text": ["one\n\ntwo", None],
+        "n": [1.0, float("nan")],
+    }
+)
+
+
+@pytest.mark.parametrize("form", ["md", "tex"])
+def test_rows_as_text_hold_one_line_each_no_markup_and_nothing_where_something_is_missing(form: str) -> None:
+    dataset = datasets.Dataset("odd", "Odd", "", lambda _: ODD)
+    text = datasets.dataset_bytes(dataset, Choice(), form).decode()
+    (first,) = [line for line in text.splitlines() if "1234e567" in line]
+    (second,) = [line for line in text.splitlines() if "007" in line]
+    assert "one two" in first
+    cells = second.removesuffix(r"\\").split("&") if form == "tex" else re.split(r"(?<!\\)\|", second)[1:-1]
+    assert [cell.strip() for cell in cells][2:] == ["", ""]
+    if form == "md":
+        assert r"\*zoë\* !\[x\](http" in first
+        assert r"a\|b\_\<i\>" in second
+
+
+def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:
+    """As the figures beside them: a label that was changed when the judge was revealed counts as it was before."""
+    with reading(full.engine) as connection:
+        one = error_labels(connection, tables.error_label.c.annotator == "ada")[0]
+    changed = replace(one, phase="revealed", description="now I see it")
+    late = replace(one, phase="revealed", label_id="late")
+    score = ScoreLabel(trace_id=one.trace_id, annotator="ada", dimension="LC", value=3, phase="revealed")
+    with writing(full.engine) as connection:
+        put_labels(connection, errors=[changed, late], scores=[score], reviews=[], author="test")
+    blind = datasets.labels(Choice(human="ada")).set_index("label_id")
+    assert set(blind["phase"]) == {"blind"}
+    assert blind.loc[one.label_id, "description"] == one.description
+    assert set(datasets.score_rows(Choice(human="ada"))["phase"]) == {"blind"}
+    both = datasets.labels(Choice(human="ada", blind_only=False)).set_index("label_id")
+    assert both.loc[one.label_id, "description"] == "now I see it"
+    assert len(both) == len(blind) + 1

@@ -16,8 +16,8 @@ def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, samp
     bars = page.locator(".st-key-chart-impact .bars .point path")
     expect(bars).to_have_count(8)  # four impacts, caught and localized
     bars.nth(3).click(force=True)  # all impacts, caught
-    # 17 of ada's errors are on traces that the careful judge answered, 6 on the one where it failed
-    expect(page.get_by_text("23 behind this")).to_be_visible()
+    # the bar counts 17 of ada's errors: 6 more are on the trace where the careful judge failed
+    expect(page.get_by_text("17 behind this")).to_be_visible()
     choose_first_row(page.locator(".st-key-behind-impact"))
     page.get_by_role("button", name="Open in Compare").click()
     page.wait_for_url("**/compare?**")
@@ -46,5 +46,24 @@ def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, samp
     settled(page)
     squares = page.locator(".st-key-chart-confusion .scatterlayer .points path")
     expect(squares).to_have_count(16)
+    count = int(page.locator(".st-key-chart-confusion .textpoint text").nth(15).text_content() or "")
     squares.nth(15).click(force=True)  # human 3, judge 3
     expect(page.locator(".st-key-behind-confusion")).to_be_visible()
+    expect(page.get_by_text(f"{count} behind this")).to_be_visible()
+
+
+def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(page: Page, sample_server: str) -> None:
+    page.goto(f"{sample_server}/agreement?view=Errors&judges=checks&human=ada")
+    settled(page)
+    marks = page.locator(".st-key-chart-strip .scatterlayer .points path")
+    expect(marks.first).to_be_visible()
+    marks.last.click(force=True)  # localized
+    named = page.get_by_text("judge checks")
+    expect(named).to_be_visible()
+    dimension = named.inner_text().split()[-1]
+    page.get_by_role("button", name="Open in Compare").click()
+    page.wait_for_url("**/compare?**")
+    assert f"dimension={dimension}" in page.url
+    chosen = page.locator('.tjc-row[aria-selected="true"]')
+    expect(chosen).to_contain_text("localized")
+    expect(chosen).to_contain_text(f"J {dimension}")

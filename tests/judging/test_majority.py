@@ -9,6 +9,7 @@ import pytest
 
 from ingest.store import reading, writing
 from judging.agreement.errors import error_table
+from judging.agreement.findings import finding_table
 from judging.agreement.majority import ERRORS, MAJORITY, Gold, vote_table
 from judging.agreement.scores import score_table
 from judging.ledger import Workspace
@@ -115,6 +116,16 @@ def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
     assert units[[trace_id(0), trace_id(1)]].tolist() == [True, False]
     assert units[trace_id(2)] is None  # nobody's majority: not "no error"
     assert found.trail_gold["trace_id"].tolist() == [trace_id(0)]
+
+
+def test_a_finding_that_matches_a_tied_error_alone_is_unmatched(space: Workspace) -> None:
+    """Under the majority nobody's error stands there; a person's verdict on the finding decides what it is."""
+    ones = frames(space, gold=None, human="ada").findings.set_index("trace_id")
+    assert ones.loc[trace_id(1), "matched"]  # a3, which ada saw and ben did not
+    found = frames(space).findings
+    assert not found.set_index("trace_id").loc[trace_id(1), "matched"]
+    row = finding_table(found, frames(space).judged, draws=0).iloc[0]
+    assert row[["findings", "matched", "unmatched", "reviewed"]].tolist() == [2, 1, 1, 1]  # nobody reviewed it
 
 
 def test_the_words_of_people_on_any_label_of_the_error_decide_its_match(space: Workspace) -> None:

@@ -1,0 +1,145 @@
+"""What a click lists: as many errors, traces or findings as the figure that was clicked counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import orjson
+import pandas as pd
+import pytest
+
+from app import datasets, loading
+from app.components.judges import ERROR_METRICS
+from app.loading import Choice
+from judging.agreement import errors
+from judging.agreement.frames import Missing
+from judging.figures import ACCURACIES, SUITES
+from judging.ledger import Workspace
+from judging.records import DIMENSIONS
+from tests.app.conftest import OpenPage
+from tests.app.workspaces import REPEATED
+
+
+@pytest.fixture(params=["drop", "disagree"])
+def choice(request: pytest.FixtureRequest, full: Workspace) -> Choice:
+    missing: Missing = request.param
+    return Choice(human="ada", missing=missing, draws=0)
+
+
+def listed(choice: Choice, *asked: str) -> pd.DataFrame:
+    return loading.figure(choice, "pairs_behind", *asked)
+
+
+def test_behind_every_rate_stand_as_many_errors_as_its_n(choice: Choice) -> None:
+    figures = errors.error_figures(loading.inputs(choice).error_rates)
+    assert set(figures["metric"]) == set(ERROR_METRICS)
+    for row in figures.itertuples():
+        found = listed(choice, row.system, row.judge, row.split, row.impact, "", row.kind, row.metric)
+        assert len(found) == row.n, row
+        if row.metric == "recall":
+            assert found[row.kind].sum() == row.tp
+
+
+def test_behind_a_bar_of_a_suite_stands_each_error_once_caught_or_not_as_the_bar_says(choice: Choice) -> None:
+    suite = loading.inputs(choice).suite
+    assert suite["n"].sum() > 0
+    for row in suite.itertuples():
+        found = listed(choice, row.system, SUITES, row.split, row.impact, "", row.kind, "")
+        assert (len(found), found[row.kind].sum()) == (row.n, row.hits), row
+        assert not found.duplicated(["trace_id", "error_id"]).any()
+
+
+def test_behind_a_bar_of_one_judge_stand_no_errors_of_another(choice: Choice) -> None:
+    for row in loading.inputs(choice).coverage.itertuples():
+        found = listed(choice, row.system, row.judge, row.split, row.impact, "", row.kind, "")
+        assert (len(found), found[row.kind].sum()) == (row.n, row.hits), row
+        assert set(found["system"]) <= {row.system}
+        assert set(found["judge"]) <= {row.judge}
+
+
+def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(full: Workspace) -> None:
+    choice = Choice(human="ada", draws=0)
+    grid = errors.all_splits(loading.figure(choice, "table.dimension_grid"))
+    assert grid.loc[grid["dimension"].isin(DIMENSIONS), "errors"].sum() > 0
+    for row in grid[grid["dimension"].isin(DIMENSIONS)].itertuples():
+        found = listed(choice, row.system, row.judge, "", "all", row.dimension, "", "")
+        assert (len(found), found["caught"].sum(), found["localized"].sum()) == (row.errors, row.caught, row.localized)
+
+
+def test_behind_a_score_figure_stand_as_many_traces_as_its_n(choice: Choice) -> None:
+    table = loading.inputs(choice).score_figures
+    for row in table[table["metric"].isin([*ACCURACIES, "ac2"])].itertuples():
+        found = loading.figure(choice, "scores_behind", row.system, row.judge, row.split, "", "", row.metric)
+        assert len(found) == row.n, row
+
+
+def test_behind_a_share_of_a_score_stand_the_traces_that_were_given_it(full: Workspace) -> None:
+    choice = Choice(human="ada", draws=0)
+    for row in loading.figure(choice, "table.score_prevalence").itertuples():
+        score = str(row.score)
+        human, model = (score, "") if row.side == "human" else ("", score)
+        found = loading.figure(choice, "scores_behind", row.system, row.judge, row.split, human, model, "")
+        assert len(found) == row.count
+
+
+def test_behind_two_raters_stand_the_traces_both_scored_and_where_compare_shows_them(full: Workspace) -> None:
+    choice = Choice(human="ada", draws=0)
+    for row in loading.figure(choice, "rater_pairs", "LC").itertuples():
+        found = loading.figure(choice, "raters_behind", "LC", row.rater_a, row.rater_b)
+        assert len(found) == row.n
+        if row.n:
+            assert (found["first"] == found["second"]).mean() == pytest.approx(row.exact)
+    both = loading.figure(choice, "raters_behind", "LC", f"{REPEATED} run 1", "ben").iloc[0]
+    assert (both["annotator"], both["system"], both["run"]) == ("ben", REPEATED, "run 1")
+
+
+def test_behind_the_ceiling_stand_the_traces_that_two_people_scored(full: Workspace) -> None:
+    choice = Choice(draws=0)
+    table = loading.inputs(choice).human_ceiling
+    assert int(table["n"].max()) > 1
+    for row in table.itertuples():
+        found = loading.figure(choice, "people_behind", row.judge, row.split)
+        assert len(found) == row.n
+    assert "ada: " in found["scores"].iloc[0]
+
+
+def test_behind_the_ceiling_of_errors_stand_as_many_comparisons_as_its_n(full: Workspace) -> None:
+    choice = Choice(draws=0)
+    table = loading.inputs(choice).error_ceiling
+    of_all = table[table["impact"] == "all"]
+    assert int(of_all["n"].max()) > 1
+    for row in of_all.itertuples():
+        found = loading.figure(choice, "people_errors_behind", row.judge, row.split, row.kind, row.metric)
+        assert len(found) == row.n, row
+
+
+def test_rows_with_a_finding_say_what_it_says(full: Workspace) -> None:
+    found = loading.frames(Choice(human="ada")).findings
+    few = found[found["system"] == "careful-judge"].head(2)
+    said = datasets.findings_said(few)
+    every = datasets.findings(Choice(human="ada")).set_index("finding_id")
+    assert list(said["description"]) == list(every.loc[few["finding_id"], "description"])
+    assert said["description"].map(len).min() > 0
+
+
+def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(full: Workspace, open_page: OpenPage) -> None:
+    choice = Choice(human="ada", draws=0)
+    pairs = loading.frames(choice).error_pairs
+    mine = pairs[(pairs["system"] == "checks") & pairs["caught"].eq(True)]
+    one = mine.iloc[-1]
+    at = open_page("compare", trace=one["trace_id"], person="ada", judge="checks", pair=one["error_id"],
+                   dimension=one["judge"])  # fmt: skip
+    island = next(part for part in at.get("bidi_component") if "focus" in part.proto.json)
+    held = orjson.loads(island.proto.json)
+    chosen = next(pair for pair in held["pairs"] if pair["key"] == held["focus"])
+    assert chosen["error"]["id"] == one["error_id"]
+    assert chosen["finding"]["judge"] == one["judge"]
+
+
+def test_the_choice_is_the_one_of_the_page(choice: Choice) -> None:
+    """Failed judgements stand behind a figure only where they count as misses."""
+    kept, other = (
+        len(listed(replace(choice, missing=missing), "careful-judge", "", "", "all", "", "caught", "recall"))
+        for missing in ("drop", "disagree")
+    )
+    assert kept < other
