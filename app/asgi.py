@@ -15,6 +15,7 @@ from app.api import ROUTES
 from app.api.otlp import watch_stragglers
 from app.api.signin import is_signed_in
 from app.config import config
+from app.look import Look
 from app.preloading import Preloading
 from app.session import workspace
 from app.signin import SignInFirst
@@ -40,9 +41,9 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
 
 
 def middleware() -> list[Middleware]:
-    """In the password mode nobody gets a page before they have signed in."""
+    """In the password mode nobody gets a page before they have signed in; a page comes with its style."""
     first = [Middleware(SignInFirst, is_signed_in=is_signed_in)] if config().sign_in == "password" else []
-    return [*first, Middleware(Preloading)]
+    return [*first, Middleware(Preloading), Middleware(Look)]
 
 
 app = App(

@@ -83,7 +83,7 @@ class Question:
 
     def title(self) -> str:
         """What is computed, in words."""
-        return " ".join([self.figure.replace("_", " "), *self.arguments])
+        return " ".join([self.figure.removeprefix("table.").replace("_", " "), *self.arguments])
 
     def to_json(self) -> bytes:
         return orjson.dumps(asdict(self))

@@ -35,12 +35,14 @@ _PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Sign in · Tracejury</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <style>
-:root {{ color-scheme: light dark; }}
-body {{ font: 16px/1.5 system-ui, sans-serif; display: grid; min-height: 90vh; place-items: center; margin: 0; }}
+:root {{ color-scheme: light dark; --accent: light-dark(#005A9C, #56B4E9); }}
+body {{ font: 16px/1.5 system-ui, sans-serif; background: light-dark(#fff, #171614); }}
+body {{ display: grid; min-height: 90vh; place-items: center; margin: 0; }}
 form {{ width: min(22rem, 90vw); display: grid; gap: .4rem; }}
 h1 {{ font-size: 1.5rem; margin: 0 0 .6rem; }}
 input, button {{ font: inherit; padding: .5rem .6rem; border-radius: .4rem; border: 1px solid GrayText; }}
-button {{ margin-top: .8rem; background: #0072B2; color: #fff; border-color: #0072B2; cursor: pointer; }}
+button {{ margin-top: .8rem; background: var(--accent); border-color: var(--accent); cursor: pointer; }}
+button {{ color: light-dark(#fff, #0e1117); }}
 .problem {{ border-left: 4px solid #D55E00; padding-left: .6rem; margin: 0 0 .4rem; }}
 </style></head><body><main>
 <form method="post" action="{action}">

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from judging.agreement.figure import TOO_FEW
-from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
+from judging.agreement.frames import IMPACTS, KINDS, in_order
 from judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
 from judging.agreement.reliability import RELIABLE, TENTATIVE
+from judging.records import DIMENSIONS
 
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 FAILED = "#6B6F76"
@@ -37,13 +38,20 @@ WHOSE: Final = ["system", "judge", "split"]
 """Of which judge a mark is: the first of its `customdata`."""
 CEILING: Final = "between people"
 """Last of the `customdata` of a mark of what people reach."""
-FAINT = 0.35  # opacity of a figure with too few units
+FAINT = 0.45  # opacity of a figure with too few units
 ROW, HEAD = 26, 96  # pixels of one row of a grid or forest, and of everything around the rows
+CARD = 400  # pixels that a chart in half a page of 1280 has for its marks
+LEGEND: Final = {
+    "orientation": "h", "xref": "container", "x": 0, "xanchor": "left", "yref": "container", "y": 1, "yanchor": "top",
+}  # fmt: skip
+"""Along the top of the whole chart: beside the plot alone it would be narrow where names are long."""
+BIN = 0.02  # width of a bar of alpha
+RGB = tuple[int, int, int]
 GRID = "rgba(138,143,152,0.25)"
 
 
 def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
-    """One row a judge: estimate and 95 % interval, faint where n < 10; undefined ones are named; each can be clicked.
+    """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named; each can be clicked.
 
     `figures`: label, value, low, high, n, reason; optional system, judge, split (`customdata` begins with them);
     optional ceiling, ceiling_low, ceiling_high: what people reach among themselves on the same dimension, drawn as a
@@ -54,8 +62,8 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
     figure = go.Figure()
     if "ceiling" in rows.columns:
         _draw_ceilings(figure, rows)
-    for enough, opacity, name in ((True, 1.0, "judge, 95 % interval"), (False, FAINT, f"n < {TOO_FEW}: too few")):
-        part = rows[rows["value"].notna() & ((rows["n"] >= TOO_FEW) == enough)]
+    for is_enough, name in ((True, "judge, 95 % interval"), (False, f"n < {TOO_FEW}: too few")):
+        part = rows[rows["value"].notna() & ((rows["n"] >= TOO_FEW) == is_enough)]
         if part.empty:
             continue
         figure.add_scatter(
@@ -63,8 +71,11 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
             y=part["row"],
             mode="markers",
             name=name,
-            opacity=opacity,
-            marker={"color": BLUE, "size": 9},
+            marker={
+                "color": BLUE if is_enough else GREY,
+                "size": 9,
+                "symbol": "circle" if is_enough else "circle-open",
+            },
             error_x=_bars(part["value"], part["low"], part["high"]),
             customdata=part.reindex(columns=[*WHOSE, "label", "low", "high", "n"]).to_numpy(),
             hovertemplate="%{customdata[3]}<br>%{x:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}]"
@@ -75,10 +86,13 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
         figure.add_annotation(
             x=limits[0], y=y, text=f"n/a: {reason}", showarrow=False, xanchor="left", font={"color": GREY}
         )
-    order = list(rows["row"])[::-1]
-    figure.update_yaxes(categoryorder="array", categoryarray=order, range=[-0.6, len(order) - 0.4])
+    _rows(
+        figure,
+        list(rows["row"]),
+        [f"{_shortened(str(label))}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)],
+    )
     figure.update_xaxes(title=metric, range=_padded(limits), zeroline=False)
-    return _finished(figure, height=HEAD + ROW * max(len(order), 2), legend=len(figure.data) > 1)
+    return _finished(figure, height=HEAD + ROW * max(len(rows), 2), legend=len(figure.data) > 1)
 
 
 def impact_bars(coverage: pd.DataFrame) -> go.Figure:
@@ -90,7 +104,7 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     labels = list(dict.fromkeys(coverage["label"]))
     columns = min(3 if len(labels) > 4 else 2, max(1, len(labels)))
     lines = max(1, math.ceil(len(labels) / columns))
-    titles = [_shortened(str(label), 30) for label in labels]
+    titles = [_shortened(str(label), 24 if columns == 3 else 34) for label in labels]
     figure = make_subplots(
         rows=lines, cols=columns, shared_yaxes=True, subplot_titles=titles, vertical_spacing=0.45 / lines,
         horizontal_spacing=0.05,
@@ -107,9 +121,7 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     figure.update_layout(barmode="group", bargap=0.25, bargroupgap=0.05)
     figure.update_xaxes(tickangle=0, tickfont={"size": 11})
     _finished(figure, height=80 + 190 * lines)
-    # the panels' titles stand where other charts have their legend
-    figure.update_layout(legend={"yref": "container", "y": 1.0, "yanchor": "top"}, margin={"t": 56})
-    return figure
+    return figure.update_layout(margin={"t": 56})  # the panels' titles stand where other charts begin
 
 
 def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
@@ -130,7 +142,7 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
         hover="human %{customdata[0]}, judge %{customdata[1]}<br>%{customdata[2]:,} traces, "
         "%{customdata[3]:.0%} of the row<extra></extra>",
         marker_size=44,
-        opacity=np.where(of < TOO_FEW, FAINT + 0.2, 1.0),
+        is_pale=np.asarray(of < TOO_FEW),
     )
     order = [str(value) for value in dict.fromkeys(confusion["human"])]
     figure.update_xaxes(
@@ -157,8 +169,8 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
     `grid` as `errors.dimension_grid` gives it for one system; `customdata` is (dimension, judge, caught, localized,
     errors).
     """
-    judges = in_order(grid["judge"], JUDGES)
-    dimensions = in_order(grid["dimension"], JUDGES)
+    judges = in_order(grid["judge"], DIMENSIONS)
+    dimensions = in_order(grid["dimension"], DIMENSIONS)
     shown = grid[grid["errors"] > 0]
     figure = _squares(
         x=shown["judge"],
@@ -171,7 +183,7 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
         hover="%{customdata[0]} errors, judge %{customdata[1]}<br>%{customdata[2]} of %{customdata[4]} caught, "
         "%{customdata[3]} localized<extra></extra>",
         marker_size=38,
-        opacity=np.where(shown["errors"] < TOO_FEW, FAINT + 0.2, 1.0),
+        is_pale=(shown["errors"] < TOO_FEW).to_numpy(),
     )
     figure.update_xaxes(title="judge", categoryorder="array", categoryarray=judges, range=[-0.6, len(judges) - 0.4])
     figure.update_yaxes(
@@ -190,7 +202,7 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
     these are a part of all. `customdata` is (trace_id, error_id, label).
     """
     place = {error: position for position, error in enumerate(found_first(pairs))}
-    labels = list(dict.fromkeys(pairs["label"]))
+    labels = sorted(dict.fromkeys(pairs["label"]), key=_by_model_and_dimension)
     size = max(3, min(11, 900 // max(len(place), 1)))
     figure = go.Figure()
     for level, (name, color) in enumerate(LEVELS):
@@ -200,14 +212,14 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
             y=mine["label"],
             mode="markers",
             name=f"{name} ({len(mine) if counts is None else counts[level]:,})",
-            marker={"symbol": "square", "size": size, "color": color, "opacity": 0.35 if level == 0 else 1},
+            marker={"symbol": "square", "size": size, "color": color, "opacity": 0.45 if level == 0 else 1},
             customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
             hovertemplate="%{customdata[2]}: "
             + name
             + "<br>%{customdata[3]} impact, trace %{customdata[0]}<extra></extra>",
         )
     figure.update_xaxes(title="human errors, those that most judges found first", showticklabels=False, showgrid=False)
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4])
+    _rows(figure, labels)
     return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
 
@@ -225,9 +237,7 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
             x=recall, y=f * recall / (2 * recall - f), mode="lines", line={"color": GREY, "width": 1, "dash": "dot"},
             showlegend=False, hoverinfo="skip",
         )  # fmt: skip
-        figure.add_annotation(
-            x=1, y=f / (2 - f), text=f"F1 {f:g}", showarrow=False, xanchor="left", font={"size": 10, "color": GREY}
-        )
+        figure.add_annotation(x=1, y=f / (2 - f), text=f"F1 {f:g}", showarrow=False, xanchor="left", font={"size": 11})
     known = rates.dropna(subset=["precision", "recall"])
     for _, part in known.groupby("label", sort=False):
         ends = part.set_index("kind")
@@ -243,17 +253,22 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
         figure.add_scatter(
             x=part["recall"],
             y=part["precision"],
-            mode="markers+text" if kind == "caught" else "markers",
-            text=_uncrowded(part),
-            textposition="top center",
+            mode="markers",
             name=kind,
             cliponaxis=False,
-            marker={"color": KIND_COLORS[kind], "size": 11, "opacity": np.where(_least(part) < TOO_FEW, FAINT, 1.0)},
+            marker={
+                "color": KIND_COLORS[kind],
+                "size": 11,
+                "symbol": ["circle-open" if few else "circle" for few in _least(part) < TOO_FEW],
+            },
             customdata=part.assign(predicted=part["tp"] + part["fp"])[_RATES_SAID].to_numpy(),
             hovertemplate="%{customdata[4]}, %{customdata[3]}"
             "<br>precision %{y:.3f} [%{customdata[5]:.3f}, %{customdata[6]:.3f}], n = %{customdata[7]:,}"
             "<br>recall %{x:.3f} [%{customdata[8]:.3f}, %{customdata[9]:.3f}], n = %{customdata[10]:,}<extra></extra>",
         )
+    caught = known[known["kind"] == "caught"]
+    for text, x, y in zip(_uncrowded(caught), caught["recall"], caught["precision"], strict=True):
+        figure.add_annotation(x=x, y=y, text=_shortened(text), showarrow=False, yshift=14, font={"size": 12})
     figure.update_xaxes(title="recall (coverage)", range=[-0.03, 1.12])
     figure.update_yaxes(title="precision", range=[-0.03, 1.09])
     return _finished(figure, height=420)
@@ -283,7 +298,7 @@ def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figu
             x=mean + shake[0],
             y=(drawn["model"] - drawn["human"]).to_numpy(dtype=np.float64) + shake[1],
             mode="markers",
-            marker={"color": BLUE, "size": 8, "opacity": 0.6},
+            marker={"color": BLUE, "size": 8, "opacity": 0.8},
             customdata=drawn[["trace_id", "system", "judge", "human", "model"]].to_numpy(),
             hovertemplate="%{customdata[1]} %{customdata[2]}: human %{customdata[3]:.0f}, judge %{customdata[4]:.0f}"
             "<br>trace %{customdata[0]}<extra></extra>",
@@ -291,8 +306,8 @@ def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figu
     )
     _draw_bias(figure, bias_lines(drawn) if lines is None else lines)
     figure.update_xaxes(title="mean of both scores", range=[-0.2, 3.2], dtick=1)
-    figure.update_yaxes(title="judge − human", range=[-3.4, 3.4], dtick=1)
-    return _finished(figure, height=380, legend=False)
+    figure.update_yaxes(title="judge − human", dtick=1)
+    return _finished(figure, height=380, legend=False).update_layout(margin={"r": 84})
 
 
 def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
@@ -305,7 +320,7 @@ def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
     groups = known.groupby("unit")["value"]
     order = list((groups.max() - groups.min()).sort_values(ascending=False, kind="stable").index)
     more = "" if units in {None, len(order)} else f": {len(order):,} of {units:,}"
-    return _score_marks(known, order, x_title=f"traces, widest spread first{more}")
+    return _score_marks(known, order, x_title=f"traces, widest spread first{more}", width=2 * CARD)
 
 
 def item_strip(ratings: pd.DataFrame) -> go.Figure:
@@ -316,7 +331,7 @@ def item_strip(ratings: pd.DataFrame) -> go.Figure:
     shown = disputed_items(ratings)
     spread = shown.groupby("unit")["value"].var(ddof=0).sort_values(ascending=False, kind="stable")
     title = f"items, most disagreement first (at most {MOST_ITEMS})"
-    return _score_marks(shown, list(spread.index), x_title=title)
+    return _score_marks(shown, list(spread.index), x_title=title, width=CARD)
 
 
 SPREAD_BINS: Final = np.arange(16) / 20
@@ -344,40 +359,59 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
         )
     )  # fmt: skip
     figure.update_xaxes(title="standard deviation over runs (scores scaled to 0..1)", range=[0, 0.75])
-    figure.update_yaxes(title="traces", rangemode="tozero")
+    binned, _ = np.histogram(known, bins=np.arange(0, 0.8, 0.05))
+    _counts(figure, "traces", int(binned.max()))
     return _finished(figure, height=260, legend=False)
 
 
-def consistency_violins(cosines: pd.DataFrame) -> go.Figure:
+def consistency_violins(cosines: pd.DataFrame, *, order: Sequence[str] | None = None) -> go.Figure:
     """Mean pairwise cosine of the rationales of each trace, one violin a judge (`cosines`: label, cosine).
 
-    A mark is a trace where there are few enough to draw; `customdata` is (trace_id, system, judge).
+    A mark is a trace where there are few enough to draw; `customdata` is (trace_id, system, judge). `order` as in
+    `alpha_histogram`.
     """
     figure, points = go.Figure(), "all" if len(cosines) <= MOST_MARKS else False
-    for place, (label, part) in enumerate(cosines.dropna(subset=["cosine"]).groupby("label", sort=False)):
+    labels = [str(label) for label in dict.fromkeys(cosines.dropna(subset=["cosine"])["label"])]
+    for label in labels:
+        part = cosines[cosines["label"] == label].dropna(subset=["cosine"])
+        color = _series(list(order or labels).index(label))
         figure.add_violin(
-            y=part["cosine"], name=str(label), line={"color": _series(place)}, box={"visible": True},
+            y=part["cosine"], name=label, line={"color": color}, box={"visible": True},
             meanline={"visible": True}, points=points, pointpos=0, marker={"size": 4, "opacity": 0.5}, spanmode="hard",
             customdata=part.reindex(columns=["trace_id", "system", "judge"]).to_numpy(),
         )  # fmt: skip
+    figure.update_xaxes(tickmode="array", tickvals=labels, ticktext=[_shortened(label, 24) for label in labels])
     figure.update_yaxes(title="mean cosine of a trace's rationales", range=[0, 1.03])
     return _finished(figure, height=340, legend=False)
 
 
-def alpha_histogram(samples: Mapping[str, NDArray[np.float64]]) -> go.Figure:
-    """Bootstrap distribution of alpha, one histogram a judge, with Krippendorff's limits .667 and .8."""
+def alpha_histogram(samples: Mapping[str, NDArray[np.float64]], *, order: Sequence[str] | None = None) -> go.Figure:
+    """Bootstrap distribution of alpha, one outline a judge, with Krippendorff's limits .667 and .8.
+
+    `order`: all judges of the page; a judge has the colour of its place among them.
+    """
+    known = {label: values[~np.isnan(values)] for label, values in samples.items()}
+    lowest = min((float(values.min()) for values in known.values() if len(values)), default=0.0)
+    start = max(-1.0, math.floor(min(lowest, 0.5) * 10) / 10)
+    edges = np.round(np.arange(start, 1.0001 + BIN, BIN), 2)
     figure = go.Figure()
-    for place, (label, values) in enumerate(samples.items()):
-        figure.add_histogram(
-            x=values[~np.isnan(values)], name=label, histnorm="probability", opacity=0.6,
-            xbins={"start": -1, "end": 1.0001, "size": 0.02}, marker={"color": _series(place)},
+    for label, values in known.items():
+        color = _series(list(order or known).index(label))
+        counts, _ = np.histogram(values, bins=edges)
+        figure.add_scatter(
+            x=edges[:-1], y=counts / max(len(values), 1), name=_shortened(label), mode="lines", fill="tozeroy",
+            line={"shape": "hv", "color": color, "width": 2}, fillcolor=_faint(color, 0.12),
+            customdata=[label] * (len(edges) - 1),
+            hovertemplate="%{customdata}<br>from %{x:.2f}: %{y:.1%}<extra></extra>",
         )  # fmt: skip
-    for limit in (TENTATIVE, RELIABLE):
-        figure.add_vline(x=limit, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{limit:g}")
-    figure.update_layout(barmode="overlay")
-    figure.update_xaxes(title="Krippendorff's alpha (interval)", range=[-1, 1.02])
-    figure.update_yaxes(title="share of resamples", tickformat=".0%")
-    return _finished(figure, height=320)
+    for limit, side, shift in ((TENTATIVE, "right", -3), (RELIABLE, "left", 3)):
+        figure.add_vline(x=limit, line={"color": GREY, "dash": "dash", "width": 1})
+        figure.add_annotation(
+            x=limit, y=1, yref="paper", text=f"{limit:g}", showarrow=False, xanchor=side, yanchor="top", xshift=shift
+        )
+    figure.update_xaxes(title="Krippendorff's alpha (interval)", range=[start, 1.02])
+    figure.update_yaxes(title="share of resamples", tickformat=".0%", rangemode="tozero")
+    return _finished(figure, height=340)
 
 
 def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
@@ -390,22 +424,31 @@ def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
     both = pd.concat([pairs, mirrored], ignore_index=True)
     both = both[both["n"] > 0]
     raters = list(dict.fromkeys([*pairs["rater_a"], *pairs["rater_b"]]))
+    size = int(np.clip(CARD / max(len(raters), 1) - 4, 26, 54))  # squares of many raters must not cover each other
     values = both[metric]
     figure = _squares(
         x=both["rater_b"],
         y=both["rater_a"],
         color=values.fillna(0).clip(lower=0).to_numpy(),
-        text=[f"{'n/a' if pd.isna(v) else format(v, '.2f')}<br>n {n}" for v, n in zip(values, both["n"], strict=True)],
+        text=[
+            f"{'n/a' if pd.isna(v) else format(v, '.2f').replace('-', '−')}<br>n {n}"
+            for v, n in zip(values, both["n"], strict=True)
+        ],
         custom=both[["rater_a", "rater_b", "n", metric]],
         hover="%{customdata[0]} and %{customdata[1]}<br>"
         + title
         + " %{customdata[3]:.3f}, n = %{customdata[2]}<extra></extra>",
-        marker_size=54,
-        opacity=np.where(both["n"] < TOO_FEW, FAINT + 0.2, 1.0),
+        marker_size=size,
+        is_pale=(both["n"] < TOO_FEW).to_numpy(),
+        text_size=12 if size > 40 else 10,
     )
-    figure.update_xaxes(categoryorder="array", categoryarray=raters, range=[-0.6, len(raters) - 0.4])
-    figure.update_yaxes(categoryorder="array", categoryarray=raters[::-1], range=[-0.6, len(raters) - 0.4])
-    return _finished(figure, height=HEAD + 62 * max(len(raters), 1), legend=False)
+    _rows(figure, raters, [_shortened(rater, 24) for rater in raters])
+    figure.update_xaxes(
+        categoryorder="array", categoryarray=raters, range=[-0.6, len(raters) - 0.4], tickmode="array",
+        tickvals=raters, ticktext=[_shortened(rater, 24) for rater in raters], tickangle=-90 if len(raters) > 4 else 0,
+    )  # fmt: skip
+    below = 150 if len(raters) > 4 else 0  # upright names take their room from the plot
+    return _finished(figure, height=HEAD + below + (size + 8) * max(len(raters), 1), legend=False)
 
 
 def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
@@ -437,7 +480,11 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
         )
     figure.update_layout(barmode="stack", legend={"title": {"text": "score"}, "traceorder": "normal"})
     figure.update_xaxes(title="share of traces scored by both", tickformat=".0%", range=[0, 1])
-    figure.update_yaxes(categoryorder="array", categoryarray=order[::-1])
+    _rows(
+        figure,
+        order,
+        [" · ".join((_shortened(row[: row.rindex(" · ")], 28), row[row.rindex(" · ") + 3 :])) for row in order],
+    )
     return _finished(figure, height=HEAD + 22 * max(len(order), 2))
 
 
@@ -454,7 +501,7 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
             x=[row.left, row.right], y=[row.label, row.label], mode="lines", hoverinfo="skip", showlegend=False,
             line={"color": VERMILLION if row.significant else GREY, "width": 3 if row.significant else 1},
         )  # fmt: skip
-    for side, name, color in (("left", left, ORANGE), ("right", right, BLUE)):
+    for side, name, color in (("left", left, GREEN), ("right", right, PURPLE)):
         figure.add_scatter(
             x=rows[side], y=labels, mode="markers", name=name,
             marker={"color": color, "size": 10, "opacity": np.where(rows["n"] < TOO_FEW, FAINT, 1.0)},
@@ -462,8 +509,10 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
             hovertemplate="%{fullData.name} %{x:.3f}<br>difference %{customdata[1]:+.3f} [%{customdata[2]:+.3f}, "
             "%{customdata[3]:+.3f}], n = %{customdata[4]}<extra>%{y}</extra>",
         )  # fmt: skip
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], range=[-0.6, len(labels) - 0.4])
-    figure.update_xaxes(range=_padded(limits))
+    _rows(figure, labels)
+    figure.update_xaxes(
+        title="value on each side, 0 to 1" if limits == (0, 1) else "value on each side", range=_padded(limits)
+    )
     return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
 
@@ -492,7 +541,7 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
             customdata=mine[["key", "label"]].to_numpy(),
             hovertemplate="%{customdata[1]}<br>S%{x}<extra>" + state + "</extra>",
         )
-    figure.update_xaxes(title="span, in reading order", range=[0.2, spans + 0.8], zeroline=False)
+    figure.update_xaxes(title="span, in reading order", tickprefix="S", range=[0.2, spans + 0.8], zeroline=False)
     figure.update_yaxes(categoryorder="array", categoryarray=["judge", "human"], range=[-0.5, 1.5])
     return _finished(figure, height=LANES_HEIGHT)
 
@@ -506,14 +555,17 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
             y=labels,
             orientation="h",
             marker={"color": color},
-            text=counts["count"],
-            textposition="auto",
+            text=[f"{count:,}" for count in counts["count"]],
+            textposition="outside",
+            textangle=0,
+            cliponaxis=False,
             customdata=labels,
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )
     )
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1])
-    figure.update_xaxes(title=x_title, rangemode="tozero")
+    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], showgrid=False)
+    most = int(counts["count"].max()) if len(counts) else 0
+    figure.update_xaxes(title=x_title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None)
     return _finished(figure, height=HEAD + 22 * max(len(labels), 2), legend=False)
 
 
@@ -528,12 +580,12 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         mine = counts[counts["side"] == side].groupby("place")["count"].sum().reindex(range(places), fill_value=0)
         figure.add_bar(
             x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
-            marker={"color": color}, opacity=0.75, customdata=parts,
+            marker={"color": color}, customdata=parts,
             hovertemplate="%{customdata} of the run: %{y:,} errors<extra>" + side + "</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
     figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
-    figure.update_yaxes(title="errors", rangemode="tozero")
+    _counts(figure, "errors", int(counts["count"].max()) if len(counts) else 0)
     return _finished(figure, height=300)
 
 
@@ -554,11 +606,16 @@ def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
     return _finished(figure, height=HEAD + 38 * max(len(order), 1), legend=False)
 
 
-def histogram(values: Sequence[float], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
-    """A plain histogram."""
-    figure = go.Figure(go.Histogram(x=list(values), nbinsx=30, marker={"color": color}))
-    figure.update_xaxes(title=x_title)
-    figure.update_yaxes(title=y_title, rangemode="tozero")
+def histogram(values: Sequence[int], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
+    """A histogram of whole numbers."""
+    whole = np.asarray(values, dtype="int64")
+    low, high = (int(whole.min()), int(whole.max())) if len(whole) else (0, 0)
+    width = max(1, math.ceil((high - low + 1) / 30))
+    counts, edges = np.histogram(whole, bins=np.arange(low - 0.5, high + width, width))
+    bins = {"start": edges[0], "end": edges[-1], "size": width}
+    figure = go.Figure(go.Histogram(x=list(values), xbins=bins, marker={"color": color}))
+    figure.update_xaxes(title=x_title, dtick=1 if high - low < 8 else None)
+    _counts(figure, y_title, int(counts.max()) if len(counts) else 0)
     return _finished(figure, height=260, legend=False)
 
 
@@ -571,8 +628,8 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
             hovertemplate=name + ": %{x:,} characters<extra>%{y}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.3)
-    figure.update_yaxes(categoryorder="array", categoryarray=list(stored["label"])[::-1])
-    figure.update_xaxes(title="characters")
+    figure.update_yaxes(categoryorder="array", categoryarray=list(stored["label"]), autorange="reversed")
+    figure.update_xaxes(title="characters", tickformat=",d")
     return _finished(figure, height=HEAD + 34 * max(len(stored), 2))
 
 
@@ -582,7 +639,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
     `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count.
     """
     colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": "#C9CDD3"}
-    order = in_order(cells["judge"], JUDGES)
+    order = in_order(cells["judge"], DIMENSIONS)
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
         mine = cells[cells["outcome"] == outcome]
@@ -592,16 +649,17 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
             x=mine["judge"], y=mine["count"], name=said, marker=look,
             hovertemplate=said + ": %{y} traces<extra>%{x}</extra>",
         )  # fmt: skip
-    figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)))
+    figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})
     figure.update_xaxes(categoryorder="array", categoryarray=order)
-    figure.update_yaxes(title="judgements", rangemode="tozero")
+    stacked = cells.groupby("judge")["count"].sum()
+    _counts(figure, "judgements", int(stacked.max()) if len(stacked) else 0)
     return _finished(figure, height=320)
 
 
 def _failed_look(state: str) -> dict[str, Any]:
     """Dark and hatched, each kind of failure its own way: no failure may pass for a score."""
     shapes = {"unparsable": "/", "too_long": ".", "refused": "x"}
-    hatch = {"shape": shapes.get(state, "\\"), "fgcolor": "#FFFFFF", "bgcolor": FAILED, "size": 6}
+    hatch = {"shape": shapes.get(state, "-"), "fgcolor": "#FFFFFF", "bgcolor": FAILED, "size": 6}
     return {"color": FAILED, "pattern": hatch}
 
 
@@ -628,12 +686,13 @@ def box_figures(values: pd.DataFrame) -> pd.DataFrame:
 def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
     """One box a label (`figures` as `box_figures` gives them), what lies beyond it shown value by value."""
     figure = go.Figure()
-    for place, row in enumerate(figures.to_dict("records")):
+    for row in figures.to_dict("records"):
         figure.add_box(
             x=[row["label"]], q1=[row["q1"]], median=[row["median"]], q3=[row["q3"]], lowerfence=[row["low"]],
             upperfence=[row["high"]], y=[row["outliers"]] if row["outliers"] else None,  # Plotly draws no box of [[]]
-            name=row["label"], marker={"color": _series(place)}, boxpoints="outliers",
+            name=row["label"], marker={"color": BLUE}, boxpoints="outliers",
         )  # fmt: skip
+    figure.update_xaxes(categoryorder="array", categoryarray=in_order(figures["label"], DIMENSIONS))
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=300, legend=False)
 
@@ -651,6 +710,7 @@ def _draw_ceilings(figure: go.Figure, rows: pd.DataFrame) -> None:
             line={"color": "rgba(230,159,0,0.30)", "width": 16},
             hoverinfo="skip",
             name="its 95 % interval",
+            legendrank=1002,
         )
     if len(known):
         figure.add_scatter(
@@ -658,6 +718,7 @@ def _draw_ceilings(figure: go.Figure, rows: pd.DataFrame) -> None:
             y=known["row"],
             mode="markers",
             name="human ceiling",
+            legendrank=1001,
             marker={"symbol": "line-ns-open", "size": 16, "color": ORANGE, "line": {"width": 3}},
             customdata=known.reindex(columns=[*WHOSE, "ceiling_low", "ceiling_high"]).assign(of=CEILING).to_numpy(),
             hovertemplate="between people %{x:.3f} [%{customdata[3]:.3f}, %{customdata[4]:.3f}]<extra>%{y}</extra>",
@@ -707,24 +768,26 @@ def _squares(
     custom: pd.DataFrame,
     hover: str,
     marker_size: int,
-    opacity: float | NDArray[np.float64] = 1.0,
+    is_pale: NDArray[np.bool_] | None = None,
+    text_size: int = 12,
 ) -> go.Figure:
-    """A grid of square markers on one scale of blues, 0 pale to 1 dark, with readable text on each."""
+    """A grid of square markers on one scale of blues, 0 pale to 1 dark, with readable text on each.
+
+    Where `is_pale`, the colour is half white: opaque, so that it looks the same in light and dark.
+    """
+    pale = np.zeros(len(color), dtype=bool) if is_pale is None else is_pale
+    fills = [_on_scale(float(shade), is_pale=bool(few)) for shade, few in zip(color, pale, strict=True)]
     return go.Figure(
         go.Scatter(
             x=list(x),
             y=list(y),
             mode="markers+text",
             text=list(text),
-            textfont={"size": 12, "color": ["#ffffff" if shade > 0.5 else "#1c1d22" for shade in color]},
+            textfont={"size": text_size, "color": [_readable_on(fill) for fill in fills]},
             marker={
                 "symbol": "square",
                 "size": marker_size,
-                "color": color,
-                "cmin": 0,
-                "cmax": 1,
-                "colorscale": [[0, "#E8EEF4"], [0.5, SKY], [1, BLUE]],
-                "opacity": opacity,
+                "color": [_css(fill) for fill in fills],
                 "line": {"width": 1, "color": GREY},
             },
             customdata=custom.to_numpy(),
@@ -733,7 +796,42 @@ def _squares(
     )
 
 
-def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str) -> go.Figure:
+def _on_scale(shade: float, *, is_pale: bool) -> RGB:
+    """The colour of a share: from nearly white over light blue at a half to blue."""
+    low, high, part = ("#E8EEF4", SKY, shade * 2) if shade <= 0.5 else (SKY, BLUE, shade * 2 - 1)
+    color = _mixed(_rgb(low), _rgb(high), min(max(part, 0.0), 1.0))
+    return _mixed(color, (255, 255, 255), 0.5) if is_pale else color
+
+
+def _readable_on(fill: RGB) -> str:
+    """Black or white, whichever has the higher contrast: one of the two always has 4.5 to 1."""
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in (part / 255 for part in fill)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "#ffffff" if 1.05 / (luminance + 0.05) > (luminance + 0.05) / 0.05 else "#000000"
+
+
+def _mixed(one: RGB, other: RGB, part: float) -> RGB:
+    red, green, blue = (round(a + (b - a) * part) for a, b in zip(one, other, strict=True))
+    return red, green, blue
+
+
+def _rgb(color: str) -> RGB:
+    return int(color[1:3], 16), int(color[3:5], 16), int(color[5:7], 16)
+
+
+def _css(color: RGB) -> str:
+    return "#{:02X}{:02X}{:02X}".format(*color)
+
+
+def _faint(color: str, opacity: float = FAINT) -> str:
+    """The colour of what too few units stand behind."""
+    red, green, blue = _rgb(color)
+    return f"rgba({red},{green},{blue},{opacity})"
+
+
+def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str, width: int) -> go.Figure:
+    """One square a score; `width` pixels have room for all of them side by side."""
+    size = int(np.clip(width / max(len(order), 1) - 1, 3, 14))
     place = {unit: position for position, unit in enumerate(order)}
     raters = sorted(set(known["rater"]))
     figure = go.Figure()
@@ -744,22 +842,28 @@ def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str) 
             y=mine["rater"],
             mode="markers",
             name=f"score {score}",
-            marker={"symbol": "square", "size": 12, "color": color},
+            marker={"symbol": "square", "size": size, "color": color},
             customdata=mine[["unit", "rater"]].to_numpy(),
             hovertemplate="%{customdata[1]}: " + str(score) + "<br>trace %{customdata[0]}<extra></extra>",
         )
     figure.update_xaxes(title=x_title, showticklabels=False, showgrid=False, range=[-1, max(len(order), 12)])
-    figure.update_yaxes(categoryorder="array", categoryarray=raters[::-1], range=[-0.6, len(raters) - 0.4])
+    _rows(figure, raters)
     return _finished(figure, height=HEAD + ROW * max(len(raters), 2))
 
 
 def _draw_bias(figure: go.Figure, lines: pd.DataFrame) -> None:
+    """The lines, each with its value at the right of the plot, where no mark stands; the axis reaches to them."""
     mean, sd = float(lines["mean"].iloc[0]), float(lines["sd"].iloc[0])
-    if not math.isnan(mean):
-        figure.add_hline(y=mean, line={"color": VERMILLION, "width": 2}, annotation_text=f"mean {mean:+.2f}")
+    drawn = [] if math.isnan(mean) else [(mean, VERMILLION, "solid", f"mean {_signed(mean)}")]
     if not math.isnan(sd):
-        for y in (mean - 1.96 * sd, mean + 1.96 * sd):
-            figure.add_hline(y=y, line={"color": GREY, "dash": "dash", "width": 1}, annotation_text=f"{y:+.2f}")
+        drawn += [(y, GREY, "dash", _signed(y)) for y in (mean - 1.96 * sd, mean + 1.96 * sd)]
+    for y, color, dash, text in drawn:
+        figure.add_hline(y=y, line={"color": color, "dash": dash, "width": 2 if dash == "solid" else 1})
+        figure.add_annotation(
+            x=1, xref="paper", y=y, text=text, showarrow=False, xanchor="left", xshift=4, font={"size": 12}
+        )  # fmt: skip
+    reach = max(3.4, *(abs(y) + 0.2 for y, *_ in drawn)) if drawn else 3.4
+    figure.update_yaxes(range=[-reach, reach])
 
 
 def _uncrowded(points: pd.DataFrame) -> list[str]:
@@ -774,8 +878,38 @@ def _uncrowded(points: pd.DataFrame) -> list[str]:
     return labels
 
 
-def _shortened(text: str, most: int) -> str:
-    return text if len(text) <= most else text[: most - 1] + "…"
+def _signed(value: float) -> str:
+    """With the minus of the axis beside it."""
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def _counts(figure: go.Figure, title: str, most: int) -> None:
+    """An axis of counts from 0 on: no tick stands at half a trace."""
+    figure.update_yaxes(title=title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None, nticks=6)
+
+
+def _by_model_and_dimension(label: str) -> tuple[str, int]:
+    """Judges of one model stand together, in the order in which people score."""
+    model, _, dimension = label.rpartition(" ")
+    return (model, list(DIMENSIONS).index(dimension)) if dimension in DIMENSIONS else (label, -1)
+
+
+def _shortened(text: str, most: int = 34) -> str:
+    """The text with its middle left out where it is too long for an axis: its last words name the dimension."""
+    if len(text) <= most:
+        return text
+    tail = text[-(most // 2) :]
+    tail = tail[tail.index(" ") + 1 :] if " " in tail else tail
+    return f"{text[: most - 1 - len(tail)].rstrip()}…{tail}"
+
+
+def _rows(figure: go.Figure, names: Sequence[str], shown: Sequence[str] | None = None) -> None:
+    """One row a name, read from the top; long names are shortened on the axis alone."""
+    texts = [_shortened(name) for name in names] if shown is None else list(shown)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=list(names)[::-1], range=[-0.6, len(names) - 0.4], tickmode="array",
+        tickvals=list(names), ticktext=texts,
+    )  # fmt: skip
 
 
 def _series(place: int) -> str:
@@ -792,7 +926,7 @@ def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str
     figure.update_layout(
         height=height,
         margin={"l": 8, "r": 16, "t": 40 if legend or title else 16, "b": 8},
-        legend={"orientation": "h", "yanchor": "bottom", "y": 1.0, "xanchor": "left", "x": 0},
+        legend=LEGEND,
         showlegend=legend,
         title={"text": title, "font": {"size": 14}} if title else None,
         hoverlabel={"align": "left"},
@@ -815,8 +949,9 @@ def _without_markup(figure: go.Figure) -> go.Figure:
             if trace[name] is not None:
                 trace[name] = _as_written(trace[name])
     for axis in [*figure.select_xaxes(), *figure.select_yaxes()]:
-        if axis.categoryarray is not None:
-            axis.categoryarray = _as_written(axis.categoryarray)
+        for name in ("categoryarray", "tickvals", "ticktext"):
+            if axis[name] is not None:
+                axis[name] = _as_written(axis[name])
     for note in figure.layout.annotations:
         for name in ("x", "y", "text"):
             note[name] = _as_written(note[name])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
+import streamlit as st
 
 from judging.agreement.figure import TOO_FEW
 from judging.agreement.rounding import half_up
@@ -14,7 +15,16 @@ from judging.agreement.tables import METRICS
 from judging.records import DIMENSIONS
 
 _FOR_PROGRAMMERS = re.compile(r"Shapes: .*?(?:returns \(.*?\)|to \(.*?\))[.;,]? ?|Shapes: [^.]*\(\.\.\.[^.]*\. ?")
-QUIET = "color: #8A8F98"
+_WORDS = (
+    (re.compile(r"Edge: NaN"), "n/a"),
+    (re.compile(r"Edge: (\w)"), r"\1"),
+    (re.compile(r"NaN"), "n/a"),
+    (re.compile(r"Source: METRICS\.md[^.]*\. ?"), ""),
+    (re.compile(r"finding_table does"), "the table of findings does"),
+    (re.compile(r"share_unscored counts it"), "it counts as unscored"),
+)
+QUIET = {"light": "color: #6B7078", "dark": "color: #A3A8B0"}
+"""Grey of the scheme in which the page is shown: no one grey has a contrast of 4.5 to 1 in both."""
 FEW_NOTE = f"Grey: fewer than {TOO_FEW} units, too few to conclude from. n/a: undefined, with its reason."
 
 
@@ -57,10 +67,11 @@ def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str
 
 def greyed(table: pd.DataFrame, few: pd.DataFrame) -> Any:
     """The table with cells of too few units in grey, for `st.dataframe`."""
+    quiet = QUIET[st.context.theme.get("type") or "light"]
     style = pd.DataFrame("", index=table.index, columns=table.columns)
     for column in few.columns:
         if column in style.columns:
-            style[column] = [QUIET if is_few else "" for is_few in few[column]]
+            style[column] = [quiet if is_few else "" for is_few in few[column]]
     return table.style.apply(lambda _: style, axis=None)
 
 
@@ -79,8 +90,15 @@ def definition(metric: str) -> str:
         if known.name == metric:
             lines = (known.function.__doc__ or "").split("\n\n")
             text = re.sub(r"\s+", " ", " ".join(lines[:2])).strip().replace("`", "")
-            return _FOR_PROGRAMMERS.sub("", text)
+            return _in_plain_words(_FOR_PROGRAMMERS.sub("", text))
     return ""
+
+
+def _in_plain_words(text: str) -> str:
+    """A docstring's words for who reads the page: no name of code, no NaN."""
+    for programmers, plain_words in _WORDS:
+        text = programmers.sub(plain_words, text)
+    return text.strip()
 
 
 def title_of(metric: str) -> str:

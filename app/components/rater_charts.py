@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.components.charts import BLUE, GRID, ORANGE, SERIES
+from app.components.charts import BLUE, GRID, LEGEND, ORANGE, SERIES
 from judging.records import DIMENSIONS
 
 NOT_APPLICABLE = -1
@@ -20,9 +20,10 @@ def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[
     """
     raters = sorted({rater for given in scores.values() for rater in given})
     rows = [dimension for dimension in DIMENSIONS if dimension in scores]
+    apart = min(0.28, 0.8 / max(len(raters), 1))  # of a row: marks of one score stay whole
     figure = go.Figure()
     for place, rater in enumerate(raters):
-        shift = (place - (len(raters) - 1) / 2) * 0.16
+        shift = (place - (len(raters) - 1) / 2) * apart
         mine = [(_x(scores[d][rater]), rows.index(d) + shift) for d in rows if rater in scores[d]]
         figure.add_scatter(
             x=[x for x, _ in mine],
@@ -43,6 +44,7 @@ def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[
             hovertemplate="final: %{x}<extra></extra>",
         )
     figure.update_xaxes(
+        title={"text": "score", "font": {"size": 12}},
         range=[-1.5, 3.5],
         tickvals=[-1, 0, 1, 2, 3],
         ticktext=["n/a", "0", "1", "2", "3"],
@@ -61,7 +63,7 @@ def calibration_bars(calibration: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     figure.add_bar(x=labels, y=calibration["own"], name="your score", marker_color=ORANGE)
     figure.add_bar(x=labels, y=calibration["gold"], name="right score", marker_color=BLUE)
-    figure.update_yaxes(range=[0, 3.1], gridcolor=GRID)
+    figure.update_yaxes(title={"text": "mean score", "font": {"size": 12}}, range=[0, 3.1], gridcolor=GRID)
     return _finished(figure.update_layout(barmode="group"), 300)
 
 
@@ -69,7 +71,7 @@ def _finished(figure: go.Figure, height: int) -> go.Figure:
     return figure.update_layout(
         height=height,
         margin={"l": 8, "r": 8, "t": 36, "b": 8},
-        legend={"orientation": "h", "y": 1.02, "yanchor": "bottom"},
+        legend=LEGEND,
     )
 
 

@@ -8,6 +8,16 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from app.components.figures import definition
+
+WORDS = {
+    "system": "judge model", "label": "judge", "trace_id": "trace", "error_id": "error", "label_id": "error",
+    "f1": "F1", "f2": "F2",
+    "ac1": "AC1", "alpha_interval": "alpha", "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)",
+    "mean_sd": "mean SD", "mean_sd_ci95": "± (95 %)", "latency_s": "seconds", "cost_usd": "cost, US$",
+}  # fmt: skip
+"""Columns whose name in the data is not the word for it."""
+
 
 def sheet(
     frame: pd.DataFrame,
@@ -19,9 +29,9 @@ def sheet(
     is_chosen: bool = False,
 ) -> int | None:
     """Show `frame`, about `most` rows high; with `is_chosen` one row can be chosen, and its position is returned."""
-    words = frame.select_dtypes(exclude="number").columns
+    text = frame.select_dtypes(exclude="number").columns
     shown = frame.assign(
-        **{name: frame[name].astype(object).where(frame[name].notna(), "") for name in words if _is_text(frame[name])}
+        **{name: frame[name].astype(object).where(frame[name].notna(), "") for name in text if _is_text(frame[name])}
     )
     config = {str(name): _config(str(name), frame[name], digits) for name in frame.columns} | dict(columns or {})
     settings: dict[str, Any] = {
@@ -40,17 +50,34 @@ def sheet(
 
 
 def _config(name: str, values: pd.Series, digits: int) -> Any:
-    label = name.replace("_", " ")
-    if pd.api.types.is_bool_dtype(values.dtype):
+    label, about = words(name), definition(name) or None
+    if pd.api.types.is_bool_dtype(values.dtype) or _is_flag(values):
         return st.column_config.CheckboxColumn(label)
     if pd.api.types.is_float_dtype(values.dtype):
-        return st.column_config.NumberColumn(label, format=f"%.{digits}f")
+        return st.column_config.NumberColumn(label, format=f"%.{digits}f", help=about)
     if pd.api.types.is_integer_dtype(values.dtype):
-        return st.column_config.NumberColumn(label, format="%d")
+        return st.column_config.NumberColumn(label, format="localized", help=about)
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         return st.column_config.DatetimeColumn(f"{label}, UTC", format="YYYY-MM-DD HH:mm", timezone="UTC")
     return st.column_config.Column(label)
 
 
+def words(name: str) -> str:
+    """`alpha_low` as `alpha, low`."""
+    for end in ("_low", "_high"):
+        if name.endswith(end):
+            return f"{words(name.removesuffix(end))}, {end[1:]}"
+    if name.endswith("_pct"):
+        return f"{words(name.removesuffix('_pct'))}, %"
+    return WORDS.get(name, name.replace("_", " "))
+
+
 def _is_text(values: pd.Series) -> bool:
-    return bool(pd.api.types.is_object_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype))
+    is_object = pd.api.types.is_object_dtype(values.dtype) or pd.api.types.is_string_dtype(values.dtype)
+    return bool(is_object) and not _is_flag(values)
+
+
+def _is_flag(values: pd.Series) -> bool:
+    """True and False with gaps: pandas keeps them as objects."""
+    known = values.dropna()
+    return values.dtype == object and len(known) > 0 and all(isinstance(value, bool) for value in known)

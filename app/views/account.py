@@ -42,7 +42,7 @@ def script_tokens(name: str) -> None:
 
 
 def password_form(name: str) -> None:
-    with st.form("own_password", clear_on_submit=True):
+    with st.form("own_password", clear_on_submit=True, width=520):
         old = st.text_input("Password now", type="password", key="old_password", autocomplete="current-password")
         new = st.text_input("New password", type="password", key="own_new", autocomplete="new-password")
         if st.form_submit_button("Change the password"):

@@ -17,6 +17,7 @@ from app.adjudicating import ruled_now, said_now
 from app.components import layout
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
+from app.components.sheet import sheet
 from app.datasets import open_rows
 from app.painting import paint
 from app.session import drawn, link_params, said, say, user, workspace
@@ -231,7 +232,9 @@ def score_form(one: Case, dimension: str, given: Mapping[str, float | None]) -> 
     key = f"{one.dispute.trace_id}-{dimension}"
     with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         final = st.segmented_control(f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}")
-        reason = st.text_input("Reason", key=f"reason-{key}", placeholder="where raters differ", width=150)
+        reason = st.text_input(
+            "Reason", key=f"reason-{key}", placeholder="reason, if they differ", width=170, label_visibility="collapsed"
+        )
         pressed = st.form_submit_button("Change" if decided else "Set")
     if pressed and final is None:
         st.error("Choose a score first.")
@@ -410,7 +413,7 @@ def history(trace_id: str) -> None:
     if rows.empty:
         return
     with st.expander(f"{counted(len(rows), 'decision')} on this trace"):
-        st.dataframe(rows, hide_index=True)
+        sheet(rows)
 
 
 # ---- the reveal ------------------------------------------------------------------------------------------------
@@ -428,9 +431,9 @@ def reveals() -> None:
         "Labels made after the reveal are kept apart and count in no figure. “From judge”: a finding cites one of the "
         "label's spans in one of its dimensions. “Nearer”: the new score is closer to the judges' mean.",
     )
-    st.dataframe(report, hide_index=True)
+    sheet(report)
     if not scores_after.empty:
-        st.dataframe(scores_after, hide_index=True)
+        sheet(scores_after)
 
 
 # ---- acting ----------------------------------------------------------------------------------------------------

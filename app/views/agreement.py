@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import pandas as pd
 import streamlit as st
@@ -19,6 +19,7 @@ from app.components.figures import (
     definition,
     greyed,
     plain,
+    title_of,
     wide_table,
     with_labels,
 )
@@ -172,9 +173,9 @@ def overview(choice: Choice, found: Inputs) -> None:
     errors_found(choice, found)
     paint("overview")
     left, right = st.columns([1, 1], gap="medium")
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         forest_card(choice)
-    with right, st.container(border=True):
+    with right, st.container(border=True, height="stretch"):
         impact_card(choice)
     with st.container(border=True):
         table_card(choice)
@@ -253,6 +254,13 @@ def impact_card(choice: Choice) -> None:
         st.caption("Pale: n < 10. Click a bar for the errors behind it.")
 
 
+def few_names(labels: Iterable[str], most: int = 6) -> str:
+    """The first names, and how many more there are."""
+    names = list(dict.fromkeys(labels))
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more:,} more" if more > 0 else "")
+
+
 def _with_errors(coverage: pd.DataFrame) -> list[str]:
     totals = coverage[coverage["impact"] == "all"].groupby("label", sort=False)["n"].max()
     return [str(label) for label in totals[totals > 0].index]
@@ -311,7 +319,7 @@ def behind_cell(choice: Choice, cells: list[tuple[int, str]], whose: list[list[s
 def _column_help() -> dict[str, ColumnConfig]:
     config: dict[str, ColumnConfig] = {
         "system": st.column_config.TextColumn("judge model", pinned=True),
-        "judge": st.column_config.TextColumn("dimension", pinned=True),
+        "judge": st.column_config.TextColumn("judge", pinned=True),
         "traces": st.column_config.NumberColumn("traces", format="%d", help="Answered traces with human errors"),
         "errors": st.column_config.NumberColumn("errors", format="%d", help="Human errors it was compared on"),
         "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed judgements"),
@@ -336,9 +344,9 @@ def errors_view(choice: Choice, found: Inputs) -> None:
     with st.container(border=True):
         strip_card(choice)
     left, right = st.columns(2, gap="medium")
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         grid_card(choice)
-    with right, st.container(border=True):
+    with right, st.container(border=True, height="stretch"):
         map_card(choice)
     with st.container(border=True):
         findings_card(choice)
@@ -423,10 +431,7 @@ def map_card(choice: Choice) -> None:
     else:
         st.caption("Pale: n < 10 of one of the two. Click a mark for the errors behind it, hold over it for intervals.")
     if len(undefined):
-        names = ", ".join(
-            f"{label} ({kind})" for label, kind in zip(undefined["label"], undefined["kind"], strict=True)
-        )
-        st.caption(f"Not drawn, precision or recall undefined: {plain(names)}")
+        st.caption(f"Not drawn, precision or recall undefined: {plain(few_names(undefined['label']))}.")
 
 
 @awaited(height=260)
@@ -509,9 +514,9 @@ def scores_view(choice: Choice, found: Inputs) -> None:
     with st.container(border=True):
         confusion_card(choice)
     left, right = st.columns(2, gap="medium")
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         bias_card(choice)
-    with right, st.container(border=True):
+    with right, st.container(border=True, height="stretch"):
         prevalence_card(choice)
 
 
@@ -615,9 +620,9 @@ def consistency_view(choice: Choice, found: Inputs) -> None:
     with st.container(border=True):
         runs_card(choice, with_labels(repeated))
     left, right = st.columns(2, gap="medium")
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         alpha_card(choice)
-    with right, st.container(border=True):
+    with right, st.container(border=True, height="stretch"):
         rationale_card(choice)
 
 
@@ -684,7 +689,10 @@ def alpha_card(choice: Choice) -> None:
         st.caption("Alpha is undefined for every judge here: no variation, or fewer than two pairable traces.")
         return
     st.plotly_chart(
-        charts.alpha_histogram(samples), key="chart-alpha", config=CONFIG, alt="Bootstrap distribution of alpha"
+        charts.alpha_histogram(samples, order=repeated_labels(choice)),
+        key="chart-alpha",
+        config=CONFIG,
+        alt="Bootstrap distribution of alpha",
     )
 
 
@@ -698,13 +706,18 @@ def rationale_card(choice: Choice) -> None:
         st.caption("No judge wrote two rationales on one trace.")
         return
     event = st.plotly_chart(
-        charts.consistency_violins(known), key="chart-sci", config=CONFIG, on_select="rerun", selection_mode="points",
-        alt="Rationale consistency",
+        charts.consistency_violins(known, order=repeated_labels(choice)), key="chart-sci", config=CONFIG,
+        on_select="rerun", selection_mode="points", alt="Rationale consistency",
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
         open_in_compare(compare_link(choice, trace=str(point[0]), judge=str(point[1])), key="sci-open")
     st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}. A dot is a trace; click it to open it.")
+
+
+def repeated_labels(choice: Choice) -> list[str]:
+    """Every judge with a consistency, in the table's order: each has one colour in all charts of the view."""
+    return [str(label) for label in with_labels(loading.inputs(choice).consistency)["label"]]
 
 
 RATER_FIGURES: dict[str, str] = {
@@ -780,9 +793,8 @@ def raters_card(choice: Choice) -> None:
         behind_raters(choice, str(dimension), str(metric), str(of_pair[0]), str(of_pair[1]))
     undefined = pairs[pairs["n"] == 0]
     if len(undefined):
-        st.caption(
-            "No common trace: " + plain(", ".join(f"{p.rater_a} and {p.rater_b}" for p in undefined.itertuples()))
-        )
+        names = few_names(f"{p.rater_a} and {p.rater_b}" for p in undefined.itertuples())
+        st.caption(f"No common trace: {plain(names)}.")
 
 
 @st.fragment(key="card-ceiling")
@@ -830,8 +842,12 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
     shown, few = wide_table(table, errors.RATES, ["judge", "split", "kind"])
     whose = shown[["judge", "split", "kind"]].to_numpy().tolist()
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
+    rates: dict[str, ColumnConfig] = {
+        name: st.column_config.TextColumn(title_of(name), help=definition(name), alignment="right")
+        for name in errors.RATES
+    }
     event = st.dataframe(
-        greyed(shown, few), hide_index=True, height="auto", key="error-ceiling", on_select="rerun",
+        greyed(shown, few), hide_index=True, height="auto", column_config=rates, key="error-ceiling", on_select="rerun",
         selection_mode="single-cell", alt="Human ceiling for errors",
     )  # fmt: skip
     cells = event.selection.cells
@@ -953,7 +969,7 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
             "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
         )
         p_values = {
-            name: st.column_config.NumberColumn(name.replace("_", " "), format="%.2e")
+            name: st.column_config.NumberColumn(name.replace("_", ", ").replace("holm", "Holm"), format="%.3g")
             for name in ("p_corrected", "p_exact", "p_holm")
         }
         tests = loading.figure(choice, "found_by_one", *asked, str(kind))

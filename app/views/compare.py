@@ -151,7 +151,7 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
         0,
     )
     first = ids.index(next(iter(both))) if both and next(iter(both)) in ids else 0
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="sides"):
         trace_id = st.selectbox(
             "Trace", ids, index=_asked("trace", ids, first), format_func=lambda key: f"{key} · {names.get(key, '')}",
             key="compare_trace", width=440, on_change=_follow_widget, args=("compare_trace", "trace"),

@@ -121,20 +121,20 @@ def _revision(of: Callable[[Connection], loading.Revision]) -> loading.Revision:
 
 def faceted(known: pd.DataFrame) -> pd.DataFrame:
     kept = known
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="facets"):
         for column, label in (FACETS | OPINIONS).items():
             values = _values(known[column])
             if len(values) < 2:
                 continue
             chosen = st.multiselect(
-                label, values, key=f"facet_{column}", placeholder="all", width=170, bind="query-params",
+                label, values, key=f"facet_{column}", placeholder="all", width="stretch", bind="query-params",
                 persist_state="session",
             )  # fmt: skip
             if chosen:
                 wanted = set(map(str, chosen))
                 kept = kept[[bool(wanted & (_split(value) or {NOBODY})) for value in kept[column]]]
         scores = st.multiselect(
-            "Lowest judge score", ["0", "1", "2", "3"], key="facet_score", placeholder="all", width=170,
+            "Lowest judge score", ["0", "1", "2", "3"], key="facet_score", placeholder="all", width="stretch",
             bind="query-params", persist_state="session",
         )  # fmt: skip
         if scores:
@@ -147,7 +147,7 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         found = exploring.hits(connection, query)
     found = found[found["trace_id"].isin(kept["trace_id"])].reset_index(drop=True)
-    more = f", the first {exploring.HITS:,} looked at" if len(found) >= exploring.HITS else ""
+    more = f", among the first {exploring.HITS:,} found" if len(found) >= exploring.HITS else ""
     with st.container(border=True):
         layout.title(f"{counted(len(found), 'span')} with all the words{more}")
         if found.empty:
@@ -157,7 +157,7 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
         else:
             event = st.dataframe(
                 found, hide_index=True, height=min(38 + 35 * len(found), 250), key="hits", on_select="rerun",
-                selection_mode="single-row",
+                selection_mode="single-row", column_config={"trace_id": "trace", "span_id": "span", "ordinal": "place"},
             )  # fmt: skip
             if event.selection.rows:
                 row = found.iloc[event.selection.rows[0]]
@@ -183,6 +183,7 @@ def listing(kept: pd.DataFrame, total: int) -> None:
         event = st.dataframe(
             shown,
             hide_index=True,
+            placeholder="n/a",
             height=min(38 + 35 * len(shown), 420),
             key="traces",
             on_select="rerun",

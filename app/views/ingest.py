@@ -130,6 +130,9 @@ def details(found: Preflight) -> None:
             hide_index=True,
             height=min(38 + 35 * len(found.traces), 360),
             column_config={
+                "trace_id": st.column_config.TextColumn("trace"),
+                "llm_spans": st.column_config.NumberColumn("LLM spans"),
+                "tool_spans": st.column_config.NumberColumn("tool spans"),
                 "unknown_spans": st.column_config.NumberColumn(
                     "unknown kind", help="Spans whose kind no dialect knows"
                 ),
@@ -149,7 +152,7 @@ def details(found: Preflight) -> None:
 
 def sizes(traces: pd.DataFrame) -> None:
     left, right = st.columns(2, gap="medium")
-    with left, st.container(border=True):
+    with left, st.container(border=True, height="stretch"):
         layout.title("What a judge reads", "Characters; what repeats is read once, so the text shrinks.")
         measured = traces.dropna(subset=["judge_text"])
         before, after = int(measured["text"].sum()), int(measured["judge_text"].sum())
@@ -163,9 +166,10 @@ def sizes(traces: pd.DataFrame) -> None:
         )
         st.plotly_chart(charts.size_bars(shown), key="chart-sizes", config=CONFIG, alt="Text before and after")
         less = f", {1 - after / before:.0%} less" if before > after > 0 else ""
+        shown_part = "" if len(largest) == len(measured) else f" The largest {len(largest)} are shown."
         of = "" if len(measured) == len(traces) else f" (the first {len(measured):,} traces)"
-        st.caption(f"{before:,} characters become {after:,}{less}{of}. The largest {len(largest)} are shown.")
-    with right, st.container(border=True):
+        st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part}")
+    with right, st.container(border=True, height="stretch"):
         layout.title("Spans a trace")
         drawn = charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces")
         st.plotly_chart(drawn, key="chart-spans", config=CONFIG, alt="Spans a trace")

@@ -15,7 +15,7 @@ from app.awaited import awaited, of_one_revision
 from app.components import filters, layout
 from app.components.figures import counted, plain
 from app.components.judges import every_figure
-from app.components.sheet import sheet
+from app.components.sheet import sheet, words
 from app.components.snapshot import snapshot
 from app.computing import shown_revision
 from app.loading import Choice
@@ -110,10 +110,9 @@ def one_table(choice: Choice, found: Inputs) -> None:
     st.dataframe(
         printed(frame, table).head(PREVIEWED),
         hide_index=True,
-        height="auto",
+        height=38 + 35 * min(len(frame), 11),
         column_config={
-            column: st.column_config.TextColumn(column.replace("_", " "), alignment="right")
-            for column in _numeric(frame, table)
+            column: st.column_config.TextColumn(words(column), alignment="right") for column in _numeric(frame, table)
         },
         alt=table.title,
     )

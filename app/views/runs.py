@@ -32,6 +32,7 @@ from judging.run import Mode, RunSpec, model_names
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 REFRESH_S = 2.0
 LISTED = {
+    "name": st.column_config.TextColumn("name", width=300),
     "cells": st.column_config.NumberColumn(
         "judgements", format="localized", help="Judges by models by traces by repeats"
     ),
@@ -117,7 +118,7 @@ def choose(runs: pd.DataFrame) -> int:
         layout.title(counted(len(runs), "run"), "Newest first.")
         sheet(runs, most=6, columns=LISTED)
     names = {f"{row.run} · {row.name}": int(row.run) for row in runs.itertuples()}  # type: ignore[arg-type]
-    chosen = st.selectbox("Run", list(names), key="run", width=520, bind="query-params")
+    chosen = st.selectbox("Run", list(names), key="run", width=760, bind="query-params")
     return names[str(chosen)]
 
 
@@ -239,7 +240,8 @@ def jury(run_key: int, kept: Rule) -> None:
         return
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
     st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied.")
-    sheet(open_rows(pd.DataFrame([outcome.row() for outcome in outcomes]), loading.blind_to_me()), most=8)
+    rows = open_rows(pd.DataFrame([outcome.row() for outcome in outcomes]), loading.blind_to_me())
+    sheet(rows, most=8, digits=0 if rule == "majority" else 2)
 
 
 def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:

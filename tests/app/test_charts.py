@@ -28,7 +28,7 @@ def test_forest_draws_estimates_with_their_intervals_and_names_the_undefined() -
     np.testing.assert_allclose(judge.error_x.arrayminus, [0.1])
     few = traces(figure, "n < 10: too few")
     assert list(few.y) == ["EE  (n 4)"]
-    assert few.opacity < 1
+    assert few.marker.symbol == "circle-open"
     assert [a.text for a in figure.layout.annotations] == ["n/a: no positives"]
     # read from the top: LC, EE, PA
     assert list(figure.layout.yaxis.categoryarray) == ["PA  (n 0)", "EE  (n 4)", "LC  (n 20)"]
@@ -135,9 +135,9 @@ def test_precision_recall_leaves_out_the_undefined_and_joins_both_kinds() -> Non
     caught = traces(figure, "caught")
     assert (list(caught.x), list(caught.y)) == ([0.6], [0.8])
     assert list(caught.customdata[0]) == ["m", "LC", "all", "caught", "A", 0.1, 0.9, 15, 0.2, 0.8, 20]
-    assert list(caught.marker.opacity) == [1]
+    assert list(caught.marker.symbol) == ["circle"]
     few = traces(charts.precision_recall(rates.assign(positives=9)), "caught")
-    assert few.marker.opacity[0] < 1  # recall has nine errors to go by, however many its precision has
+    assert few.marker.symbol[0] == "circle-open"  # recall has nine errors to go by, however many its precision has
     arrow = next(a for a in figure.layout.annotations if a.showarrow)
     assert (arrow.ax, arrow.ay, arrow.x, arrow.y) == (0.6, 0.8, 0.4, 0.7)
 
@@ -190,7 +190,8 @@ def test_rater_grid_draws_each_pair_on_both_sides_and_says_undefined() -> None:
 
 def test_alpha_histogram_shows_krippendorffs_limits_and_drops_undefined_draws() -> None:
     figure = charts.alpha_histogram({"LC": np.array([0.5, np.nan, 0.7])})
-    assert list(figure.data[0].x) == [0.5, 0.7]
+    shares = dict(zip(np.round(figure.data[0].x, 2), figure.data[0].y, strict=True))
+    assert {start: share for start, share in shares.items() if share} == {0.5: 0.5, 0.7: 0.5}
     assert [shape.x0 for shape in figure.layout.shapes] == [0.667, 0.8]
 
 
@@ -275,6 +276,57 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
         assert charts.in_bar(pd.Series(spread), tuple(bounds)).sum() == count
     pairs = pd.DataFrame([("LC", "TC", 2)], columns=["a", "b", "count"])
     assert list(charts.pair_grid(pairs, order=["LC", "TC"]).data[0].text) == ["2"]
+
+
+def test_text_on_every_square_can_be_read_pale_or_not() -> None:
+    def luminance(color: str) -> float:
+        parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+    pairs = pd.DataFrame({"rater_a": "a", "rater_b": [f"b{n}" for n in range(101)], "n": [5, *[50] * 100]})
+    (grid,) = charts.rater_grid(pairs.assign(ac2=np.linspace(0, 1, 101)), metric="ac2", title="AC2").data
+    for fill, ink in zip(grid.marker.color, grid.textfont.color, strict=True):
+        dark, light = sorted((luminance(fill), luminance(ink)))
+        assert (light + 0.05) / (dark + 0.05) >= 4.5
+
+
+def test_a_long_name_keeps_its_end_on_the_axis_and_is_whole_below_the_pointer() -> None:
+    jury = "openai/gpt-4.1-mini + openai/o4-mini + openai/gpt-5-nano · jury majority LC"
+    figures = pd.DataFrame([(jury, 0.5, 0.4, 0.7, 20, None)], columns=["label", "value", "low", "high", "n", "reason"])
+    figure = charts.forest(figures, metric="Recall")
+    (shown,) = figure.layout.yaxis.ticktext
+    assert len(shown) < 50
+    assert shown.endswith("jury majority LC  (n 20)")
+    assert figure.data[0].customdata[0][3] == jury
+
+
+def test_a_judge_has_one_colour_in_all_charts_of_a_page() -> None:
+    order = ["LC", "EE"]
+    alpha = charts.alpha_histogram({"EE": np.array([0.5, 0.7])}, order=order).data[0]
+    cosines = pd.DataFrame({"label": ["LC", "LC", "EE", "EE"], "cosine": [0.5, 0.7, 0.6, 0.6]})
+    violins = {violin.name: violin.line.color for violin in charts.consistency_violins(cosines, order=order).data}
+    assert alpha.line.color == violins["EE"] != violins["LC"]
+
+
+def test_the_axis_of_bias_reaches_to_its_lines_and_their_values_stand_beside_the_plot() -> None:
+    drawn = pd.DataFrame({"trace_id": ["t"], "system": "m", "judge": "LC", "human": [0.0], "model": [3.0]})
+    lines = pd.DataFrame({"n": [9], "mean": [-0.2], "sd": [2.0]})
+    figure = charts.bias_plot(drawn, lines)
+    # -0.2 - 1.96 * 2 = -4.12
+    assert figure.layout.yaxis.range[0] < -4.12
+    assert [(a.text, a.xanchor, a.x) for a in figure.layout.annotations] == [
+        ("mean −0.20", "left", 1), ("−4.12", "left", 1), ("+3.72", "left", 1),
+    ]  # fmt: skip
+
+
+def test_squares_of_many_raters_do_not_cover_each_other() -> None:
+    names = [f"rater {n}" for n in range(12)]
+    pairs = pd.DataFrame(
+        [(a, b, 20, 0.5) for a in names for b in names if a < b], columns=["rater_a", "rater_b", "n", "ac2"]
+    )
+    figure = charts.rater_grid(pairs, metric="ac2", title="AC2")
+    assert figure.data[0].marker.size * len(names) < charts.CARD
 
 
 def test_a_name_that_looks_like_markup_is_drawn_as_it_is_written_and_a_click_gives_it_back() -> None:

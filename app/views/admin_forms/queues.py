@@ -36,7 +36,8 @@ def show_queues() -> None:
     with reading(workspace().engine) as connection:
         known = queue.queues(connection)
     if known:
-        st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True)
+        shares = {name: st.column_config.TextColumn(name, alignment="right") for name in ("overlap", "repeats")}
+        st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True, column_config=shares)
         with st.container(border=True):
             layout.title("Change a queue")
             change_form(known)
@@ -61,7 +62,7 @@ def queue_row(row: Any) -> dict[str, Any]:
         "repeats": f"{row.repeat_share:.0%}",
         "blind": row.blind,
         "guideline": "newest" if row.guideline_version is None else f"version {row.guideline_version}",
-        "lease (h)": row.lease_s / 3600,
+        "lease, h": row.lease_s / 3600,
         "seed": row.seed,
         "made by": row.author,
     }
