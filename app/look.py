@@ -1,4 +1,4 @@
-"""Sends the app's style sheet with the page itself: a style that comes later moves what already stands."""
+"""Sends the app's style sheet and its one script with the page itself: a style that comes later moves what stands."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 STYLE = Path(__file__).parent / "components" / "look.css"
+SCRIPT = STYLE.with_suffix(".js")
 _HEAD_END = b"</head>"
 _OF_THE_BARE_PAGE = ("etag", "last-modified", "accept-ranges")
 
 
 class Look:
-    """Puts the style sheet into the head of every page; the API's answers stay as they are."""
+    """Puts style sheet and script into the head of every page; the API's answers stay as they are."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
-        self.style = b"<style>" + STYLE.read_bytes() + b"</style>"
+        style, script = STYLE.read_bytes(), SCRIPT.read_bytes()
+        self.added = b"<style>" + style + b"</style><script>" + script + b"</script>"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if _asks_for_a_page(scope):
@@ -39,7 +41,7 @@ class Look:
             else:
                 body.extend(message.get("body", b""))
                 if not message.get("more_body", False):
-                    page = bytes(body).replace(_HEAD_END, self.style + _HEAD_END, 1)
+                    page = bytes(body).replace(_HEAD_END, self.added + _HEAD_END, 1)
                     await send(_of_length(start, len(page)))
                     await send({"type": "http.response.body", "body": page})
 

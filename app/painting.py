@@ -3,32 +3,19 @@ start, and while it does nothing else can show."""
 
 from __future__ import annotations
 
+import re
 import secrets
 import threading
-from functools import cache
-from typing import TYPE_CHECKING
 
 import streamlit as st
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-if TYPE_CHECKING:
-    from streamlit.components.v2.types import ComponentRenderer
-
 MOST_S = 1.0  # a browser that does not answer holds nothing up for longer
+KEY = "painted"  # `look.js` looks for it
 _PAINTED = "painted_parts"
 _waiting: dict[str, threading.Event] = {}
-
-_TELL = """
-export default function ({ data }) {
-    if (!data || !data.address) return;
-    const isLoading = () => document.querySelector('[data-testid="stMain"] [data-testid="stSkeleton"]');
-    const tell = () => isLoading() ? setTimeout(look, 20) : fetch(data.address, { method: "POST" });
-    const look = () => requestAnimationFrame(() => requestAnimationFrame(tell));
-    look();
-}
-"""
 
 
 def is_new(part: str) -> bool:
@@ -47,12 +34,12 @@ def paint(part: str) -> None:
     if not is_new(part):  # without a browser nobody is there to wait for
         return
     st.session_state.setdefault(_PAINTED, set()).add(part)
-    note, painted = secrets.token_urlsafe(12), threading.Event()
+    note, painted = secrets.token_hex(8), threading.Event()
     _waiting[note] = painted
     base = st.get_option("server.baseUrlPath").strip("/")
     try:
-        with slot:
-            _teller()(key=f"painted-{note}", data={"address": f"{base and '/' + base}/api/painted/{note}"})
+        with slot.container(key=f"{KEY}-{re.sub('[^a-z]', '-', part)}"):
+            st.text(f"{base and '/' + base}/api/painted/{note}")
         painted.wait(MOST_S)
     finally:
         del _waiting[note]
@@ -68,9 +55,3 @@ async def painted(request: Request) -> Response:
 
 
 ROUTES = (Route("/api/painted/{note}", painted, methods=["POST"]),)
-
-
-@cache
-def _teller() -> ComponentRenderer:
-    component: ComponentRenderer = st.components.v2.component("tracejury.painted", js=_TELL)
-    return component

@@ -11,10 +11,9 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 DESK, TABLE, CHART = "BidiComponent.*.js", "DataFrame.*.js", "PlotlyChart.*.js"
-DRAWN = {"adjudicate": (DESK, CHART), "agreement": (DESK, CHART, TABLE), "compare": (DESK, CHART),
-         "explore": (DESK, TABLE, CHART), "runs": (DESK, CHART, TABLE)}  # fmt: skip
-"""What pages with charts draw with, by their address, all others with `DESK`: the browser reads and compiles it while
-the server makes the page."""
+DRAWN = {"": (DESK,), "work": (DESK,), "compare": (DESK, CHART), "adjudicate": (TABLE, CHART),
+         "agreement": (CHART, TABLE), "explore": (TABLE, CHART), "runs": (CHART, TABLE)}  # fmt: skip
+"""What a page draws with, by its address: the browser reads and compiles it while the server makes the page."""
 
 _IMPORTED = re.compile(rb'(?:from|import)"\./([\w.-]+\.js)"')
 
@@ -29,7 +28,7 @@ class Preloading:
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
             await self.app(scope, receive, send)
             return
-        wanted = links(DRAWN.get(scope["path"].rstrip("/").rpartition("/")[2], (DESK,)))
+        wanted = links(DRAWN.get(scope["path"].rstrip("/").rpartition("/")[2], ()))
 
         async def with_links(message: Message) -> None:
             if message["type"] == "http.response.start" and message["status"] == 200:

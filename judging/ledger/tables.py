@@ -282,6 +282,7 @@ cell = Table(
     Index("ix_cell_trace_id_state_score", "trace_id", "state", "score"),
     Index("ix_cell_judge_version_state_finished_at", "judge_version", "state", "finished_at"),
     Index("ix_cell_finished_at", "finished_at"),
+    Index("ix_cell_run_key_finished_at", "run_key", "finished_at"),
 )
 
 reply = Table(

@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from app.look import STYLE, Look
+from app.look import SCRIPT, STYLE, Look
 
 PAGE = "<html><head><title>t</title></head><body></head>" + "x" * 1000
 HTML = {"Accept": "text/html"}
@@ -36,17 +36,18 @@ def client() -> TestClient:
     return TestClient(Starlette(routes=routes, middleware=middleware))
 
 
-def test_a_page_holds_the_style_once_at_the_end_of_its_head(client: TestClient) -> None:
-    style = f"<style>{STYLE.read_text(encoding='utf-8')}</style>"
+def test_a_page_holds_style_and_script_once_at_the_end_of_its_head(client: TestClient) -> None:
+    style, script = (path.read_text(encoding="utf-8") for path in (STYLE, SCRIPT))
+    added = f"<style>{style}</style><script>{script}</script>"
     got = client.get("/work", headers=HTML | {"Accept-Encoding": "gzip"})
-    assert got.text == PAGE.replace("</head>", f"{style}</head>", 1)
+    assert got.text == PAGE.replace("</head>", f"{added}</head>", 1)
     assert int(got.headers["content-length"]) == len(got.content)
 
 
 def test_a_page_that_comes_in_pieces_is_one_and_drops_the_mark_of_the_bare_one() -> None:
     got = TestClient(Look(pieces)).get("/", headers=HTML)  # type: ignore[arg-type]
     assert got.text.startswith("<head><style>")
-    assert got.text.endswith("</style></head>")
+    assert got.text.endswith("</script></head>")
     assert "etag" not in got.headers
 
 
