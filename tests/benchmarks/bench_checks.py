@@ -28,6 +28,8 @@ Counting = Callable[[Pairs, Pairs, Iterable[str]], "Counts"]
 HALVES_SEED, SPLITS = 7, 200
 FIGURES = ("precision", "F1", "F1 less gemini's")
 
+SHARED = Path(__file__).resolve().parents[2].parent / "shared"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
@@ -142,7 +144,10 @@ def _figures(sums: Floats) -> Floats:
     return np.stack([hits / predicted, f1, f1 - 2 * their_hits / (their_predicted + labelled)], axis=-1)
 
 
-def main(shared: Path) -> None:
+def main(shared: Path = SHARED) -> None:
+    if not (shared / "trail").is_dir():
+        print(f"no TRAIL traces in {shared.name}/trail beside the repository: nothing to compare with")
+        return
     material = gather(shared)
     gold = {**material.gold["gaia"], **material.gold["swe_bench"]}
     gaia, swe = material.at_hand["gaia"], material.at_hand["swe_bench"]
@@ -245,4 +250,4 @@ def _pairs_of(row: Annotation | JudgeReply) -> frozenset[Pair]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2].parent / "shared")
+    main(*map(Path, sys.argv[1:2]))
