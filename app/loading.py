@@ -216,7 +216,10 @@ def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
 
 
 def ahead(choice: Choice, *names: str) -> None:
-    """Have figures made that the page is about to ask for, in this order, and then all others of the choice."""
+    """Have figures made that the page is about to ask for, in this order, and then all others of the choice.
+
+    Last come those of choices one step away, while nobody waits for anything: a filter that is moved finds them there.
+    """
     at = standing(choice)
     if not at.is_kept:
         return
@@ -224,8 +227,18 @@ def ahead(choice: Choice, *names: str) -> None:
     for asked in every:
         if desk().state(asked) == "waiting":
             desk().ask(asked)
-    whole = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown) for name in WHOLE]
-    desk().ask_ahead(whole, wanted_s=AHEAD_S)
+    for each in (choice, *one_step_away(choice)):
+        whole = [Asked(question=Question(figure=name, chosen=chosen(each)), now=at.shown) for name in WHOLE]
+        desk().ask_ahead(whole, wanted_s=AHEAD_S)
+
+
+def one_step_away(choice: Choice) -> tuple[Choice, ...]:
+    """The choices that another matches, failures or labels filter makes."""
+    return (
+        replace(choice, matches="confirmed" if choice.matches == "proposed" else "proposed"),
+        replace(choice, missing="disagree" if choice.missing == "drop" else "drop"),
+        replace(choice, blind_only=not choice.blind_only),
+    )
 
 
 def has_traces() -> bool:

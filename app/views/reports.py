@@ -19,6 +19,7 @@ from app.components.sheet import sheet, words
 from app.components.snapshot import snapshot
 from app.computing import shown_revision
 from app.loading import Choice
+from app.painting import paint
 from app.session import token
 from judging.agreement.tables import Inputs, Table, printed
 from judging.export import WRITERS
@@ -44,6 +45,7 @@ def report(choice: Choice, at: loading.Standing) -> None:
     found = loading.inputs(choice)
     st.caption(f"{plain(about_of(choice))} · {shown_revision(at.shown)}")
     whole_report(choice)
+    paint("reports")
     with st.container(border=True):
         one_table(choice, found)
     with st.container(border=True):

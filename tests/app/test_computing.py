@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -318,6 +319,18 @@ def heavy(full: Workspace, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspac
     monkeypatch.setattr(loading, "HEAVY", 0)
     yield full
     loading.desk().close()
+
+
+def test_a_filter_that_is_moved_finds_its_figures_made(heavy: Workspace) -> None:
+    choice = loading.pinned(Choice())
+    loading.ahead(choice, "summary")
+    every = [loading.chosen(each) for each in (choice, *loading.one_step_away(choice))]
+    assert len({chosen.key() for chosen in every}) == 4
+    for _ in range(600):
+        if all(loading.desk().is_whole(chosen, now_of(heavy)) for chosen in every):
+            return
+        time.sleep(0.1)
+    pytest.fail("the figures of the choices one step away were not made")
 
 
 def test_a_manifest_tells_of_the_data_that_its_figures_are_made_of(heavy: Workspace) -> None:
