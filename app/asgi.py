@@ -1,6 +1,7 @@
 """The web application: Streamlit's pages and our API routes in one process."""
 
 import asyncio
+import importlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,10 +21,19 @@ from app.preloading import Preloading
 from app.session import workspace
 from app.signin import SignInFirst
 
+IMPORT_AFTER_S = 5.0
+
 
 async def health(_request: object) -> JSONResponse:
     """Alive; opens nothing."""
     return JSONResponse({"status": "ok"})
+
+
+async def import_ahead() -> None:
+    """What figures need and takes a second to import, once the first page has had its time."""
+    await asyncio.sleep(IMPORT_AFTER_S)
+    for name in ("scipy.special", "scipy.optimize", "sklearn.feature_extraction.text"):
+        await asyncio.to_thread(importlib.import_module, name)
 
 
 @asynccontextmanager
@@ -32,11 +42,12 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
     watcher = asyncio.create_task(watch_stragglers(workspace))
     await asyncio.to_thread(loading.warm)
     warming = asyncio.create_task(asyncio.to_thread(adjudicating.warm))
+    importing = asyncio.create_task(import_ahead())
     try:
         yield
     finally:
-        watcher.cancel()
-        warming.cancel()
+        for task in (watcher, warming, importing):
+            task.cancel()
         loading.desk().close()
 
 

@@ -49,7 +49,7 @@ from judging.ledger.sides import read_side, side_pairs
 from judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
 from judging.ledger.systems import systems as ledger_systems
 
-HEAVY = 2_000  # labels, scores and judgements together from which figures are left to another process
+HEAVY = 1_000  # labels, scores and judgements together from which figures are left to another process
 WARM_S = 600.0
 ATTEMPTS = 5  # at a file, of a revision that changes before all is made
 AHEAD_S = 30.0  # figures that a page may ask for next are wanted this long

@@ -158,10 +158,10 @@ def search(words: str) -> Act:
 
 
 def download(key: str) -> Act:
-    def do(page: Page) -> None:
+    def do(page: Page) -> Path:
         with page.expect_download(timeout=GIVE_UP_MS) as caught:
             page.locator(f".st-key-{key} button").first.click()
-        caught.value.path()
+        return Path(caught.value.path())
 
     return Act(_nothing, do)
 
@@ -207,21 +207,21 @@ def pages(trace_id: str) -> tuple[Opened, ...]:
 def changes(trace_id: str, words: str) -> tuple[Change, ...]:
     forest, explore = plot("chart-forest"), ".st-key-traces canvas"
     return (
-        Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), f"{forest} >> nth=0"),
-        Change("agreement: human", "/agreement", choose("Human", "ben"), f"{forest} >> nth=0"),
+        Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), forest),
+        Change("agreement: human", "/agreement", choose("Human", "ben"), forest),
         Change(
             "agreement: failures",
             "/agreement",
             choose("Failures", "misses", under="More filters"),
-            f"{forest} >> nth=0",
+            forest,
         ),
         Change(
             "agreement: labels",
             "/agreement",
             choose("Labels", "revealed too", under="More filters"),
-            f"{forest} >> nth=0",
+            forest,
         ),
-        Change("agreement: view", "/agreement", press("Scores"), "text=Exact accuracy"),
+        Change("agreement: view", "/agreement", press("Scores"), ".st-key-headline"),
         Change("explore: facet", "/explore", tick("Lowest judge score", "0"), explore),
         Change("explore: source", "/explore", tick("Source"), explore),
         Change("explore: tool", "/explore", tick("Tool"), explore),
@@ -340,23 +340,44 @@ def _change(context: BrowserContext, process: psutil.Process, address: str, chan
         page.close()
 
 
+NOTE_CHANGE = """([useful, rested]) => {
+    const noted = window.__change = {};
+    const begin = () => { noted.began ??= performance.now(); };
+    for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, begin, { capture: true, once: true });
+    const isRested = eval(rested), since = {};
+    const held = (name, holds) => {  // since when it has held, once it has for a while: between reruns a page rests
+        since[name] = holds ? since[name] ?? performance.now() : undefined;
+        if (since[name] && performance.now() - since[name] > 120) noted[name] ??= since[name] - noted.began;
+    };
+    const look = () => {
+        if (noted.began !== undefined && performance.now() - noted.began > 60) {
+            const shows = !!document.querySelector(useful)?.getClientRects().length;
+            held('useful', shows && isRested(false));
+            held('whole', shows && isRested(true));
+        }
+        if (noted.whole === undefined) requestAnimationFrame(look);
+    };
+    look();
+}"""
+RESTED_OR_WAITS = f"(skeletons) => skeletons ? ({RESTED})() : ({RESTED.replace('stSkeleton', 'none')})()"
+
+
 def _timed(page: Page, process: psutil.Process, act: Callable[[], object], useful: str) -> Taken:
-    cpu, started = _cpu(process), time.perf_counter()
-    act()
-    page.wait_for_timeout(60)  # the rerun has begun
-    _rest(page, skeletons=False)
-    seen: float | None = None
+    """The page notes itself when it was clicked, and since when it rested afterwards."""
+    cpu = _cpu(process)
+    page.evaluate(NOTE_CHANGE, [useful, RESTED_OR_WAITS])
+    started = time.perf_counter()
+    done = act()
+    acted = time.perf_counter() - started
     try:
-        page.locator(useful).first.wait_for(state="visible")
-        seen = time.perf_counter() - started
+        page.wait_for_function("() => window.__change.whole !== undefined", timeout=GIVE_UP_MS, polling=50)
     except PlaywrightTimeout as error:  # the table says that it never came
         print(f"  {page.url}: {str(error).splitlines()[0]}", flush=True)
         return Taken(useful=None, whole=None, cpu=_cpu(process).since(cpu))
-    try:
-        _rest(page)
-    except PlaywrightTimeout:
-        return Taken(useful=seen, whole=float("inf"), cpu=_cpu(process).since(cpu))
-    return Taken(useful=seen, whole=time.perf_counter() - started, cpu=_cpu(process).since(cpu))
+    noted = page.evaluate("() => window.__change")
+    file_s = acted if isinstance(done, Path) else 0.0  # the act ends with the file
+    useful_s, whole_s = (max(noted[name] / 1000, file_s) for name in ("useful", "whole"))
+    return Taken(useful=useful_s, whole=whole_s, cpu=_cpu(process).since(cpu))
 
 
 def _rest(page: Page, *, skeletons: bool = True) -> None:
