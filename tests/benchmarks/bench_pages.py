@@ -39,6 +39,7 @@ from judging.ledger.systems import systems
 from tests.app.workspaces import filled
 from tests.benchmarks.large import build
 from tests.benchmarks.undisturbed import Undisturbed, undisturbed
+from tests.browser.conftest import FLAGS
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 PAINT_S, CHANGE_S = 2.0, 1.0
@@ -257,7 +258,7 @@ def _browser(playwright: Playwright, profile: Path) -> BrowserContext:
     context = playwright.chromium.launch_persistent_context(
         profile,
         executable_path=CHROMIUM,
-        args=["--no-sandbox", "--disable-quic"],
+        args=[*FLAGS, "--disable-quic"],
         viewport={"width": WIDTH, "height": HEIGHT},
         accept_downloads=True,
     )

@@ -19,6 +19,9 @@ from judging.ledger import Workspace
 from tests.app.workspaces import filled
 
 ASGI = Path(app.__file__).parent / "asgi.py"
+FLAGS = ("--no-sandbox", "--js-flags=--no-enable-lazy-source-positions")
+"""Playwright has the engine work out the place of every error that a library makes and drops: known from the start it
+costs little, found again each time a page with charts takes a second more."""
 SLOW_MS = 60_000  # a machine that also builds and tests
 
 
@@ -55,7 +58,7 @@ def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFact
 def chromium() -> Iterator[Browser]:
     with sync_playwright() as playwright:
         expect.set_options(timeout=SLOW_MS)
-        running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
         yield running
         running.close()
 
