@@ -34,7 +34,7 @@ class Look:
 
         async def dressed(message: Message) -> None:
             nonlocal start
-            if message["type"] == "http.response.start" and _is_page(message):
+            if message["type"] == "http.response.start" and is_page(message):
                 start = message  # the length it names is known once the body is
             elif start is None or message["type"] != "http.response.body":
                 await send(message)
@@ -59,7 +59,8 @@ def _uncompressed(scope: Scope) -> Scope:
     return {**scope, "headers": [pair for pair in scope["headers"] if pair[0] != b"accept-encoding"]}
 
 
-def _is_page(start: Message) -> bool:
+def is_page(start: Message) -> bool:
+    """Whether an answer that starts so is a page."""
     is_html = Headers(raw=start["headers"]).get("content-type", "").startswith("text/html")
     return bool(start["status"] == 200 and is_html)
 

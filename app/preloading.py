@@ -10,6 +10,8 @@ import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from app.look import is_page
+
 DESK, TABLE, CHART = "BidiComponent.*.js", "DataFrame.*.js", "PlotlyChart.*.js"
 DRAWN = {"": (DESK,), "work": (DESK,), "compare": (DESK, CHART), "adjudicate": (TABLE, CHART),
          "agreement": (CHART, TABLE), "explore": (TABLE, CHART), "runs": (CHART, TABLE)}  # fmt: skip
@@ -31,10 +33,8 @@ class Preloading:
         wanted = links(DRAWN.get(scope["path"].rstrip("/").rpartition("/")[2], ()))
 
         async def with_links(message: Message) -> None:
-            if message["type"] == "http.response.start" and message["status"] == 200:
-                headers = MutableHeaders(scope=message)
-                if headers.get("content-type", "").startswith("text/html") and wanted:
-                    headers.append("Link", wanted)
+            if message["type"] == "http.response.start" and is_page(message) and wanted:
+                MutableHeaders(scope=message).append("Link", wanted)
             await send(message)
 
         await self.app(scope, receive, with_links)

@@ -30,10 +30,12 @@ FEW_NOTE = f"Grey: fewer than {TOO_FEW} units, too few to conclude from. n/a: un
 
 def figure_text(value: float | None, low: float | None = None, high: float | None = None, *, digits: int = 3) -> str:
     """`0.624 [0.410, 0.802]`; without bounds only the value. The value is present."""
-    shown = half_up(value, digits)
-    if not _is_known(low) or not _is_known(high):
-        return shown
-    return f"{shown} [{half_up(low, digits)}, {half_up(high, digits)}]"
+    return f"{half_up(value, digits)} {interval_text(low, high, digits=digits)}".rstrip()
+
+
+def interval_text(low: float | None, high: float | None, *, digits: int = 3) -> str:
+    """`[0.410, 0.802]`; empty without both bounds."""
+    return f"[{half_up(low, digits)}, {half_up(high, digits)}]" if _is_known(low) and _is_known(high) else ""
 
 
 def cell_text(row: Mapping[str, Any], *, digits: int = 3) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.components.figures import figure_text, plain
+from app.components.figures import figure_text, interval_text, plain
 from app.components.judges import split_labels
 from judging.agreement import ceiling
 
@@ -34,10 +34,9 @@ def beside(row: dict[Any, Any]) -> str:
     """The interval, n and the human ceiling; the reason of an undefined figure."""
     if pd.isna(row["value"]):
         return str(row.get("reason") or "undefined")
-    interval = figure_text(row["value"], row["low"], row["high"]).partition(" ")[2]
     reached = row.get("ceiling")
     people = [] if reached is None or pd.isna(reached) else [f"people {figure_text(reached)}"]
-    return " · ".join(part for part in (interval, f"n {row['n']:,}", *people) if part)
+    return " · ".join(part for part in (interval_text(row["low"], row["high"]), f"n {row['n']:,}", *people) if part)
 
 
 def coverage(suite: pd.DataFrame, reached: pd.DataFrame | None) -> pd.DataFrame:

@@ -690,14 +690,14 @@ def worker_is_here(worker: str) -> bool:
     return host == _host() and pid.isdigit() and started not in ("", "0") and started == _started(int(pid))
 
 
-def _held_by(run_key: int, worker: str) -> ColumnElement[bool]:
-    """Which cells of a run this worker holds."""
-    return and_(_cell.c.run_key == run_key, _cell.c.worker == worker, _cell.c.state.in_(("running", "replied")))
-
-
 def _held(run_key: int) -> ColumnElement[bool]:
     """Which cells of a run some worker holds."""
     return and_(_cell.c.run_key == run_key, _cell.c.state.in_(("running", "replied")))
+
+
+def _held_by(run_key: int, worker: str) -> ColumnElement[bool]:
+    """Which cells of a run this worker holds."""
+    return and_(_held(run_key), _cell.c.worker == worker)
 
 
 def _lost(connection: Connection, run_key: int, lease_s: float = LEASE_S) -> ColumnElement[bool]:

@@ -155,13 +155,19 @@ def test_a_pass_that_ran_out_is_renewed_and_the_decision_stored(
     assert len(set(tokens)) == 2
 
 
+def opened_under_a_clock(page: Page, server: str, space: Workspace) -> str:
+    """A trace that holds what stands alone, open on Compare; its passes age as the test's clock says."""
+    trace_id, judge = with_a_partner(space)
+    page.clock.install()
+    page.goto(f"{server}/compare?trace={trace_id}&person=ben&judge={judge}")
+    settled(page)
+    return trace_id
+
+
 def test_an_error_that_its_person_put_otherwise_meanwhile_is_shown_with_the_next_pass(
     page: Page, sample_server: str, sample_space: Workspace
 ) -> None:
-    trace_id, judge = with_a_partner(sample_space)
-    page.clock.install()
-    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge={judge}")
-    settled(page)
+    trace_id = opened_under_a_clock(page, sample_server, sample_space)
     expect(page.locator(".tjc-row").first).to_be_visible()
     error = labels.state(sample_space.engine, annotator="ben", trace_id=trace_id)["errors"][0]
     changed = op("error.put", **{**error, "description": "Put otherwise now."})
@@ -173,10 +179,7 @@ def test_an_error_that_its_person_put_otherwise_meanwhile_is_shown_with_the_next
 def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(
     page: Page, sample_server: str, sample_space: Workspace
 ) -> None:
-    trace_id, judge = with_a_partner(sample_space)
-    page.clock.install()
-    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge={judge}")
-    settled(page)
+    opened_under_a_clock(page, sample_server, sample_space)
     page.locator(".tjc-row", has=page.locator('[data-state="extra"]')).first.click()
     expect(page.locator(".tjc-texts .tjc-span").first).to_be_visible()
     page.keyboard.press("m")
