@@ -585,7 +585,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
     figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
-    _counts(figure, "errors", int(counts["count"].max()) if len(counts) else 0)
+    _counts(figure, "errors", max(max(bars.y) for bars in figure.data))
     return _finished(figure, height=300)
 
 

@@ -234,6 +234,12 @@ def test_place_bars_name_how_many_of_each_side_and_hold_the_count_of_each_part()
     assert [list(trace.y) for trace in figure.data] == [[2, *[0] * 8, 1], [*[0] * 9, 4]]
 
 
+def test_places_counted_trace_by_trace_have_no_tick_for_each_error_of_their_sum() -> None:
+    counts = pd.DataFrame([(8, "judge", 1)] * 80, columns=["place", "side", "count"])
+    assert charts.place_bars(counts, places=10).layout.yaxis.dtick is None
+    assert charts.place_bars(counts[:3], places=10).layout.yaxis.dtick == 1
+
+
 def test_score_bars_keep_scores_failures_and_not_applicable_apart() -> None:
     cells = pd.DataFrame(
         [("LC", "0", 2), ("LC", "3", 1), ("LC", "n/a", 4), ("LC", "unparsable", 1)],
