@@ -21,7 +21,7 @@ from app.preloading import Preloading
 from app.session import workspace
 from app.signin import SignInFirst
 
-IMPORT_AFTER_S = 5.0
+READY_AFTER_S = 5.0
 
 
 async def health(_request: object) -> JSONResponse:
@@ -29,9 +29,10 @@ async def health(_request: object) -> JSONResponse:
     return JSONResponse({"status": "ok"})
 
 
-async def import_ahead() -> None:
-    """What figures need and takes a second to import, once the first page has had its time."""
-    await asyncio.sleep(IMPORT_AFTER_S)
+async def be_ready() -> None:
+    """What figures need and takes a second to start or to import, once the first page has had its time."""
+    await asyncio.sleep(READY_AFTER_S)
+    loading.desk().start()
     for name in ("scipy.special", "scipy.optimize", "sklearn.feature_extraction.text"):
         await asyncio.to_thread(importlib.import_module, name)
 
@@ -42,11 +43,11 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
     watcher = asyncio.create_task(watch_stragglers(workspace))
     await asyncio.to_thread(loading.warm)
     warming = asyncio.create_task(asyncio.to_thread(adjudicating.warm))
-    importing = asyncio.create_task(import_ahead())
+    readying = asyncio.create_task(be_ready())
     try:
         yield
     finally:
-        for task in (watcher, warming, importing):
+        for task in (watcher, warming, readying):
             task.cancel()
         loading.desk().close()
 

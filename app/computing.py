@@ -12,8 +12,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from enum import IntEnum
 from typing import Literal
 
 import orjson
@@ -72,13 +73,21 @@ class MovedOnError(NotComputedError):
         super().__init__(asked, "the data changed meanwhile")
 
 
+class Rank(IntEnum):
+    """Which figures come first: those that a page waits for, those that it will draw, those nobody may ask for."""
+
+    AWAITED = 0
+    NEXT = 1
+    AHEAD = 2
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Wish:
-    """A figure that is wanted until a time; `is_ahead`: no page waits for it yet."""
+    """A figure that is wanted until a time."""
 
     asked: Asked
     until: float
-    is_ahead: bool
+    rank: Rank
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,14 +106,23 @@ class _Process:
     """The process and its two pipes."""
 
     running: subprocess.Popen[bytes]
+    has_read: bool = False
+
+    def greet(self) -> None:
+        """Wait until it has read the data. Raises as `ask`."""
+        self._line()
+        self.has_read = True
 
     def ask(self, question: Question, now: Revision) -> dict[str, object]:
         """One question, one answer. Raises `OSError` or `ValueError` when the process has ended."""
         assert self.running.stdin is not None
-        assert self.running.stdout is not None
         line = orjson.dumps({"question": orjson.loads(question.to_json()), "now": now})
         self.running.stdin.write(line + b"\n")
         self.running.stdin.flush()
+        return self._line()
+
+    def _line(self) -> dict[str, object]:
+        assert self.running.stdout is not None
         answer = self.running.stdout.readline()
         if not answer:
             raise ValueError("no answer")
@@ -121,10 +139,10 @@ class _Process:
 
 @dataclass(kw_only=True)
 class Desk:
-    """Takes questions and has them answered in the order they were first asked.
+    """Takes questions and has them answered by rank, of one rank in the order they were first asked.
 
     One process answers most of them one by one; what takes long (`Question.is_late`) has another, so that nothing waits
-    for it. What is asked for `ahead` of any page is made when nothing else is wanted.
+    for it.
     """
 
     shelf: Shelf
@@ -177,24 +195,37 @@ class Desk:
                     self._lock.wait(timeout=WANTED_S / 4)
         raise NotComputedError(asked, f"it took more than {at_most_s:g} s")
 
-    def ask(self, asked: Asked, *, wanted_s: float = WANTED_S, is_ahead: bool = False) -> None:
+    def ask(self, asked: Asked, *, wanted_s: float = WANTED_S, rank: Rank = Rank.AWAITED) -> None:
         """Have it made within `wanted_s`; asked again, it stays wanted."""
         with self._lock:
-            wish = _Wish(asked=asked, until=time.monotonic() + wanted_s, is_ahead=is_ahead)
+            wish = _Wish(asked=asked, until=time.monotonic() + wanted_s, rank=rank)
             held = self._wanted.get(_key(asked), wish)
-            until, ahead = max(wish.until, held.until), wish.is_ahead and held.is_ahead
-            self._wanted[_key(asked)] = replace(wish, until=until, is_ahead=ahead)
-            late = asked.question.is_late()
-            if late not in self._threads:
-                self._threads[late] = threading.Thread(target=self._work, args=(late,), daemon=True, name="figures")
-                self._threads[late].start()
+            until, first = max(wish.until, held.until), min(wish.rank, held.rank)
+            self._wanted[_key(asked)] = replace(wish, until=until, rank=first)
+            self._begin(asked.question.is_late())
             self._lock.notify_all()
+
+    def start(self) -> None:
+        """Have the process started that answers most questions: the first of them then waits for none."""
+        with self._lock:
+            self._begin(late=False)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether that process has read the data."""
+        process = self._processes.get(False)
+        return process is not None and process.has_read
+
+    def _begin(self, late: bool) -> None:
+        if late not in self._threads:
+            self._threads[late] = threading.Thread(target=self._work, args=(late,), daemon=True, name="figures")
+            self._threads[late].start()
 
     def ask_ahead(self, every: Iterable[Asked], *, wanted_s: float = WANTED_S) -> None:
         """Have what is not there made when nothing else is wanted."""
         for asked in every:
             if self.state(asked) == "waiting":
-                self.ask(asked, wanted_s=wanted_s, is_ahead=True)
+                self.ask(asked, wanted_s=wanted_s, rank=Rank.AHEAD)
 
     def ask_again(self, asked: Asked) -> None:
         """After a failure."""
@@ -236,8 +267,15 @@ class Desk:
         every = [Asked(question=Question(figure=name, chosen=chosen), now=now) for name in WHOLE]
         missing = [asked for asked in every if self.state(asked) == "waiting"]
         for asked in missing:
-            self.ask(asked, wanted_s=wanted_s)
+            self.ask(asked, wanted_s=wanted_s, rank=Rank.NEXT)
         return missing[-1] if missing else every[-1]
+
+    def wait_whole(self, chosen: Chosen, now: Revision, *, at_most_s: float) -> None:
+        """Wait until all that makes a choice whole is there or cannot be."""
+        give_up = time.monotonic() + at_most_s
+        while self.state(self.ask_whole(chosen, now)) == "waiting" and (left := give_up - time.monotonic()) > 0:
+            with self._lock:
+                self._lock.wait(timeout=min(left, LOOK_S))
 
     def failure(self, chosen: Chosen, now: Revision) -> NotComputedError | None:
         """The first of all that makes a choice whole that could not be made."""
@@ -267,6 +305,8 @@ class Desk:
         return None
 
     def _work(self, late: bool) -> None:
+        with suppress(OSError, ValueError):  # where it cannot start, the first question is told why
+            self._process(late)
         while True:
             asked = self._next(late)
             answer = self._answer(asked, late)
@@ -280,24 +320,31 @@ class Desk:
                 self._lock.notify_all()
 
     def _next(self, late: bool) -> Asked:
-        """The first that a page still waits for."""
+        """The first that is still wanted."""
         with self._lock:
             while True:
                 now = time.monotonic()
                 self._wanted = {key: wish for key, wish in self._wanted.items() if wish.until > now}
                 found = [wish for wish in self._wanted.values() if wish.asked.question.is_late() is late]
                 if found:
-                    return min(found, key=lambda wish: wish.is_ahead).asked
+                    return min(found, key=lambda wish: wish.rank).asked
                 self._lock.wait()
 
     def _answer(self, asked: Asked, late: bool) -> dict[str, object]:
-        process = self._processes.get(late) or _Process(running=self._started())  # it stays, with what it has read
-        self._processes[late] = process
         try:
-            return process.ask(asked.question, asked.now)
+            return self._process(late).ask(asked.question, asked.now)
         except (OSError, ValueError):
-            self._processes.pop(late, None)
-            return {"error": process.end()}
+            process = self._processes.pop(late, None)
+            return {"error": ENDED if process is None else process.end()}
+
+    def _process(self, late: bool) -> _Process:
+        """The process, which stays with what it has read; started where there is none. Raises as `_Process.ask`."""
+        if late not in self._processes:
+            self._processes[late] = _Process(running=self._started())
+        process = self._processes[late]
+        if not process.has_read:
+            process.greet()
+        return process
 
     def _started(self) -> subprocess.Popen[bytes]:
         # -P: a stray file in the folder one is in must not shadow ours

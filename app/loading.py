@@ -17,7 +17,7 @@ import streamlit as st
 from sqlalchemy import select
 
 from app.components.saved import saved_views
-from app.computing import WHOLE, Asked, Desk, MovedOnError, patience
+from app.computing import WHOLE, Asked, Desk, MovedOnError, Rank, patience
 from app.session import Role, address, address_of, user, workspace
 from ingest.store import reading, schema, writing
 from ingest.table import trace_frame
@@ -49,7 +49,8 @@ from judging.ledger.sides import read_side, side_pairs
 from judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
 from judging.ledger.systems import systems as ledger_systems
 
-HEAVY = 1_000  # labels, scores and judgements together from which figures are left to another process
+HEAVY = 1_000  # labels, scores and judgements together from which figures are always left to another process
+SOON_S = 1.5  # figures of less than that are waited for so long, rather than older ones shown
 WARM_S = 600.0
 ATTEMPTS = 5  # at a file, of a revision that changes before all is made
 AHEAD_S = 30.0  # figures that a page may ask for next are wanted this long
@@ -151,7 +152,7 @@ class Standing:
 
 
 def is_heavy(now: Revision) -> bool:
-    """Whether figures take a second or more here: then another process makes them."""
+    """Whether figures take a second or more here: another process makes them, whether it has started or not."""
     return weight(now) > HEAVY
 
 
@@ -160,7 +161,7 @@ def standing(choice: Choice) -> Standing:
     if choice.at is not None:
         return choice.at
     now = now_revision()
-    if not is_heavy(now):
+    if not is_heavy(now) and not desk().is_ready:
         return Standing(shown=now, coming=now, is_kept=False)
     shown, coming = desk().standing(chosen(choice), now)
     if shown != coming:
@@ -171,6 +172,9 @@ def standing(choice: Choice) -> Standing:
 def pinned(choice: Choice) -> Choice:
     """The choice with its revision held: what a page or a file shows is all of one. Raises `SplitError`."""
     at = standing(choice)
+    if at.is_stale and not is_heavy(at.coming):
+        desk().wait_whole(chosen(choice), at.coming, at_most_s=SOON_S)
+        at = standing(choice)
     return replace(choice, at=at) if at.is_kept else choice
 
 
@@ -226,7 +230,7 @@ def ahead(choice: Choice, *names: str) -> None:
     every = [Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown) for name in names]
     for asked in every:
         if desk().state(asked) == "waiting":
-            desk().ask(asked)
+            desk().ask(asked, rank=Rank.NEXT)
     for each in (choice, *one_step_away(choice)):
         whole = [Asked(question=Question(figure=name, chosen=chosen(each)), now=at.shown) for name in WHOLE]
         desk().ask_ahead(whole, wanted_s=AHEAD_S)

@@ -203,17 +203,27 @@ class Maker:
             self.shelf.put(question, self.at, made)
         return self.at
 
-    def _read(self, chosen: Chosen) -> None:
+    def read(self) -> None:
+        """Read the data before the first question."""
+        with reading(self.engine) as connection:
+            self._columns(connection)
+
+    def _columns(self, connection: Connection) -> Columns:
         """The data as it is now."""
+        now = revision(connection)
+        if now != self.at or self.columns is None:
+            self.columns, self.held, self.at, self.words = load_columns(connection), {}, now, None
+            self._forget_people(person_revision(connection))
+        return self.columns
+
+    def _read(self, chosen: Chosen) -> None:
+        """A choice of the data as it is now."""
         key = chosen.key()
         with reading(self.engine) as connection:
-            now = revision(connection)
-            if now != self.at or self.columns is None:
-                self.columns, self.held, self.at, self.words = load_columns(connection), {}, now, None
-                self._forget_people(person_revision(connection))
+            columns = self._columns(connection)
             if key in self.held:
                 return
-            frames = LateFrames(connection, self.columns, chosen.selection())
+            frames = LateFrames(connection, columns, chosen.selection())
         self.held = {**dict(list(self.held.items())[1 - HELD :]), key: self._bench(chosen, frames)}
 
     def _bench(self, chosen: Chosen, frames: LateFrames) -> Bench:
@@ -285,7 +295,13 @@ class Maker:
 
 
 def serve(maker: Maker, questions: TextIO, answers: TextIO) -> None:
-    """Answer until the questions end. What cannot be made is told by its error, and the next question is taken."""
+    """Answer until the questions end. What cannot be made is told by its error, and the next question is taken.
+
+    The first line says which revision was read, and that questions are taken.
+    """
+    maker.read()
+    answers.write(orjson.dumps({"revision": maker.at}).decode() + "\n")
+    answers.flush()
     for line in questions:
         started = time.perf_counter()
         answer: dict[str, object] = {}

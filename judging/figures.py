@@ -198,7 +198,7 @@ def strip_counts(bench: Bench, whose: str) -> pd.DataFrame:
 
 def each_once(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of judges that are taken together: a jury says again what its members say, and counts alone only."""
-    joint = rows["system"].map(is_joint).astype(bool)
+    joint = rows["system"].isin([name for name in rows["system"].unique() if is_joint(name)])
     return rows if joint.all() else rows[~joint]
 
 

@@ -62,23 +62,24 @@ def page() -> None:
         view_of(*held)
 
 
+CAPTION = ("human", "votes", "summary")
 AHEAD: dict[str, tuple[str, ...]] = {
-    "Overview": ("summary", "human", "repeated", "error_rates", "suite", "score_figures", "human_ceiling",
-                 "consistency", "error_ceiling"),
-    "Errors": ("summary", "human", "suite", "error_rates", "table.dimension_grid", "table.findings"),
-    "Scores": ("summary", "human", "score_figures", "human_ceiling", "table.score_confusion", "bias_marks",
-               "bias_lines", "table.score_prevalence", "table.score_flags"),
-    "Consistency": ("summary", "human", "consistency", "alpha_samples", "trace_rationales"),
-    "Raters": ("summary", "human", "rated", "human_ceiling", "error_ceiling", "matcher_agreement"),
-    "A against B": ("summary", "human", "compared"),
+    "Overview": ("suite", "error_rates", "repeated", "coverage", "score_figures", "human_ceiling", "consistency",
+                 "error_ceiling"),
+    "Errors": ("suite", "error_rates", "table.dimension_grid", "table.findings"),
+    "Scores": ("score_figures", "human_ceiling", "table.score_confusion", "bias_marks", "bias_lines",
+               "table.score_prevalence", "table.score_flags"),
+    "Consistency": ("consistency", "alpha_samples", "trace_rationales"),
+    "Raters": ("rated", "human_ceiling", "error_ceiling", "matcher_agreement"),
+    "A against B": ("compared",),
 }  # fmt: skip
-"""The figures of each view in the order in which it draws them: made while the ones before are drawn."""
+"""The figures of each view, after the caption's, in the order in which it draws them: made while others are drawn."""
 
 
 @awaited(height=760)
 def view_of(choice: Choice, at: loading.Standing) -> None:
     found = loading.inputs(choice)
-    loading.ahead(choice, *AHEAD.get(str(st.session_state.get("view", VIEWS[0])), ()))
+    loading.ahead(choice, *CAPTION, *AHEAD.get(str(st.session_state.get("view", VIEWS[0])), ()))
     st.caption(f"{summary(choice)} · {shown_revision(at.shown)}")
     blind = loading.blind_to_me()
     if blind:

@@ -249,7 +249,7 @@ def _said(rows: Sequence[Any]) -> _Said:
     proposals = sorted((row for row in rows if row.status == "proposed"), key=lambda row: row.author != AUTO)
     row = words[-1] if words else proposals[0]
     confidence = row.confidence if words else max(one.confidence for one in proposals)
-    return _Said(row.label_id, _standing_finding(row), row.cell_key, row.status, confidence, row, tuple(proposals))
+    return _Said(row.label_id, row.joint_key, row.cell_key, row.status, confidence, row, tuple(proposals))
 
 
 def _standing(connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]) -> list[_Said]:
@@ -261,8 +261,9 @@ def _standing(connection: Connection, labels: Mapping[str, LabelPlace], *of_cell
 
 
 def _pairs_of_findings() -> Select[Any]:
+    """The pairs; `joint_key` is the finding that a pair speaks of."""
     return (
-        select(_match, _finding.c.cell_key)
+        select(_match, _match.c.finding_key.label("joint_key"), _finding.c.cell_key)
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
         .order_by(_match.c.row_key)
@@ -270,7 +271,7 @@ def _pairs_of_findings() -> Select[Any]:
 
 
 def _pairs_of_members() -> Select[Any]:
-    """The pairs of members' findings, each once for every jury's finding that it is part of: `joint_key`."""
+    """The pairs of members' findings, each once for every jury's finding that it is part of."""
     joint = tables.joint_finding
     return (
         select(_match, joint.c.finding_key.label("joint_key"), _finding.c.cell_key)
@@ -293,11 +294,7 @@ def _said_of(connection: Connection, labels: Mapping[str, LabelPlace], pairs: Se
 
 def _pair_key(row: Any) -> tuple[str, int, int]:
     """Label, finding, and the finding that is spoken of: of a jury one of its members'."""
-    return row.label_id, _standing_finding(row), row.finding_key
-
-
-def _standing_finding(row: Any) -> int:
-    return int(getattr(row, "joint_key", row.finding_key))
+    return row.label_id, row.joint_key, row.finding_key
 
 
 _SAYS_MORE: Mapping[MatchStatus, int] = {"rejected": 0, "proposed": 1, "confirmed": 2}
