@@ -1,6 +1,7 @@
 """The web application: Streamlit's pages and our API routes in one process."""
 
 import asyncio
+import gc
 import importlib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,6 +23,7 @@ from app.session import workspace
 from app.signin import SignInFirst
 
 READY_AFTER_S = 5.0
+IMPORTED_LATE = ("scipy.special", "scipy.optimize", "sklearn.feature_extraction.text", "app.components.charts")
 
 
 async def health(_request: object) -> JSONResponse:
@@ -30,24 +32,32 @@ async def health(_request: object) -> JSONResponse:
 
 
 async def be_ready() -> None:
-    """What figures need and takes a second to start or to import, once the first page has had its time."""
+    """What takes a second to start, to import or to read, once the first page has had its time."""
     await asyncio.sleep(READY_AFTER_S)
     loading.desk().start()
-    for name in ("scipy.special", "scipy.optimize", "sklearn.feature_extraction.text"):
+    for name in IMPORTED_LATE:
         await asyncio.to_thread(importlib.import_module, name)
+    await asyncio.to_thread(adjudicating.warm)
+    await asyncio.to_thread(settle)
+
+
+def settle() -> None:
+    """Keep the collector from all that is here to stay: Streamlit has it look through everything after each run."""
+    gc.collect()
+    gc.freeze()
 
 
 @asynccontextmanager
 async def lifespan(_app: App) -> AsyncIterator[None]:
     """Beside the pages: traces that arrived without a root are shown after a while; heavy figures are made ahead."""
+    gc.freeze()  # what was imported; the rest in `settle`
     watcher = asyncio.create_task(watch_stragglers(workspace))
     await asyncio.to_thread(loading.warm)
-    warming = asyncio.create_task(asyncio.to_thread(adjudicating.warm))
     readying = asyncio.create_task(be_ready())
     try:
         yield
     finally:
-        for task in (watcher, warming, readying):
+        for task in (watcher, readying):
             task.cancel()
         loading.desk().close()
 

@@ -208,7 +208,7 @@ class Desk:
     def start(self) -> None:
         """Have the process started that answers most questions: the first of them then waits for none."""
         with self._lock:
-            self._begin(late=False)
+            self._begin(late=False, at_once=True)
 
     @property
     def is_ready(self) -> bool:
@@ -216,10 +216,11 @@ class Desk:
         process = self._processes.get(False)
         return process is not None and process.has_read
 
-    def _begin(self, late: bool) -> None:
+    def _begin(self, late: bool, *, at_once: bool = False) -> None:
         if late not in self._threads:
-            self._threads[late] = threading.Thread(target=self._work, args=(late,), daemon=True, name="figures")
-            self._threads[late].start()
+            asking = threading.Thread(target=self._work, args=(late, at_once), daemon=True, name="figures")
+            self._threads[late] = asking
+            asking.start()
 
     def ask_ahead(self, every: Iterable[Asked], *, wanted_s: float = WANTED_S) -> None:
         """Have what is not there made when nothing else is wanted."""
@@ -304,9 +305,10 @@ class Desk:
                 return kept[1]
         return None
 
-    def _work(self, late: bool) -> None:
-        with suppress(OSError, ValueError):  # where it cannot start, the first question is told why
-            self._process(late)
+    def _work(self, late: bool, at_once: bool) -> None:
+        if at_once:
+            with suppress(OSError, ValueError):  # where it cannot start, the first question is told why
+                self._process(late)
         while True:
             asked = self._next(late)
             answer = self._answer(asked, late)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pandas as pd
@@ -14,7 +15,17 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from app import datasets, loading
-from app.computing import WHOLE, Asked, Desk, MovedOnError, NoFigureError, NotComputedError, Waiting, shown_revision
+from app.computing import (
+    WHOLE,
+    Asked,
+    Desk,
+    MovedOnError,
+    NoFigureError,
+    NotComputedError,
+    Rank,
+    Waiting,
+    shown_revision,
+)
 from app.loading import Choice
 from ingest.batch import ingest
 from ingest.store import reading, writing
@@ -400,6 +411,65 @@ def test_folders_that_another_process_takes_away_are_no_error(tmp_path: Path, mo
     monkeypatch.setattr(Path, "stat", looked_at)
     assert gone not in shelf.revisions(chosen)
     assert len(shelf.revisions(chosen)) == 1
+
+
+@dataclass(kw_only=True)
+class Noting(Desk):
+    """A desk that notes what it is asked, and answers once it may."""
+
+    may: threading.Event = field(default_factory=threading.Event)
+    asked: list[str] = field(default_factory=list)
+
+    def _answer(self, asked: Asked, late: bool) -> dict[str, object]:
+        self.asked.append(asked.question.figure)
+        self.may.wait(30)
+        return {"reason": "noted"}
+
+
+def test_what_a_page_waits_for_comes_before_what_it_will_draw_and_that_before_what_nobody_asked_for(
+    tmp_path: Path,
+) -> None:
+    desk = Noting(shelf=Shelf(home=tmp_path))
+    ahead, later, soon, first = (
+        Asked(question=Question(figure=name), now=(1,)) for name in ("coverage", "suite", "votes", "human")
+    )
+    desk.ask(first)
+    while not desk.asked:
+        time.sleep(0.01)
+    desk.ask_ahead([ahead])
+    desk.ask(later, rank=Rank.NEXT)
+    desk.ask(soon, rank=Rank.NEXT)
+    desk.ask(soon)  # a page has come to it
+    desk.may.set()
+    while desk.state(ahead) == "waiting":
+        time.sleep(0.01)
+    assert desk.asked == ["human", "votes", "suite", "coverage"]
+
+
+@pytest.fixture
+def ready(full: Workspace, clean_caches: None) -> Iterator[Workspace]:
+    """A small workspace beside which the process that makes figures has started."""
+    desk = loading.desk()
+    desk.start()
+    give_up = time.monotonic() + 60
+    while not desk.is_ready and time.monotonic() < give_up:
+        time.sleep(0.05)
+    assert desk.is_ready
+    yield full
+    desk.close()
+
+
+def test_the_started_process_makes_the_figures_of_a_small_workspace_too_and_never_shows_older_ones(
+    ready: Workspace, open_page: OpenPage
+) -> None:
+    assert loading.standing(Choice()).is_kept
+    loading.whole(Choice())
+    before = now_of(ready)
+    assert summary_of(open_page("agreement")).endswith(shown_revision(before))
+    confirm_one(ready)
+    told = [text.value for text in open_page("agreement").caption]
+    assert any(text.endswith(shown_revision(now_of(ready))) for text in told)
+    assert not any(shown_revision(before) in text for text in told)
 
 
 @dataclass(kw_only=True)
