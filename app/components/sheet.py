@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -27,6 +27,7 @@ def sheet(
     most: int = 12,
     key: str | None = None,
     is_chosen: bool = False,
+    width: Literal["stretch", "content"] = "stretch",
 ) -> int | None:
     """Show `frame`, about `most` rows high; with `is_chosen` one row can be chosen, and its position is returned."""
     text = frame.select_dtypes(exclude="number").columns
@@ -40,6 +41,7 @@ def sheet(
         "column_config": config,
         "placeholder": "n/a",
         "key": key,
+        "width": width,
     }
     if not is_chosen:
         st.dataframe(shown, **settings)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pandas as pd
 import streamlit as st
@@ -12,10 +12,10 @@ from app.components import charts, layout
 from app.components.figures import counted
 from app.components.sheet import sheet
 from app.preflight import Preflight, inspect, storable
-from app.session import workspace
+from app.session import link_params, workspace
 from ingest.batch import Report, store
 from ingest.readers import READERS
-from ingest.store import reading
+from ingest.store import load, reading
 from ingest.trace import Rejected
 
 SHOWN = 50  # warnings
@@ -193,8 +193,26 @@ def here() -> None:
         table = traces.groupby("format").agg(
             traces=("trace_id", "size"), spans=("spans", "sum"), warnings=("warning_count", "sum")
         )
-        st.dataframe(table.reset_index(), hide_index=True, width="content")
+        sheet(table.reset_index(), width="content")
         st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC.")
+        doubted = traces[traces["warning_count"] > 0]
+        if len(doubted):
+            told = counted(int(doubted["warning_count"].sum()), "warning")
+            with st.expander(f"{told} on {counted(len(doubted), 'trace')}", on_change="rerun", key="noted") as opened:
+                if opened.open:
+                    noted([str(trace_id) for trace_id in doubted["trace_id"]])
+
+
+def noted(trace_ids: Sequence[str]) -> None:
+    """What readers noted of stored traces, and the way to each of these."""
+    with reading(workspace().engine) as connection:
+        found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids[:SHOWN]]
+    rows = [(trace.trace_id, warning) for trace in found for warning in trace.all_warnings]
+    if len(trace_ids) > SHOWN:
+        st.caption(f"Of the first {SHOWN} traces. Explore lists all with their number of warnings.")
+    chosen = sheet(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
+    if chosen is not None and st.button("Open in Work", key="to-work", icon=":material/edit_note:"):
+        st.switch_page("views/work.py", query_params=link_params(trace=rows[chosen][0]))
 
 
 page()

@@ -145,7 +145,7 @@ def one_run(run_key: int) -> None:
         drawn = charts.score_bars(shown.outcomes)
         st.plotly_chart(drawn, key="chart-outcomes", config=CONFIG, alt="Outcomes by judge")
     with right, st.container(border=True, height="stretch"):
-        cost_and_time(shown, unpriced=int(str(found["unpriced"])))
+        cost_and_time(shown, unpriced=int(str(found["unpriced"])), is_called=not is_offline(found["spec"]))
     spec = found["spec"]
     if isinstance(spec, dict) and spec.get("mode") == "jury":
         with st.container(border=True):
@@ -271,7 +271,12 @@ def judge_again(engine: Engine, run_key: int) -> None:
 
 def is_workers(spec: object) -> bool:
     """Whether a worker can take the run: not offline checks, not imports."""
-    return isinstance(spec, dict) and "models" in spec and spec.get("mode") != "checks"
+    return isinstance(spec, dict) and "models" in spec and not is_offline(spec)
+
+
+def is_offline(spec: object) -> bool:
+    """Whether no model was asked."""
+    return isinstance(spec, dict) and spec.get("mode") == "checks"
 
 
 def outcome_counts(connection: Connection, run_key: int) -> pd.DataFrame:
@@ -290,11 +295,17 @@ def outcome_counts(connection: Connection, run_key: int) -> pd.DataFrame:
     return pd.DataFrame(counts, columns=["judge", "outcome", "count"])
 
 
-def cost_and_time(shown: Shown, *, unpriced: int) -> None:
+def cost_and_time(shown: Shown, *, unpriced: int, is_called: bool) -> None:
+    """`is_called`: models answered, here or elsewhere; of offline checks only what is known is shown."""
     layout.title("Cost and time", "Of each judgement; offline checks and imports have none.")
+    told = {
+        "Cost, US$": None if shown.paid is None else f"{shown.paid:,.4f}",
+        "Prompt tokens": None if shown.tokens is None else f"{shown.tokens:,}",
+    }
     with st.container(horizontal=True):
-        st.metric("Cost, US$", "unknown" if shown.paid is None else f"{shown.paid:,.4f}", border=True)
-        st.metric("Prompt tokens", "unknown" if shown.tokens is None else f"{shown.tokens:,}", border=True)
+        for name, value in told.items():
+            if is_called or value is not None:
+                st.metric(name, value or "unknown", border=True)
     if unpriced and shown.paid is not None:
         st.caption(f"Without {counted(unpriced, 'answer')} of unknown cost.")
     if shown.seconds.empty:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import orjson
 from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
 
 from app.preflight import inspect
+from ingest.batch import ingest
 from ingest.store import reading, schema, trace_ids
 from judging.ledger import Workspace
 from tests.app.conftest import OpenPage
@@ -35,6 +37,24 @@ def test_an_empty_workspace_points_at_the_samples(empty: Workspace, open_page: O
 def test_what_is_here_is_counted_by_format(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("ingest")
     assert any(caption.value.startswith("6 traces, ") for caption in at.caption)
+
+
+def test_warnings_of_stored_traces_can_be_read_and_lead_to_the_trace(empty: Workspace, open_page: OpenPage) -> None:
+    trace = orjson.loads(SAMPLES[0].read_bytes())
+    trace["spans"].append(trace["spans"][-1])  # stands twice
+    file = empty.home / "twice.json"
+    file.write_bytes(orjson.dumps(trace))
+    ingest(empty.engine, [file])
+    at = open_page("ingest")
+    shut = next(one for one in at.expander if one.label.endswith(" on 1 trace"))
+    assert len(at.dataframe) == 1
+    at.session_state["noted"] = True
+    at.run()
+    rows = at.dataframe[1].value
+    with reading(empty.engine) as connection:
+        assert set(rows["trace_id"]) == set(trace_ids(connection))
+    assert shut.label == f"{len(rows)} warnings on 1 trace"
+    assert any(warning.startswith("duplicate_span: ") for warning in rows["warning"])
 
 
 def test_nothing_is_stored_before_the_button_is_pressed(empty: Workspace, open_page: OpenPage) -> None:

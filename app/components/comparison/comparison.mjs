@@ -147,8 +147,8 @@ class Comparison {
     if (!pair) return tjcEl("div", { class: "tjc-main" });
     return tjcEl("div", { class: "tjc-main" },
       this.actsNode(pair),
-      tjcEl("div", { class: "tjc-cards" }, this.humanNode(pair.error), this.judgeNode(pair)),
-      tjcEl("div", { class: "tjc-texts", "data-tjc-texts": "" }),
+      tjcEl("div", { class: "tjc-cards", tabindex: "0", role: "region", "aria-label": "Error and finding" }, this.humanNode(pair.error), this.judgeNode(pair)),
+      tjcEl("div", { class: "tjc-texts", tabindex: "0", role: "region", "aria-label": "Spans", "data-tjc-texts": "" }),
     );
   }
 
@@ -239,7 +239,7 @@ class Comparison {
       return;
     }
     host.replaceChildren(...(this.texts.get(pair.key) || []).map(tjcSpan));
-    tjcScrollTo(this.root.querySelector(".tjc-main"), host.querySelector("mark"));
+    tjcScrollTo(host, host.querySelector("mark"));
   }
 
   button(label, key, act, attributes = {}) {
