@@ -119,6 +119,24 @@ def test_the_pair_of_the_address_is_the_one_shown(page: Page, sample_server: str
     chosen = page.locator('.tjc-row[aria-selected="true"]')
     expect(chosen).to_be_visible()
     assert (chosen.get_attribute("data-key") or "").startswith(error.label_id)
+    stays_in_sight_beside_long_spans(page)
+
+
+def stays_in_sight_beside_long_spans(page: Page) -> None:
+    """What is compared is not scrolled away with the spans that it names."""
+    expect(page.locator(".tjc-text").first).to_be_visible()
+    page.evaluate("""() => {
+        const text = document.querySelector('.tjc-texts .tjc-text');
+        text.append('\\n'.repeat(300));
+        document.querySelector('.tjc-texts').scrollTop = 3000;
+    }""")
+    assert page.evaluate("() => document.querySelector('.tjc-texts').scrollTop") > 1000
+    main, card = (page.locator(name).first.bounding_box() for name in (".tjc-main", ".tjc-card h4"))
+    assert main is not None
+    assert card is not None
+    assert main["y"] < card["y"] < main["y"] + main["height"] / 2
+    assert page.evaluate(
+    )
 
 
 def test_a_decision_that_cannot_be_stored_says_so_and_is_not_shown_as_made(
