@@ -1,8 +1,10 @@
 """Half-up rounding on exact numbers, so that a printed digit is never an accident of binary fractions."""
 
 import math
-from decimal import Decimal
+from decimal import ROUND_HALF_UP, Context, Decimal
 from fractions import Fraction
+
+_WIDE = Context(prec=400)  # a float has at most 309 digits before its point
 
 
 def half_up(value: Fraction | float | None, digits: int) -> str:
@@ -15,6 +17,9 @@ def half_up(value: Fraction | float | None, digits: int) -> str:
     exact = _exact(value)
     if exact is None:
         return ""
+    if isinstance(exact, Decimal):
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), ROUND_HALF_UP, _WIDE)
+        return f"{rounded if rounded else abs(rounded):f}"
     scaled = abs(exact) * 10**digits
     units = math.floor(scaled + Fraction(1, 2))
     sign = "-" if exact < 0 and units > 0 else ""
@@ -25,7 +30,7 @@ def half_up(value: Fraction | float | None, digits: int) -> str:
 def percent(value: Fraction | float | None, digits: int = 2) -> str:
     """`value` as a percentage without its sign, rounded half-up after the shift by a hundred."""
     exact = _exact(value)
-    return "" if exact is None else half_up(exact * 100, digits)
+    return "" if exact is None else half_up(Fraction(exact) * 100, digits)
 
 
 def share_text(hits: int, n: int) -> str:
@@ -36,11 +41,11 @@ def share_text(hits: int, n: int) -> str:
     return f"{hits}/{n} ({share}%)"
 
 
-def _exact(value: Fraction | float | None) -> Fraction | None:
+def _exact(value: Fraction | float | None) -> Fraction | Decimal | None:
     if value is None:
         return None
     if isinstance(value, Fraction):
         return value
     if math.isinf(value):
         raise ValueError(f"cannot round {value!r}: a figure is a finite number or undefined (None)")
-    return None if math.isnan(value) else Fraction(Decimal(repr(float(value))))
+    return None if math.isnan(value) else Decimal(repr(float(value)))
