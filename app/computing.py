@@ -106,12 +106,12 @@ class _Process:
     """The process and its two pipes."""
 
     running: subprocess.Popen[bytes]
-    has_read: bool = False
+    at: Revision | None = None
+    """The revision that it holds; None until it has read the data."""
 
     def greet(self) -> None:
         """Wait until it has read the data. Raises as `ask`."""
         self._line()
-        self.has_read = True
 
     def ask(self, question: Question, now: Revision) -> dict[str, object]:
         """One question, one answer. Raises `OSError` or `ValueError` when the process has ended."""
@@ -128,6 +128,8 @@ class _Process:
             raise ValueError("no answer")
         held = orjson.loads(answer)
         assert isinstance(held, dict)
+        if isinstance(made_of := held.get("revision"), list):
+            self.at = tuple(made_of)
         return held
 
     def end(self) -> str:
@@ -142,7 +144,7 @@ class Desk:
     """Takes questions and has them answered by rank, of one rank in the order they were first asked.
 
     One process answers most of them one by one; what takes long (`Question.is_late`) has another, so that nothing waits
-    for it.
+    for it. Where that one has nothing of its own to do, it takes of what pages draw.
     """
 
     shelf: Shelf
@@ -150,6 +152,7 @@ class Desk:
     _wanted: dict[tuple[str, Revision], _Wish] = field(default_factory=dict)
     _failed: dict[tuple[str, Revision], _Refusal] = field(default_factory=dict)
     _moved: set[tuple[str, Revision]] = field(default_factory=set)
+    _taken: set[tuple[str, Revision]] = field(default_factory=set)
     _targets: dict[str, Revision] = field(default_factory=dict)
     _lock: threading.Condition = field(default_factory=threading.Condition)
     _threads: dict[bool, threading.Thread] = field(default_factory=dict)
@@ -214,7 +217,7 @@ class Desk:
     def is_ready(self) -> bool:
         """Whether that process has read the data."""
         process = self._processes.get(False)
-        return process is not None and process.has_read
+        return process is not None and process.at is not None
 
     def _begin(self, late: bool, *, at_once: bool = False) -> None:
         if late not in self._threads:
@@ -314,6 +317,7 @@ class Desk:
             answer = self._answer(asked, late)
             with self._lock:
                 self._wanted.pop(_key(asked), None)
+                self._taken.discard(_key(asked))
                 if "error" in answer or "reason" in answer:
                     why, is_reason = answer.get("error", answer.get("reason")), "error" not in answer
                     self._failed[_key(asked)] = _Refusal(why=str(why), is_reason=is_reason)
@@ -327,10 +331,21 @@ class Desk:
             while True:
                 now = time.monotonic()
                 self._wanted = {key: wish for key, wish in self._wanted.items() if wish.until > now}
-                found = [wish for wish in self._wanted.values() if wish.asked.question.is_late() is late]
+                found = [wish for key, wish in self._wanted.items() if key not in self._taken and self._may(wish, late)]
                 if found:
-                    return min(found, key=lambda wish: wish.rank).asked
+                    # each its own first
+                    first = min(found, key=lambda wish: (wish.asked.question.is_late() is not late, wish.rank)).asked
+                    self._taken.add(_key(first))
+                    return first
                 self._lock.wait()
+
+    def _may(self, wish: _Wish, late: bool) -> bool:
+        """Whether a process may take it: the one for what takes long also what it can make of what it holds."""
+        if wish.asked.question.is_late():
+            return late
+        helper = self._processes.get(True)
+        holds = helper is not None and helper.at == wish.asked.now
+        return not late or (holds and wish.rank < Rank.AHEAD and wish.asked.question.is_aside())
 
     def _answer(self, asked: Asked, late: bool) -> dict[str, object]:
         try:
@@ -344,7 +359,7 @@ class Desk:
         if late not in self._processes:
             self._processes[late] = _Process(running=self._started())
         process = self._processes[late]
-        if not process.has_read:
+        if process.at is None:
             process.greet()
         return process
 

@@ -152,6 +152,10 @@ class LateInputs(Inputs):
         return self.late(name)
 
     @cached_property
+    def score_figures(self) -> pd.DataFrame:
+        return self.kept("score_figures", lambda: super(LateInputs, self).score_figures)
+
+    @cached_property
     def consistency(self) -> pd.DataFrame:
         return self.kept("consistency", lambda: super(LateInputs, self).consistency)
 

@@ -81,6 +81,10 @@ class Question:
         """Whether it takes long where there is much: nothing shorter waits for it."""
         return self.figure in LATE or any(side.startswith("person=") for side in self.arguments)
 
+    def is_aside(self) -> bool:
+        """Whether it can be made aside from others: what they are made of is not needed for it."""
+        return self.figure in ASIDE
+
     def title(self) -> str:
         """What is computed, in words."""
         return " ".join([self.figure.removeprefix("table.").replace("_", " "), *self.arguments])
@@ -429,6 +433,9 @@ LATE: Final = (
 )  # fmt: skip
 """Figures that weigh texts (every pair of people's errors, every pair of rationales): they take long where there are
 many, and nothing shorter waits for them."""
+
+ASIDE: Final = ("score_figures", "human_ceiling", "consistency")
+"""Figures of scores alone: they may be made while those of errors are."""
 
 FRAMES: Final = FRAME_NAMES
 """The frames that a choice has; each is a figure of its own."""

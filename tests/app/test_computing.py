@@ -24,6 +24,8 @@ from app.computing import (
     NotComputedError,
     Rank,
     Waiting,
+    _Process,
+    _Wish,
     shown_revision,
 )
 from app.loading import Choice
@@ -446,6 +448,42 @@ def test_what_a_page_waits_for_comes_before_what_it_will_draw_and_that_before_wh
     assert desk.asked == ["human", "votes", "suite", "coverage"]
 
 
+def test_what_is_aside_is_made_by_whichever_process_is_free_and_holds_its_data(tmp_path: Path) -> None:
+    desk = Noting(shelf=Shelf(home=tmp_path))
+    idle = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        for at, rank, expected in (((1,), Rank.NEXT, True), ((2,), Rank.NEXT, False), ((1,), Rank.AHEAD, False)):
+            desk._processes[True] = _Process(running=idle, at=at)
+            for name, is_aside in (("score_figures", True), ("suite", False)):
+                wish = _Wish(asked=Asked(question=Question(figure=name), now=(1,)), until=0.0, rank=rank)
+                assert desk._may(wish, late=False)
+                assert desk._may(wish, late=True) == (expected and is_aside)
+        late = _Wish(asked=Asked(question=Question(figure="error_ceiling"), now=(1,)), until=0.0, rank=Rank.AWAITED)
+        assert desk._may(late, late=True)
+        assert not desk._may(late, late=False)
+    finally:
+        idle.kill()
+        idle.wait()
+
+
+def test_no_question_is_answered_by_two(tmp_path: Path) -> None:
+    desk = Noting(shelf=Shelf(home=tmp_path))
+    idle = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
+    try:
+        desk._processes[True] = _Process(running=idle, at=(1,))
+        names = ("score_figures", "human_ceiling", "error_ceiling", "suite")
+        every = [Asked(question=Question(figure=name), now=(1,)) for name in names]
+        desk.may.set()
+        for asked in every:
+            desk.ask(asked, rank=Rank.NEXT)
+        while any(desk.state(asked) == "waiting" for asked in every):
+            time.sleep(0.01)
+        assert sorted(desk.asked) == sorted(names)
+    finally:
+        idle.kill()
+        idle.wait()
+
+
 @pytest.fixture
 def ready(full: Workspace, clean_caches: None) -> Iterator[Workspace]:
     """A small workspace beside which the process that makes figures has started."""
@@ -460,8 +498,9 @@ def ready(full: Workspace, clean_caches: None) -> Iterator[Workspace]:
 
 
 def test_the_started_process_makes_the_figures_of_a_small_workspace_too_and_never_shows_older_ones(
-    ready: Workspace, open_page: OpenPage
+    ready: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(loading, "SOON_S", 60.0)  # a busy machine makes them later
     assert loading.standing(Choice()).is_kept
     loading.whole(Choice())
     before = now_of(ready)
