@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+"""What OWASP lists under CSV injection."""
 
 
 def safe_cell(value: object) -> object:

@@ -10,7 +10,9 @@ from ingest.spreadsheet import FORMULA_STARTS, safe_cell
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")'])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", '=HYPERLINK("http://x")']
+)
 def test_text_that_a_spreadsheet_would_run_is_quoted(text: str) -> None:
     assert safe_cell(text) == f"'{text}"
 
