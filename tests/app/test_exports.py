@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import time
 import zipfile
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pandas as pd
+import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app import datasets, grants, loading
 from app.api.exports import PURPOSE, export_routes
 from app.api.scripts import mint_script
+from app.cli import main
 from app.components.judges import every_figure
 from app.components.snapshot import snapshot
 from app.grants import Grant, mint
 from app.loading import Choice
 from ingest.store import reading, writing
+from judging.agreement.tables import Table
+from judging.export import csv_text, latex_text, markdown_text
 from judging.ledger import Workspace, tables
 from judging.ledger.labels import error_labels, put_labels
 from judging.ledger.people import take_back_scripts
@@ -97,11 +105,15 @@ def test_labels_of_one_person(full: Workspace, client: TestClient) -> None:
     assert orjson.loads(frame["span_ids"].iloc[0])
 
 
-def test_a_table_of_the_report_is_the_one_the_command_writes(full: Workspace, client: TestClient) -> None:
-    answer = get(full, client, "stats", table="table_03_caught")
-    inputs = loading.inputs(Choice())
-    table = next(t for t in datasets.available(inputs) if t.name == "table_03_caught")
-    assert answer.content == datasets.table_bytes(table, Choice(), "csv")
+@pytest.mark.parametrize("table", ["error_figures", "score_figures", "table_07_consistency"])
+def test_a_table_of_the_report_is_the_one_the_command_writes(
+    full: Workspace, client: TestClient, tmp_path: Path, table: str
+) -> None:
+    """Bounds too: one seed, whoever draws."""
+    answer = get(full, client, "stats", table=table)
+    done = CliRunner().invoke(main, ["report", "--home", str(full.home), "--out", str(tmp_path / "r")])
+    assert done.exit_code == 0, done.output
+    assert answer.content == (tmp_path / "r" / f"{table}.csv").read_bytes()
 
 
 def test_a_cell_that_begins_like_a_formula_is_quoted(full: Workspace) -> None:
@@ -109,6 +121,29 @@ def test_a_cell_that_begins_like_a_formula_is_quoted(full: Workspace) -> None:
     back = pd.read_csv(io.BytesIO(datasets.csv_bytes(frame)))
     assert list(back["text"]) == ["'=1+1", "'+x", "'-x", "'@x", "'\tx", "plain"]
     assert list(back["number"]) == [-1.5, 2, 3, 4, 5, 6]
+
+
+def test_columns_of_parquet_have_their_type_where_nothing_is_in_them(full: Workspace) -> None:
+    """A verdict that nobody gave is text all the same, a confidence a whole number: files of two days can be joined."""
+    types = {
+        name: {column.name: str(column.type) for column in schema_of(name)} for name in ("scores", "findings", "labels")
+    }
+    assert types["scores"]["confidence"] == "int64"
+    assert types["scores"]["value"] == "double"
+    assert types["findings"]["verdict"] == types["labels"]["description"] == "large_string"
+    assert not [found for found in types.values() if "null" in found.values()]
+
+
+def schema_of(name: str) -> Any:
+    data = datasets.dataset_bytes(datasets.BY_NAME[name], Choice(), "parquet")
+    return pyarrow.parquet.read_schema(io.BytesIO(data))
+
+
+def test_times_in_json_are_written_alike(full: Workspace, client: TestClient) -> None:
+    rows = get(full, client, "traces", format="json").json()["rows"]
+    times = [row["start_time"] for row in rows if row["start_time"] is not None]
+    assert times
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", time) for time in times)
 
 
 def test_a_lone_surrogate_does_not_stop_an_export() -> None:
@@ -184,8 +219,13 @@ def test_the_whole_report_holds_tables_rows_and_manifest(full: Workspace, client
     archive = zipfile.ZipFile(io.BytesIO(get(full, client, "report").content))
     names = set(archive.namelist())
     assert {"manifest.json", "tables/table_03_caught.csv", "tables/human_ceiling.csv", "data/pairs.csv"} <= names
-    listed = {entry["file"]: entry["rows"] for entry in orjson.loads(archive.read("manifest.json"))["files"]}
+    told = orjson.loads(archive.read("manifest.json"))
+    listed = {entry["file"]: entry["rows"] for entry in told["files"]}
     assert listed.keys() == names - {"manifest.json"}
+    assert [entry["sha256"] for entry in told["files"]] == [
+        sha256(archive.read(entry["file"])).hexdigest() for entry in told["files"]
+    ]
+    assert "people" not in told["systems"]
     for file in ("data/pairs.csv", "tables/table_03_caught.csv"):
         assert len(pd.read_csv(io.BytesIO(archive.read(file)))) == listed[file]
 
@@ -255,6 +295,24 @@ def test_rows_as_text_hold_one_line_each_no_markup_and_nothing_where_something_i
     if form == "md":
         assert r"\*zoë\* !\[x\](http" in first
         assert r"a\|b\_\<i\>" in second
+    else:
+        assert r"a\textbar{}b\_\textless{}i\textgreater{}" in second
+
+
+def test_a_name_that_heads_a_column_is_as_safe_as_one_in_a_cell() -> None:
+    """Figures 3 and 4 have a column for each judge."""
+    frame = pd.DataFrame({'=HYPERLINK("http://x")': [1], "a|b": [2], "two\nlines": [3]})
+    table = Table(name="odd", title="Odd", needs=(), build=lambda _: frame)
+    assert next(csv.reader(io.StringIO(csv_text(frame, table), newline=""))) == [
+        '\'=HYPERLINK("http://x")',
+        "a|b",
+        "two\nlines",
+    ]
+    assert next(csv.reader(io.StringIO(datasets.csv_bytes(frame).decode(), newline="")))[0].startswith("'=")
+    head, _, row = markdown_text(frame).splitlines()
+    assert "two lines" in head
+    assert len(re.findall(r"(?<!\\)\|", head)) == len(re.findall(r"(?<!\\)\|", row)) == 4
+    assert r"a\textbar{}b & two lines \\" in latex_text(frame, title="Odd")
 
 
 def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:
