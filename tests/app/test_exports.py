@@ -17,6 +17,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import update
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
@@ -98,6 +99,14 @@ def test_several_judges_can_be_asked_for(full: Workspace, client: TestClient) ->
     assert set(frame["system"]) == {"checks", "hasty-judge"}
 
 
+def test_a_judge_with_a_comma_in_its_name_can_be_asked_for(full: Workspace, client: TestClient) -> None:
+    with writing(full.engine) as connection:
+        for table in (tables.judge_version, tables.cell):
+            connection.execute(update(table).where(table.c.model == "hasty-judge").values(model="hasty, v2"))
+    frame = pd.read_csv(io.BytesIO(get(full, client, "pairs", judges="hasty, v2").content))
+    assert set(frame["system"]) == {"hasty, v2"}
+
+
 def test_labels_of_one_person(full: Workspace, client: TestClient) -> None:
     frame = pd.read_csv(io.BytesIO(get(full, client, "labels", human="ada").content))
     assert set(frame["annotator"]) == {"ada"}
@@ -158,6 +167,13 @@ def test_a_lone_surrogate_does_not_stop_an_export() -> None:
         ("pairs", {"format": "xls"}, 422, "csv, json, parquet"),
         ("pairs", {"matches": "all"}, 422, "proposed, confirmed"),
         ("pairs", {"split": "nowhere"}, 422, "choose a split"),
+        ("pairs", {"judges": "checks,nobody"}, 422, "careful-judge; checks"),
+        ("pairs", {"judge": "checks"}, 422, "human; judges"),
+        ("pairs", {"human": "nobody"}, 422, "ada; ben"),
+        ("pairs", {"data": "trial"}, 422, "trail"),
+        ("pairs", {"run": "99"}, 422, "use one of: 0"),
+        ("pairs", {"versions": "ffff"}, 422, "use one of"),
+        ("labels", {"guideline": "9"}, 422, "tracejury-guide-1"),
         ("stats", {"table": "nothing"}, 404, "table_03_caught"),
     ],
 )
