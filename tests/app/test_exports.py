@@ -30,7 +30,7 @@ from app.components.snapshot import snapshot
 from app.grants import Grant, mint
 from app.loading import Choice
 from ingest.store import reading, writing
-from judging.agreement.tables import Table
+from judging.agreement.tables import Inputs, Table
 from judging.export import csv_text, latex_text, markdown_text
 from judging.ledger import Workspace, tables
 from judging.ledger.labels import error_labels, put_labels
@@ -256,6 +256,14 @@ def test_the_snapshot_needs_no_network_and_escapes_names(full: Workspace) -> Non
     assert "careful-judge" in page
     assert 'src="http' not in page
     assert page.count("plotly-graph-div") >= 3
+
+
+def test_the_snapshot_shows_agreement_below_chance() -> None:
+    """Two judges of opposite minds: kappa is -1, and the axis reaches it."""
+    pairs = pd.DataFrame({"trace_id": list("abcdef"), "judge": "LC", "human": [0, 3] * 3, "model": [3, 0] * 3})
+    page = snapshot(Inputs(score_pairs=pairs, draws=0), [], about="", manifest={}).decode()
+    (lowest,) = re.findall(r'"text":"Quadratic weighted kappa"[^\[]*"range":\[([-\d.]+)', page)
+    assert float(lowest) <= -1
 
 
 def test_every_figure_is_there_once_with_its_n_and_reason(full: Workspace) -> None:
