@@ -315,7 +315,7 @@ def match(home: Path | None, judge_name: str | None, model: str | None, as_json:
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")
 @click.option("--missing", type=click.Choice(["drop", "disagree"]), default="drop", show_default=True)
 @click.option("--draws", type=click.IntRange(0), default=2000, show_default=True, help="Bootstrap resamples.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=None, help="Of the resamples (default: as on the pages, in manifest.json).")
 @click.option(
     "--from-csv",
     "from_csv",

@@ -7,6 +7,8 @@ import json
 import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import asdict
+from datetime import datetime
+from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -22,7 +24,7 @@ from ingest.spreadsheet import safe_cell
 from ingest.store import reading
 from ingest.trace import Json
 from judging.agreement.tables import TABLES, Inputs, Table, can_build
-from judging.export import WRITERS, latex_text, manifest_of, markdown_text
+from judging.export import WRITERS, latex_text, manifest_of, markdown_text, parquet_bytes
 from judging.ledger import tables
 from judging.ledger.frames import submitted
 from judging.ledger.labels import error_labels, score_labels
@@ -69,7 +71,8 @@ def score_rows(choice: Choice) -> pd.DataFrame:
         found = score_labels(connection, *_of_people(choice, table))
     kept = _kept([asdict(score) for score in found], choice)
     columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
-    return pd.DataFrame(kept, columns=columns, dtype=object)
+    types = {"value": "float64", "not_applicable": "bool", "confidence": "Int64"}
+    return pd.DataFrame(kept, columns=columns, dtype=object).astype(types)
 
 
 def findings(choice: Choice) -> pd.DataFrame:
@@ -149,7 +152,7 @@ def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str) -> bytes:
         case "csv":
             return csv_bytes(frame)
         case "parquet":
-            return bytes(_plain(frame).to_parquet(index=False, compression="zstd"))
+            return parquet_bytes(_plain(frame))
         case "md":
             return markdown_text(_plain(frame)).encode()
         case "tex":
@@ -165,6 +168,7 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name].dtype):
             safe[name] = safe[name].map(safe_cell)
+    safe = safe.rename(columns=safe_cell)
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
 
@@ -205,7 +209,7 @@ def report_zip(
 
     def add(archive: zipfile.ZipFile, name: str, data: bytes, rows: int) -> None:
         archive.writestr(name, data)
-        files.append({"file": name, "rows": rows})
+        files.append({"file": name, "rows": rows, "sha256": sha256(data).hexdigest()})
 
     with zipfile.ZipFile(held, "w", zipfile.ZIP_DEFLATED) as archive:
         for table in available(inputs):
@@ -296,9 +300,14 @@ def _plain(frame: pd.DataFrame) -> pd.DataFrame:
 
 def _json(document: object) -> bytes:
     try:
-        return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=str) + b"\n"
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY, default=_worded) + b"\n"
     except orjson.JSONEncodeError:  # a lone surrogate: escaped, every reader takes it
-        return (json.dumps(document, indent=2, default=str) + "\n").encode("ascii")
+        return (json.dumps(document, indent=2, default=_worded) + "\n").encode("ascii")
+
+
+def _worded(value: object) -> str:
+    """Times as ISO 8601, all to the microsecond."""
+    return value.isoformat(timespec="microseconds") if isinstance(value, datetime) else str(value)
 
 
 def _held(value: Any) -> Any:

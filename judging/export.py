@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
-from hashlib import blake2b
+from hashlib import blake2b, sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -32,11 +32,12 @@ MISSING_RULES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """One file of a report."""
+    """One file of a report; `sha256` of its bytes tells whether it is still the one that was written."""
 
     file: str
     table: str
     rows: int
+    sha256: str
 
 
 def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
@@ -80,13 +81,8 @@ def _said_of(words: pd.DataFrame, traces: set[str], selection: Selection) -> pd.
     return words[kept].reset_index(drop=True)
 
 
-def write_report(
-    out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequence[str], manifest: Mapping[str, Json]
-) -> list[Written]:
-    """Write every table in every format into `out`, and `manifest.json` beside them.
-
-    Raises `ValueError` for an unknown format.
-    """
+def write_report(out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequence[str]) -> list[Written]:
+    """Write every table in every format into `out`. Raises `ValueError` for an unknown format."""
     unknown = [name for name in formats if name not in WRITERS]
     if unknown:
         raise ValueError(f"no such format: {', '.join(unknown)}; there are {', '.join(WRITERS)}")
@@ -95,28 +91,34 @@ def write_report(
     written = []
     for name, frame in made.items():
         for form in formats:
-            file = out / f"{name}.{form}"
-            file.write_bytes(WRITERS[form](frame, by_name[name]))
-            written.append(Written(file=file.name, table=name, rows=len(frame)))
+            data = WRITERS[form](frame, by_name[name])
+            written.append(_write(out, f"{name}.{form}", data, table=name, rows=len(frame)))
+    return written
+
+
+def write_manifest(out: Path, manifest: Mapping[str, Json], written: Sequence[Written]) -> None:
+    """Write `manifest.json` beside the files it tells of."""
     content = {**manifest, "files": [asdict(one) for one in written]}
     (out / "manifest.json").write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
-    return written
 
 
 def write_inputs(out: Path, inputs: Inputs) -> list[Written]:
     """Write every input that is given as `<input>.csv`, as `judging.plain_csv` reads it: the report can be made again.
 
-    Figures are whole; text that a spreadsheet would run as a formula is quoted, alike in every file.
+    Figures are whole; text that a spreadsheet would run as a formula is quoted, and had back by the reader.
     """
     out.mkdir(parents=True, exist_ok=True)
-    written = []
-    for name in COLUMNS:
-        frame = inputs.given(name)
-        if frame is not None:
-            file = out / f"{name}.csv"
-            file.write_bytes(input_csv(frame))
-            written.append(Written(file=f"{out.name}/{file.name}", table=name, rows=len(frame)))
-    return written
+    given = {name: inputs.given(name) for name in COLUMNS}
+    return [
+        _write(out.parent, f"{out.name}/{name}.csv", input_csv(frame), table=name, rows=len(frame))
+        for name, frame in given.items()
+        if frame is not None
+    ]
+
+
+def _write(folder: Path, file: str, data: bytes, *, table: str, rows: int) -> Written:
+    (folder / file).write_bytes(data)
+    return Written(file=file, table=table, rows=rows, sha256=sha256(data).hexdigest())
 
 
 def input_csv(frame: pd.DataFrame) -> bytes:
@@ -144,7 +146,8 @@ class Facts:
 
 def facts_of(frames: Frames | LateFrames) -> Facts:
     """Counted from the frames."""
-    systems = sorted(set(frames.error_pairs["system"]) | set(frames.ratings["system"]))
+    runs = frames.ratings[frames.ratings["rater_kind"] == "run"]  # people are no system
+    systems = sorted(set(frames.error_pairs["system"]) | set(runs["system"]))
     return Facts(
         human=frames.human,
         systems=[str(system) for system in systems],
@@ -212,7 +215,7 @@ def csv_text(frame: pd.DataFrame, table: Table) -> str:
     for column in (str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name].dtype)):
         if column in text.columns:
             text[column] = text[column].map(safe_cell)
-    return text.to_csv(index=False, lineterminator="\n")
+    return text.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n")
 
 
 def _csv(frame: pd.DataFrame, table: Table) -> bytes:
@@ -233,7 +236,12 @@ def _latex(frame: pd.DataFrame, table: Table) -> bytes:
     return latex_text(printed(frame, table), title=table.title).encode()
 
 
-_MARKUP = re.compile(r"[\\`*_\[\]<>|~]")
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~&$]")
+_LATEX_NEEDS = (
+    "% Needs \\usepackage{booktabs}; names in other scripts than Latin need XeLaTeX or LuaLaTeX and a font with them.\n"
+)
+_NO_SUCH_GLYPH = str.maketrans({"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"})
+"""LaTeX's usual fonts print a dash and turned marks in their place, without a word."""
 
 
 def markdown_text(cells: pd.DataFrame) -> str:
@@ -246,17 +254,27 @@ def markdown_text(cells: pd.DataFrame) -> str:
 
 def latex_text(cells: pd.DataFrame, *, title: str) -> str:
     """Cells of text as a LaTeX table; empty where missing."""
-    return _one_line(cells, str).to_latex(index=False, escape=True, caption=title)
+    table = _one_line(cells, str).to_latex(index=False, escape=True, caption=title)
+    return _LATEX_NEEDS + table.translate(_NO_SUCH_GLYPH)
 
 
 def _one_line(cells: pd.DataFrame, escaped: Callable[[str], str]) -> pd.DataFrame:
     """A blank line ends a cell in LaTeX, any line a row in Markdown."""
-    text = cells.astype("object").where(cells.notna(), "")
-    return text.map(lambda value: escaped(" ".join(str(value).split())))
+
+    def line(value: object) -> str:
+        return escaped(" ".join(str(value).split()))
+
+    return cells.astype("object").where(cells.notna(), "").map(line).rename(columns=line)  # a judge may head a column
+
+
+def parquet_bytes(frame: pd.DataFrame) -> bytes:
+    """Parquet (zstd). A column of text that holds none is text all the same: files of two reports can be joined."""
+    empty = [name for name in frame.columns if frame[name].dtype == object and frame[name].isna().all()]
+    return bytes(frame.astype(dict.fromkeys(empty, "str")).to_parquet(index=False, compression="zstd"))
 
 
 def _parquet(frame: pd.DataFrame, table: Table) -> bytes:
-    return bytes(frame.to_parquet(index=False, compression="zstd"))
+    return parquet_bytes(frame)
 
 
 WRITERS: dict[str, Callable[[pd.DataFrame, Table], bytes]] = {

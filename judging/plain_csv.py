@@ -12,6 +12,7 @@ from typing import Final
 
 import pandas as pd
 
+from ingest.spreadsheet import plain_cell
 from ingest.trace import Json
 from judging.agreement.tables import COLUMNS, InputName
 
@@ -200,7 +201,8 @@ def _number(text: str, *, decimal_comma: bool) -> float:
 
 
 def _text(column: pd.Series) -> pd.Series:
-    plain = column.astype(object)
+    """As it was before a spreadsheet's guard, so that a report made again has the names and texts of the first."""
+    plain = column.map(plain_cell).astype(object)
     return plain.where(plain != "", None)
 
 

@@ -5,7 +5,7 @@ The token of a page stands in the address; a script sends its own as `Authorizat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast, get_args
 
 from starlette.requests import Request
@@ -20,18 +20,21 @@ from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, truth
 from app.computing import NotComputedError
 from app.grants import TokenError
 from app.loading import Choice, SplitError
-from app.session import workspace
+from app.session import FILTERS, workspace
 from ingest.store import reading
 from judging.agreement.frames import Missing
 from judging.agreement.majority import Gold
 from judging.ledger import Workspace
 from judging.ledger.anchoring import at_work_blind
 from judging.ledger.frames import Counting
+from judging.ledger.people import person
 
 PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""
 STATS = "stats"
 SEVERAL = ("judges", "versions", "data")
+KNOWN = frozenset({*FILTERS, "gold", "format", "table", "token"})
+"""What an address may ask: a word misspelt would else let every row through."""
 
 
 def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
@@ -39,7 +42,7 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
     async def export(request: Request) -> Response:
         name, asked = request.path_params["name"], request.query_params
-        several = {key: _parts(asked.getlist(key)) for key in SEVERAL}
+        several = {key: asked.getlist(key) for key in SEVERAL}
         bearer = scripts.bearer(request)
         return await answered(lambda: _export(space(), bearer, name, dict(asked), several))
 
@@ -51,19 +54,22 @@ def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) ->
 
     `several` holds the filters that may be given more than once, or with commas: judges, versions, data.
     """
+    for name in asked:
+        _among(name, KNOWN, "filter")
+    held = loading.options()
     human, gold = truth_of(asked.get("human"))
     return Choice(
-        human=human,
+        human=_person(human, held.people),
         gold=gold or _gold(asked, human),
-        systems=tuple(several.get("judges", ())),
+        systems=_parts(several.get("judges", ()), held.systems, "judge"),
         matches=cast("Counting", _one(asked, "matches", {**MATCHES}, "proposed")),
         split=asked.get("split") or None,
         missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
         blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
-        versions=tuple(_versions(several.get("versions", ()))),
-        repeat=_run(asked.get("run")),
-        formats=tuple(several.get("data", ())),
-        guideline=asked.get("guideline") if asked.get("guideline") not in {"", ANY_GUIDELINE} else None,
+        versions=_versions(several.get("versions", ()), held.versions),
+        repeat=_run(asked.get("run"), held.repeats),
+        formats=_parts(several.get("data", ()), held.formats, "format of traces"),
+        guideline=_guideline(asked.get("guideline"), held.guidelines),
     )
 
 
@@ -77,26 +83,45 @@ def _gold(asked: Mapping[str, str], human: str | None) -> Gold | None:
     return cast("Gold | None", gold)
 
 
-def _versions(names: Sequence[str]) -> list[str]:
+def _person(name: str | None, reviewers: Sequence[str]) -> str | None:
+    """Somebody of the workspace, with submitted reviews or without."""
+    if name is not None and name not in reviewers:
+        with reading(workspace().engine) as connection:
+            if person(connection, name) is None:
+                raise _unknown(name, reviewers, "person")
+    return name
+
+
+def _versions(given: Sequence[str], held: Mapping[str, str]) -> tuple[str, ...]:
     """Judge versions by hash, or by the words of the page."""
-    if not names:
-        return []
-    held = loading.options().versions
-    unknown = [name for name in names if name not in held and name not in held.values()]
-    if unknown:
-        raise NotServedError(422, f"no judge version is called {unknown[0]!r}", f"use one of: {'; '.join(held)}")
-    return [held.get(name, name) for name in names]
+    return tuple(held.get(name, name) for name in _parts(given, {**held, **dict.fromkeys(held.values())}, "version"))
 
 
-def _run(word: str | None) -> int:
+def _run(word: str | None, held: Sequence[int]) -> int:
     number = (word or "0").removeprefix("run ")
-    if not number.isdecimal():
-        raise NotServedError(422, f"run is {word!r}", "use a number, from 0")
-    return int(number)
+    runs = {str(run): run for run in held or (0,)}
+    return runs[_among(number, runs, "run of the judges")]
 
 
-def _parts(given: Sequence[str]) -> list[str]:
-    return [name for joined in given for name in joined.split(",") if name]
+def _guideline(version: str | None, held: Sequence[str]) -> str | None:
+    return None if version in {None, "", ANY_GUIDELINE} else _among(str(version), held, "guideline version")
+
+
+def _parts(given: Sequence[str], known: Collection[str], what: str) -> tuple[str, ...]:
+    """Names given one by one or with commas; a name may have commas of its own."""
+    apart = [[name] if name in known else name.split(",") for name in given]
+    return tuple(_among(name, known, what) for names in apart for name in names if name)
+
+
+def _among(name: str, known: Collection[str], what: str) -> str:
+    if name not in known:
+        raise _unknown(name, known, what)
+    return name
+
+
+def _unknown(name: str, known: Collection[str], what: str) -> NotServedError:
+    there = f"use one of: {'; '.join(sorted(known))}" if known else "there is none yet"
+    return NotServedError(422, f"no {what} is called {name[:60]!r}", there)
 
 
 def _one(asked: Mapping[str, str], name: str, meanings: Mapping[str, object], default: str) -> object:

@@ -22,6 +22,7 @@ from judging.export import (
     report_tables,
     settings_of,
     write_inputs,
+    write_manifest,
     write_report,
 )
 from judging.ledger.frames import Selection, load_frames, read_splits
@@ -42,7 +43,7 @@ def report(
     **options: Any,
 ) -> int:
     """Exit code 0; wrong names and malformed files end the command with code 2."""
-    settings = {key: options[key] for key in ("missing", "draws", "seed")}
+    settings = {key: options[key] for key in ("missing", "draws", "seed") if options[key] is not None}
     try:
         outcomes = {} if from_csv else _outcomes(home)
         inputs, manifest = (
@@ -55,8 +56,9 @@ def report(
             made |= _compared(home, options, settings, names)
             manifest |= {"compared": [*options["sides"]]}
         made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
-        written = write_report(out, made, formats=_listed(formats), manifest=manifest)
+        written = write_report(out, made, formats=_listed(formats))
         written += write_inputs(out / "inputs", inputs) if options["inputs"] else []
+        write_manifest(out, manifest, written)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if as_json:

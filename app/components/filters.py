@@ -57,9 +57,9 @@ def _more(options: Options) -> Choice:
     )
 
 
-def shared() -> dict[str, str]:
-    """The filters that stand in the address, for a link to another page."""
-    return {key: st.query_params[key] for key in FILTERS if key in st.query_params}
+def shared() -> dict[str, list[str]]:
+    """The filters that stand in the address, each with all that is chosen: several judges stand there one by one."""
+    return {key: st.query_params.get_all(key) for key in FILTERS if key in st.query_params}
 
 
 _HUMAN_HELP = (

@@ -11,7 +11,7 @@ import pandas as pd
 
 from app.components import charts
 from app.components.figures import with_labels
-from app.components.judges import FIGURES, figure_rows, has_rows
+from app.components.judges import FIGURES, SIGNED, figure_rows, has_rows
 from ingest.trace import Json
 from judging.agreement import scores
 from judging.agreement.tables import Inputs, Table, printed
@@ -49,9 +49,10 @@ def snapshot(
 
 def _figures(inputs: Inputs) -> list[tuple[str, Any]]:
     made = [
-        (figure.title, charts.forest(figure_rows(inputs, figure), metric=figure.title, limits=(0, 1)))
+        (figure.title, charts.forest(figure_rows(inputs, figure), metric=figure.title, limits=(lowest, 1)))
         for figure in FIGURES
         if figure.name in SHOWN_FIGURES and has_rows(inputs, figure)
+        for lowest in [-1 if figure.name.partition(".")[2] in SIGNED else 0]
     ]
     suite = inputs.suite.assign(label=inputs.suite["system"])
     if int(suite["n"].sum()):

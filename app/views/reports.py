@@ -215,7 +215,8 @@ def address(name: str) -> str:
     from urllib.parse import urlencode
 
     base = st.get_option("server.baseUrlPath").strip("/")
-    query = urlencode({"format": "csv", **filters.shared(), "token": token(name, purpose=PURPOSE)})
+    asked = {"format": "csv", **filters.shared(), "token": token(name, purpose=PURPOSE)}
+    query = urlencode(asked, doseq=True)
     return f"/{base + '/' if base else ''}api/export/{name}?{query}"
 
 

@@ -167,7 +167,7 @@ def _findings(connection: Connection) -> pd.DataFrame:
     whole = {"finding_id": "int64", "cell_key": "int64", "citations": "int64", "invalid_citations": "int64"}
     found = keys.merge(counts, on="finding_id", how="left").fillna({"citations": 0, "invalid_citations": 0})
     verdicts = pd.Series(finding_reviews(connection), dtype="str")
-    return found.astype(whole).assign(verdict=found["finding_id"].map(verdicts))
+    return found.astype(whole).assign(verdict=found["finding_id"].map(verdicts).astype("str"))
 
 
 def _predictions(connection: Connection) -> pd.DataFrame:

@@ -63,7 +63,7 @@ def quick_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 def open_page() -> OpenPage:
     """Open a page by its file's name, with query parameters; fails on any exception shown."""
 
-    def opened(name: str, **query: str) -> AppTest:
+    def opened(name: str, **query: str | list[str]) -> AppTest:
         at = AppTest.from_file(str(MAIN), default_timeout=90)
         at.switch_page(f"views/{name}.py")
         for key, value in query.items():

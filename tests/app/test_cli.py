@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shutil
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -148,13 +149,15 @@ class TestOpinions:
         assert judged["states"]["scored"] > 0
         assert answer("judge", "--home", home)["cells"] == 0
         assert answer("match", "--home", home)["pairs"] > 0
-        told = answer("report", "--out", tmp_path / "r", "--home", home, "--draws", "200")
+        told = answer("report", "--out", tmp_path / "r", "--home", home, "--draws", "200", "--inputs")
         table = list(csv.DictReader((tmp_path / "r" / "table_03_caught.csv").open(encoding="utf-8")))
         assert {row["judge"] for row in table} == {"LC", "EE", "PQ", "PA", "GF", "TS", "TC"}
         assert all(int(row["n"]) > 0 for row in table)
         manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
         assert manifest["human"] in {"ada", "ben"}
         assert len(manifest["files"]) == len(told["files"])
+        for one in manifest["files"]:
+            assert one["sha256"] == sha256((tmp_path / "r" / one["file"]).read_bytes()).hexdigest()
 
     def test_a_report_against_the_majority_can_be_made_again_from_its_inputs(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import re
 import time
 import zipfile
 from dataclasses import replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import orjson
 import pandas as pd
+import pyarrow.parquet
 import pytest
+from click.testing import CliRunner
+from sqlalchemy import update
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
 from app import datasets, grants, loading
 from app.api.exports import PURPOSE, export_routes
 from app.api.scripts import mint_script
+from app.cli import main
 from app.components.judges import every_figure
 from app.components.snapshot import snapshot
 from app.grants import Grant, mint
 from app.loading import Choice
 from ingest.store import reading, writing
+from judging.agreement.tables import Inputs, Table
+from judging.export import csv_text, latex_text, markdown_text
 from judging.ledger import Workspace, tables
 from judging.ledger.labels import error_labels, put_labels
 from judging.ledger.people import take_back_scripts
@@ -90,6 +99,14 @@ def test_several_judges_can_be_asked_for(full: Workspace, client: TestClient) ->
     assert set(frame["system"]) == {"checks", "hasty-judge"}
 
 
+def test_a_judge_with_a_comma_in_its_name_can_be_asked_for(full: Workspace, client: TestClient) -> None:
+    with writing(full.engine) as connection:
+        for table in (tables.judge_version, tables.cell):
+            connection.execute(update(table).where(table.c.model == "hasty-judge").values(model="hasty, v2"))
+    frame = pd.read_csv(io.BytesIO(get(full, client, "pairs", judges="hasty, v2").content))
+    assert set(frame["system"]) == {"hasty, v2"}
+
+
 def test_labels_of_one_person(full: Workspace, client: TestClient) -> None:
     frame = pd.read_csv(io.BytesIO(get(full, client, "labels", human="ada").content))
     assert set(frame["annotator"]) == {"ada"}
@@ -97,11 +114,15 @@ def test_labels_of_one_person(full: Workspace, client: TestClient) -> None:
     assert orjson.loads(frame["span_ids"].iloc[0])
 
 
-def test_a_table_of_the_report_is_the_one_the_command_writes(full: Workspace, client: TestClient) -> None:
-    answer = get(full, client, "stats", table="table_03_caught")
-    inputs = loading.inputs(Choice())
-    table = next(t for t in datasets.available(inputs) if t.name == "table_03_caught")
-    assert answer.content == datasets.table_bytes(table, Choice(), "csv")
+@pytest.mark.parametrize("table", ["error_figures", "score_figures", "table_07_consistency"])
+def test_a_table_of_the_report_is_the_one_the_command_writes(
+    full: Workspace, client: TestClient, tmp_path: Path, table: str
+) -> None:
+    """Bounds too: one seed, whoever draws."""
+    answer = get(full, client, "stats", table=table)
+    done = CliRunner().invoke(main, ["report", "--home", str(full.home), "--out", str(tmp_path / "r")])
+    assert done.exit_code == 0, done.output
+    assert answer.content == (tmp_path / "r" / f"{table}.csv").read_bytes()
 
 
 def test_a_cell_that_begins_like_a_formula_is_quoted(full: Workspace) -> None:
@@ -109,6 +130,29 @@ def test_a_cell_that_begins_like_a_formula_is_quoted(full: Workspace) -> None:
     back = pd.read_csv(io.BytesIO(datasets.csv_bytes(frame)))
     assert list(back["text"]) == ["'=1+1", "'+x", "'-x", "'@x", "'\tx", "plain"]
     assert list(back["number"]) == [-1.5, 2, 3, 4, 5, 6]
+
+
+def test_columns_of_parquet_have_their_type_where_nothing_is_in_them(full: Workspace) -> None:
+    """A verdict that nobody gave is text all the same, a confidence a whole number: files of two days can be joined."""
+    types = {
+        name: {column.name: str(column.type) for column in schema_of(name)} for name in ("scores", "findings", "labels")
+    }
+    assert types["scores"]["confidence"] == "int64"
+    assert types["scores"]["value"] == "double"
+    assert types["findings"]["verdict"] == types["labels"]["description"] == "large_string"
+    assert not [found for found in types.values() if "null" in found.values()]
+
+
+def schema_of(name: str) -> Any:
+    data = datasets.dataset_bytes(datasets.BY_NAME[name], Choice(), "parquet")
+    return pyarrow.parquet.read_schema(io.BytesIO(data))
+
+
+def test_times_in_json_are_written_alike(full: Workspace, client: TestClient) -> None:
+    rows = get(full, client, "traces", format="json").json()["rows"]
+    times = [row["start_time"] for row in rows if row["start_time"] is not None]
+    assert times
+    assert all(re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}\+00:00", time) for time in times)
 
 
 def test_a_lone_surrogate_does_not_stop_an_export() -> None:
@@ -123,6 +167,13 @@ def test_a_lone_surrogate_does_not_stop_an_export() -> None:
         ("pairs", {"format": "xls"}, 422, "csv, json, parquet"),
         ("pairs", {"matches": "all"}, 422, "proposed, confirmed"),
         ("pairs", {"split": "nowhere"}, 422, "choose a split"),
+        ("pairs", {"judges": "checks,nobody"}, 422, "careful-judge; checks"),
+        ("pairs", {"judge": "checks"}, 422, "human; judges"),
+        ("pairs", {"human": "nobody"}, 422, "ada; ben"),
+        ("pairs", {"data": "trial"}, 422, "trail"),
+        ("pairs", {"run": "99"}, 422, "use one of: 0"),
+        ("pairs", {"versions": "ffff"}, 422, "use one of"),
+        ("labels", {"guideline": "9"}, 422, "tracejury-guide-1"),
         ("stats", {"table": "nothing"}, 404, "table_03_caught"),
     ],
 )
@@ -184,8 +235,13 @@ def test_the_whole_report_holds_tables_rows_and_manifest(full: Workspace, client
     archive = zipfile.ZipFile(io.BytesIO(get(full, client, "report").content))
     names = set(archive.namelist())
     assert {"manifest.json", "tables/table_03_caught.csv", "tables/human_ceiling.csv", "data/pairs.csv"} <= names
-    listed = {entry["file"]: entry["rows"] for entry in orjson.loads(archive.read("manifest.json"))["files"]}
+    told = orjson.loads(archive.read("manifest.json"))
+    listed = {entry["file"]: entry["rows"] for entry in told["files"]}
     assert listed.keys() == names - {"manifest.json"}
+    assert [entry["sha256"] for entry in told["files"]] == [
+        sha256(archive.read(entry["file"])).hexdigest() for entry in told["files"]
+    ]
+    assert "people" not in told["systems"]
     for file in ("data/pairs.csv", "tables/table_03_caught.csv"):
         assert len(pd.read_csv(io.BytesIO(archive.read(file)))) == listed[file]
 
@@ -200,6 +256,14 @@ def test_the_snapshot_needs_no_network_and_escapes_names(full: Workspace) -> Non
     assert "careful-judge" in page
     assert 'src="http' not in page
     assert page.count("plotly-graph-div") >= 3
+
+
+def test_the_snapshot_shows_agreement_below_chance() -> None:
+    """Two judges of opposite minds: kappa is -1, and the axis reaches it."""
+    pairs = pd.DataFrame({"trace_id": list("abcdef"), "judge": "LC", "human": [0, 3] * 3, "model": [3, 0] * 3})
+    page = snapshot(Inputs(score_pairs=pairs, draws=0), [], about="", manifest={}).decode()
+    (lowest,) = re.findall(r'"text":"Quadratic weighted kappa"[^\[]*"range":\[([-\d.]+)', page)
+    assert float(lowest) <= -1
 
 
 def test_every_figure_is_there_once_with_its_n_and_reason(full: Workspace) -> None:
@@ -255,6 +319,24 @@ def test_rows_as_text_hold_one_line_each_no_markup_and_nothing_where_something_i
     if form == "md":
         assert r"\*zoë\* !\[x\](http" in first
         assert r"a\|b\_\<i\>" in second
+    else:
+        assert r"a\textbar{}b\_\textless{}i\textgreater{}" in second
+
+
+def test_a_name_that_heads_a_column_is_as_safe_as_one_in_a_cell() -> None:
+    """Figures 3 and 4 have a column for each judge."""
+    frame = pd.DataFrame({'=HYPERLINK("http://x")': [1], "a|b": [2], "two\nlines": [3]})
+    table = Table(name="odd", title="Odd", needs=(), build=lambda _: frame)
+    assert next(csv.reader(io.StringIO(csv_text(frame, table), newline=""))) == [
+        '\'=HYPERLINK("http://x")',
+        "a|b",
+        "two\nlines",
+    ]
+    assert next(csv.reader(io.StringIO(datasets.csv_bytes(frame).decode(), newline="")))[0].startswith("'=")
+    head, _, row = markdown_text(frame).splitlines()
+    assert "two lines" in head
+    assert len(re.findall(r"(?<!\\)\|", head)) == len(re.findall(r"(?<!\\)\|", row)) == 4
+    assert r"a\textbar{}b & two lines \\" in latex_text(frame, title="Odd")
 
 
 def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:

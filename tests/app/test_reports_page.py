@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import io
+
 import pandas as pd
+from starlette.applications import Starlette
+from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
 from app import loading
+from app.api.exports import export_routes
 from app.loading import Choice
 from judging.ledger import Workspace
 from tests.app.conftest import OpenPage
@@ -19,11 +24,9 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
 def test_the_button_says_how_many_rows_leave_under_the_current_filter(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", judges="checks")
     rows = len(loading.frames(Choice(systems=("checks",))).error_pairs)
-    labels = [button.label for button in at.get("download_button")]
+    labels = labels_of(at)
     assert f"Export {rows:,} rows (current filter)" in labels
-    assert {"JSON", "Markdown", "LaTeX", "Parquet", "All tables as ZIP", "Web page with charts", "Manifest"} <= set(
-        labels
-    )
+    assert {"JSON", "Markdown", "LaTeX", "Parquet", "All tables as ZIP", "Web page with charts", "Manifest"} <= labels
 
 
 def test_a_table_is_previewed_as_it_prints(full: Workspace, open_page: OpenPage) -> None:
@@ -45,6 +48,17 @@ def test_the_stable_address_carries_filters_and_token(full: Workspace, open_page
     assert address.startswith("/api/export/pairs?format=csv&human=ben&token=")
 
 
+def test_the_stable_address_of_several_judges_gives_the_rows_that_the_page_counts(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("reports", judges=["checks", "hasty-judge"])
+    (address,) = [code.value for code in at.code if "/api/export/" in code.value]
+    answer = TestClient(Starlette(routes=list(export_routes(lambda: full)))).get(address)
+    rows = len(loading.frames(Choice(systems=("checks", "hasty-judge"))).error_pairs)
+    assert len(pd.read_csv(io.BytesIO(answer.content))) == rows
+    assert f"Export {rows:,} rows (current filter)" in labels_of(at)
+
+
 def test_rows_of_a_trace_that_one_labels_blind_are_not_shown(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports")
     at.segmented_control(key="rows").set_value("Error labels").run()
@@ -53,6 +67,10 @@ def test_rows_of_a_trace_that_one_labels_blind_are_not_shown(full: Workspace, op
     at.run()
     assert "1 trace left out" in " ".join(str(one.value) for one in at.info)
     assert trace_id not in set(rows_shown(at)["trace_id"])
+
+
+def labels_of(at: AppTest) -> set[str]:
+    return {str(button.label) for button in at.get("download_button")}  # type: ignore[union-attr]
 
 
 def rows_shown(at: AppTest) -> pd.DataFrame:

@@ -5,19 +5,26 @@ from pathlib import Path
 
 import pytest
 
-from ingest.spreadsheet import FORMULA_STARTS, safe_cell
+from ingest.spreadsheet import FORMULA_STARTS, plain_cell, safe_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", '=HYPERLINK("http://x")'])
+@pytest.mark.parametrize(
+    "text", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", '=HYPERLINK("http://x")']
+)
 def test_text_that_a_spreadsheet_would_run_is_quoted(text: str) -> None:
     assert safe_cell(text) == f"'{text}"
 
 
-@pytest.mark.parametrize("value", ["", "a=1", " =1", "'=1", -1, -1.5, 0, None, True])
+@pytest.mark.parametrize("value", ["", "a=1", " =1", "'a", -1, -1.5, 0, None, True])
 def test_other_text_and_numbers_stay(value: object) -> None:
     assert safe_cell(value) is value
+
+
+@pytest.mark.parametrize("text", ["=1", "'=1", "''-x", "- point one", "'quoted'", "plain", "", "'", "\n\n=1"])
+def test_quoted_text_can_be_had_back(text: str) -> None:
+    assert plain_cell(str(safe_cell(text))) == text
 
 
 def test_the_rule_is_written_once() -> None:

@@ -69,6 +69,20 @@ def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
         assert csv_text(frame, BY_NAME[name]) == csv_text(again[name], BY_NAME[name]), name
 
 
+def test_names_and_texts_that_begin_like_formulas_come_back_as_they_were(tmp_path: Path) -> None:
+    """An apostrophe more would change the order of rows, and how alike two rationales are."""
+    said: dict[str, list[object]] = {
+        "judge": ["LC", "LC", "LC"],
+        "trace_id": ["t", "t", "t"],
+        "run": ["0", "1", "2"],
+        "system": ["=cmd()", "'=cmd()", "A"],
+        "text": ["- no plan\n- no result", "'-1' is wrong", None],
+    }
+    write_inputs(tmp_path, Inputs(rationales=pd.DataFrame(said, dtype=object)))
+    assert b"'=cmd()" in (tmp_path / "rationales.csv").read_bytes()
+    assert read_folder(tmp_path).frames["rationales"].to_dict("list") == said
+
+
 def test_every_table_read_back_by_pandas_holds_the_figures(space: Workspace) -> None:
     for name, frame in tables_from_frames(replace(inputs(space, None), draws=10)).items():
         table = BY_NAME[name]
