@@ -205,6 +205,7 @@ def facts(choice: Choice) -> Facts:
         systems=orjson.loads(str(row["systems"])),
         traces=int(row["traces"]),
         human_errors=int(row["human_errors"]),
+        incomplete_errors=int(row["incomplete_errors"]),
         data_hash=str(row["data_hash"]),
         **{name: orjson.loads(str(row[name])) for name in ("votes", "judge_versions", "ledger_revision")},
     )

@@ -138,6 +138,8 @@ class Facts:
     systems: Sequence[str]
     traces: int
     human_errors: int
+    incomplete_errors: int
+    """Without a span, a dimension or an impact: in no figure."""
     votes: list[Json]
     data_hash: str
     judge_versions: list[Json]
@@ -153,6 +155,7 @@ def facts_of(frames: Frames | LateFrames) -> Facts:
         systems=[str(system) for system in systems],
         traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
         human_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        incomplete_errors=len(frames.incomplete),
         votes=_rows(vote_table(frames.votes)),
         data_hash=frames.made_of.data_hash,
         judge_versions=[dict(version) for version in frames.made_of.judge_versions],
@@ -173,6 +176,7 @@ def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str,
         "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
         "traces": facts.traces,
         "human_errors": facts.human_errors,
+        "incomplete_errors": facts.incomplete_errors,
         "votes": facts.votes,
         "data_hash": facts.data_hash,
         "ledger_revision": facts.ledger_revision,

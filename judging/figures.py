@@ -334,12 +334,15 @@ def human(bench: Bench) -> pd.DataFrame:
 
 
 def summary(bench: Bench) -> pd.DataFrame:
-    """One row: how much is compared. errors, traces (with errors), error_pairs, score_pairs, and what failed."""
+    """One row: how much is compared. errors, incomplete (errors that are not compared), traces (with errors),
+    error_pairs, score_pairs, and what failed.
+    """
     pairs = bench.frames.error_pairs
     failed = each_once(pairs)
     failed = failed[failed["state"] == "failed"]
     counts = {
         "errors": len(pairs[["trace_id", "error_id"]].drop_duplicates()),
+        "incomplete": len(bench.frames.incomplete),
         "traces": pairs["trace_id"].nunique(),
         "error_pairs": len(pairs),
         "score_pairs": len(bench.frames.score_pairs),
@@ -347,6 +350,11 @@ def summary(bench: Bench) -> pd.DataFrame:
         "failed_cells": len(failed[["trace_id", "system", "judge"]].drop_duplicates()),
     }
     return pd.DataFrame([counts])
+
+
+def incomplete(bench: Bench) -> pd.DataFrame:
+    """trace_id, error_id, annotator, lacks of the errors that are in no figure: they lack what a judge could find."""
+    return bench.frames.incomplete
 
 
 def repeated(bench: Bench) -> pd.DataFrame:
@@ -450,7 +458,8 @@ FIGURES: Final[Mapping[str, Build]] = {
     **{
         each.__name__: each
         for each in (
-            alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, human, item_marks,
+            alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, human, incomplete,
+            item_marks,
             pairs_behind, rated, rater_pairs, repeated, run_marks, run_spread, scores_behind, strip_counts, strip_marks,
             summary, trace_rationales, people_behind, people_errors_behind, rater_pair, raters_behind,
         )
@@ -476,6 +485,7 @@ _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(("bias_lines", "bias_marks", "score_pairs"), ("matches", "missing")),
     **dict.fromkeys(("error_pairs", "strip_marks", "strip_counts", "compared"), ("missing",)),
     **dict.fromkeys(("human", "judged", "summary", "facts", "findings"), ("missing",)),
+    "incomplete": ("systems", "judges", "versions", "matches", "missing", "repeat"),
 }
 """What a figure is made without: chosen otherwise, it is the same, and is not made again."""
 

@@ -80,6 +80,8 @@ class Frames:
     trail_scores: pd.DataFrame
     votes: pd.DataFrame
     jury_votes: pd.DataFrame
+    incomplete: pd.DataFrame
+    """trace_id, error_id, annotator, lacks: errors that can neither be caught nor missed, and are in no figure."""
     made_of: MadeOf
 
 
@@ -91,10 +93,11 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
 def frames_of(connection: Connection, columns: Columns, selection: Selection) -> Frames:
     """All frames of a selection, from columns that were read at the revision this connection sees."""
     late = LateFrames(connection, columns, selection)
-    return Frames(human=late.human, made_of=columns.made_of, **{name: getattr(late, name) for name in FRAME_NAMES})
+    every = {name: getattr(late, name) for name in FRAME_NAMES}
+    return Frames(human=late.human, made_of=columns.made_of, incomplete=late.incomplete, **every)
 
 
-FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in {"human", "made_of"})
+FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in {"human", "incomplete", "made_of"})
 
 
 class LateFrames:
@@ -164,6 +167,10 @@ class LateFrames:
     def unit_labels(self) -> pd.DataFrame:
         truth = self._truth
         return side_frames.unit_labels(self._now, self.columns.findings, truth.errors, truth.reviewed)
+
+    @cached_property
+    def incomplete(self) -> pd.DataFrame:
+        return _incomplete(self._truth.labelled)
 
     @cached_property
     def trail_gold(self) -> pd.DataFrame:
@@ -383,7 +390,28 @@ def _current(rows: pd.DataFrame, columns: Columns, selection: Selection) -> pd.D
 
 def _is_complete(errors: pd.DataFrame) -> pd.Series:
     """Only an error with a span, a dimension and an impact can be caught or missed."""
-    return (errors["span_ids"].map(len) > 0) & (errors["dimensions"] != "") & errors["impact"].notna()
+    return _has(errors).all(axis=1)
+
+
+def _has(errors: pd.DataFrame) -> pd.DataFrame:
+    """What of all that it needs each error has."""
+    return pd.DataFrame(
+        {
+            "span": errors["span_ids"].map(len) > 0,
+            "dimension": errors["dimensions"] != "",
+            "impact": errors["impact"].notna(),
+        },
+        index=errors.index,
+        dtype=bool,
+    )
+
+
+def _incomplete(errors: pd.DataFrame) -> pd.DataFrame:
+    """trace_id, error_id, annotator, lacks."""
+    has = _has(errors)
+    left = errors.loc[~has.all(axis=1), ["trace_id", "label_id", "annotator"]].rename(columns={"label_id": "error_id"})
+    lacks = [", ".join(name for name in has.columns if not has.at[row, name]) for row in left.index]
+    return left.assign(lacks=pd.Series(lacks, index=left.index, dtype="object")).reset_index(drop=True)
 
 
 def _scores(columns: Columns, selection: Selection, done: pd.DataFrame) -> pd.DataFrame:

@@ -16,7 +16,7 @@ from sqlalchemy import func, select, update
 from ingest.batch import store
 from ingest.store import reading, writing
 from judging.agreement.matchers import matcher_agreement, reviewer_agreement
-from judging.export import selected_words
+from judging.export import facts_of, selected_words
 from judging.ledger import WorkspaceError, open_workspace, tables
 from judging.ledger.frames import Selection, load_frames, read_splits, revision
 from judging.ledger.imports import export_outcomes, import_outcomes, resolve_waiting
@@ -349,6 +349,20 @@ class TestFrames:
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
         with reading(opened.engine) as connection:
             assert load_frames(connection, Selection(human="ada")).error_pairs.empty
+
+    def test_errors_that_lack_what_a_judge_could_find_are_in_no_figure_and_counted(self, opened: Workspace) -> None:
+        vague = replace(error_label(2), span_ids=(), impact=None)
+        put(opened, errors=[error_label(1), vague])
+        import_outcomes(opened.engine, [verdict()], model="m", author="test")
+        with reading(opened.engine) as connection:
+            frames = load_frames(connection, Selection())
+        assert frames.error_pairs["error_id"].tolist() == [error_label(1).label_id]
+        left_out = frames.incomplete.to_dict("records")
+        assert left_out == [
+            {"trace_id": TRACE, "error_id": vague.label_id, "annotator": "ada", "lacks": "span, impact"}
+        ]
+        facts = facts_of(frames)
+        assert (facts.human_errors, facts.incomplete_errors) == (1, 1)
 
     def test_relevant_caught_and_localized(self, opened: Workspace) -> None:
         put(opened)
