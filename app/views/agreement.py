@@ -41,6 +41,7 @@ from app.painting import paint
 from app.session import link_params
 from judging.agreement import ceiling, errors, majority
 from judging.agreement.figure import TOO_FEW
+from judging.agreement.findings import WITHOUT
 from judging.agreement.matchers import ALL
 from judging.agreement.raters import long_ceiling
 from judging.agreement.tables import Inputs
@@ -448,7 +449,7 @@ def findings_card(choice: Choice) -> None:
         return
     figures, few = finding_cells(table)
     single = ["split"] if table["split"].nunique() < 2 else []
-    hidden = [f"{name}{end}" for name in FINDING_RATES for end in ("", "_low", "_high")]
+    hidden = ["reason", *(f"{name}{end}" for name in FINDING_RATES for end in ("", "_low", "_high"))]
     drawn = table.drop(columns=[*hidden, *single]).join(figures)
     event = st.dataframe(
         greyed(drawn, few), hide_index=True, height="auto", key="findings", on_select="rerun",
@@ -457,10 +458,7 @@ def findings_card(choice: Choice) -> None:
     )  # fmt: skip
     rows = event.selection.rows
     if not rows or rows[0] >= len(table):
-        st.caption(
-            "n/a: undefined, because no finding was reviewed or none cites a span. Choose a row for its findings. "
-            + FEW_NOTE
-        )
+        st.caption("Choose a row for its findings. " + FEW_NOTE)
         return
     one = table.iloc[rows[0]]
     behind_findings(choice, str(one["system"]), str(one["judge"]), str(one["split"]))
@@ -476,7 +474,7 @@ def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     for name, of in FINDING_RATES.items():
         cells = table[[name, f"{name}_low", f"{name}_high", of]]
         text[name] = [
-            cell_text({"value": value, "low": low, "high": high, "n": n})
+            cell_text({"value": value, "low": low, "high": high, "n": n, "reason": WITHOUT.get(name)})
             for value, low, high, n in cells.itertuples(index=False, name=None)
         ]
         few[name] = (table[of] < TOO_FEW) | table[name].isna()

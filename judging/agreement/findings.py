@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from judging.agreement import frames
+from judging.agreement.figure import Reason
 from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide, wilson_bounds
 
 KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
@@ -15,6 +16,11 @@ _SHARES: Final = ("finding_precision", "invalid_citation_rate")
 _RATES: Final = ("unmatched_per_trace", *_SHARES)
 _SUMS: Final = ("unmatched", "traces", "right", "reviewed", "invalid_citations", "citations")
 """Tops and bottoms of `_RATES`, in turn."""
+WITHOUT: Final[dict[str, Reason]] = {
+    "finding_precision": "no finding reviewed",
+    "invalid_citation_rate": "no citations",
+}
+"""Why a rate is undefined."""
 _CITED: Final = ("citations", "invalid_citations")
 
 
@@ -22,7 +28,7 @@ def finding_columns() -> dict[str, str]:
     """Columns and types of `finding_table`."""
     counts = dict.fromkeys(("traces", *_TALLIES, *_CITED), "int64")
     rates = [f"{name}{end}" for name in _RATES for end in ("", "_low", "_high")]
-    return {**KEYS, **counts, **dict.fromkeys(rates, "float64")}
+    return {**KEYS, **counts, **dict.fromkeys(rates, "float64"), "reason": "object"}
 
 
 def finding_table(
@@ -46,7 +52,7 @@ def finding_table(
     METRICS.md, beyond the paper: a duplicate is reviewed and neither matched nor valid. invalid_citation_rate = invalid
     / all citations; unmatched_per_trace = unmatched / traces answered. Intervals: cluster bootstrap by trace, since the
     findings of a trace (and the citations of a finding) are no independent units; Wilson's for a share of exactly 0 or
-    1 and with `draws=0`. NaN (`no finding reviewed`, `no citations`) without units.
+    1 and with `draws=0`. NaN without units: `reason` is then `no finding reviewed`, `no citations` or both.
     Raises ValueError for a verdict on a matched finding, an unknown verdict, more invalid citations than all.
     """
     by_trace = _by_trace(_checked(findings), judged)
@@ -67,13 +73,15 @@ def _by_trace(rows: pd.DataFrame, judged: pd.DataFrame | None) -> list[tuple[tup
     return [((str(a), str(b), str(c)), part) for (a, b, c), part in whole.groupby(list(KEYS), sort=False)]
 
 
-def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, float | int]:
+def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dict[str, object]:
     part = part.assign(traces=1, right=part["matched"] + part["valid_new_error"])
     total = part[[*_TALLIES, *_CITED, "traces"]].sum()
     sums = part[list(_SUMS)].to_numpy(dtype=np.float64)
     value = _rates(sums.sum(axis=0))
     low, high = _bounds(sums, value, draws, seed, method)
-    row: dict[str, float | int] = {str(name): int(count) for name, count in total.items()}
+    row: dict[str, object] = {str(name): int(count) for name, count in total.items()}
+    bottoms = dict(zip(_RATES, _SUMS[1::2], strict=True))
+    row["reason"] = "; ".join(reason for name, reason in WITHOUT.items() if total[bottoms[name]] == 0) or None
     for r, name in enumerate(_RATES):
         row |= {name: value[r], f"{name}_low": low[r], f"{name}_high": high[r]}
     return row

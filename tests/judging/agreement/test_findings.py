@@ -90,3 +90,12 @@ def test_nothing_reviewed_and_nothing_cited_are_undefined_not_zero() -> None:
 def test_a_contradiction_is_named(column: str, value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         finding_table(findings(**{column: value}))
+
+
+def test_an_undefined_rate_says_why() -> None:
+    rows = findings()
+    assert finding_table(rows).iloc[0]["reason"] is None
+    bare = rows.assign(matched=False, verdict=None, citations=0, invalid_citations=0)
+    row = finding_table(bare).iloc[0]
+    assert np.isnan([row["finding_precision"], row["invalid_citation_rate"]]).all()
+    assert row["reason"] == "no finding reviewed; no citations"
