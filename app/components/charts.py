@@ -572,7 +572,8 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
 def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
     """Where in the run errors start: how many have their first span in each of `places` equal parts of it.
 
-    `counts`: place (0 the first part), side (human, judge), count; people stand beside judges.
+    `counts`: place (0 the first part), side (human, judge), count; people stand beside judges. `customdata` is (side,
+    place, the part in words).
     """
     figure = go.Figure()
     parts = [f"{part / places:.0%} to {(part + 1) / places:.0%}" for part in range(places)]
@@ -580,8 +581,8 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         mine = counts[counts["side"] == side].groupby("place")["count"].sum().reindex(range(places), fill_value=0)
         figure.add_bar(
             x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
-            marker={"color": color}, customdata=parts,
-            hovertemplate="%{customdata} of the run: %{y:,} errors<extra>" + side + "</extra>",
+            marker={"color": color}, customdata=[[side, part, words] for part, words in enumerate(parts)],
+            hovertemplate="%{customdata[2]} of the run: %{y:,} errors<extra>" + side + "</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
     figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
@@ -590,7 +591,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
 
 
 def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
-    """How often two names occur together: a square grid of counts (`counts`: a, b, count)."""
+    """How often two names occur together: a square grid of counts (`counts`: a, b, count, which are `customdata`)."""
     most = max(int(counts["count"].max()) if len(counts) else 0, 1)
     figure = _squares(
         x=counts["b"],

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
-from streamlit.util import AttributeDictionary
 
 from app import loading
 from ingest.batch import ingest
@@ -19,11 +16,8 @@ from ingest.store import reading, trace_ids, writing
 from judging.ledger import Workspace, tables
 from judging.ledger.labels import ensure_annotator
 from tests.app.conftest import OpenPage
+from tests.app.marks import click, drawn, marks_of, numbers, texts
 from tests.app.workspaces import DATA, REPEATED, hold_blind
-
-
-def texts(elements: object) -> list[str]:
-    return [element.value for element in elements]  # type: ignore[attr-defined]
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
@@ -177,7 +171,7 @@ def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Wo
     loading.split_folder().mkdir()
     (loading.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
     at = open_page("agreement", view="Scores", split="two", judges="checks", human="ada")
-    bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": _numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
+    bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
     assert any("(dev)" in row for row in bars["row"])
     bars = bars[~bars["row"].str.endswith("(n 0)")]
     np.testing.assert_allclose(bars.groupby("row")["share"].sum(), 1)
@@ -189,13 +183,6 @@ def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Wo
     assert sorted(squares["text"]) == sorted(drawn(whole, "grid")[0]["text"])
 
 
-def drawn(at: AppTest, name: str) -> list[dict[str, Any]]:
-    """The traces of a chart."""
-    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-chart-{name}"))
-    found: list[dict[str, Any]] = json.loads(chart.proto.spec)["data"]
-    return found
-
-
 CHARTS = {
     "Overview": ("chart-forest", "chart-impact"),
     "Errors": ("chart-strip", "chart-grid", "chart-map"),
@@ -204,30 +191,6 @@ CHARTS = {
     "Raters": ("chart-raters", "chart-items"),
     "A against B": ("chart-versus",),
 }
-
-
-def marks_of(at: AppTest, key: str) -> list[list[object]]:
-    """The `customdata` of the first mark of each trace of a chart."""
-    every = [trace.get("customdata") for trace in drawn(at, key.removeprefix("chart-"))]
-    return [_rows(data)[0] for data in every if data is not None and len(_rows(data))]
-
-
-def _rows(data: list[list[object]] | dict[str, str]) -> list[list[object]]:
-    return data if isinstance(data, list) else _numbers(data).tolist()
-
-
-def _numbers(data: list[float] | dict[str, str]) -> Any:
-    """Plotly packs columns of numbers."""
-    if isinstance(data, list):
-        return np.array(data)
-    held = np.frombuffer(base64.b64decode(data["bdata"]), dtype=data["dtype"])
-    return held.reshape([int(size) for size in data.get("shape", str(len(held))).split(",")])
-
-
-def click(at: AppTest, key: str, *points: dict[str, object]) -> None:
-    """Choose marks of a chart, as a click in the browser does."""
-    at.session_state[key] = AttributeDictionary({"selection": {"points": list(points), "point_indices": []}})
-    at.run()
 
 
 @pytest.mark.parametrize("view", list(CHARTS))
