@@ -293,11 +293,11 @@ def tools_card(tools: pd.DataFrame, kept: pd.DataFrame) -> None:
     event = st.dataframe(
         greyed(shown, few), hide_index=True, height=300, key="tools", on_select="rerun", selection_mode="single-cell",
         column_config={
-            "tool": st.column_config.TextColumn("tool", width=110),
+            "tool": st.column_config.TextColumn("tool", width=100),
             "share": st.column_config.ProgressColumn(
-                "failed, %", min_value=0, max_value=100, format="%.0f", width=80
+                "failed, %", min_value=0, max_value=100, format="%.0f", width=75
             ),
-            "interval": st.column_config.TextColumn("95 %", alignment="right", width=70),
+            "interval": st.column_config.TextColumn("95 %", alignment="right", width=62),
             "failed": st.column_config.NumberColumn("failed", width=50, format="localized"),
             "calls": st.column_config.NumberColumn("calls", width=50, format="localized"),
         },
