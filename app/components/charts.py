@@ -719,7 +719,7 @@ def _failed_look(state: str) -> dict[str, Any]:
     return {"color": FAILED, "pattern": hatch}
 
 
-BOX = ("label", "low", "q1", "median", "q3", "high", "outliers")
+BOX = ("label", "n", "low", "q1", "median", "q3", "high", "outliers")
 
 
 def box_figures(values: pd.DataFrame) -> pd.DataFrame:
@@ -735,7 +735,7 @@ def box_figures(values: pd.DataFrame) -> pd.DataFrame:
         reach = 1.5 * (q3 - q1)
         is_out = (given < q1 - reach) | (given > q3 + reach)
         inside = given[~is_out]
-        rows.append((str(label), inside.min(), q1, median, q3, inside.max(), given[is_out].tolist()))
+        rows.append((str(label), len(given), inside.min(), q1, median, q3, inside.max(), given[is_out].tolist()))
     return pd.DataFrame(rows, columns=list(BOX))
 
 
@@ -748,7 +748,12 @@ def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
             upperfence=[row["high"]], y=[row["outliers"]] if row["outliers"] else None,  # Plotly draws no box of [[]]
             name=row["label"], marker={"color": BLUE}, boxpoints="outliers",
         )  # fmt: skip
-    figure.update_xaxes(categoryorder="array", categoryarray=in_order(figures["label"], DIMENSIONS))
+    labels = [str(label) for label in figures["label"]]
+    shown = [f"{_shortened(label, 24)}<br>n {n:,}" for label, n in zip(labels, figures["n"], strict=True)]
+    figure.update_xaxes(
+        categoryorder="array", categoryarray=in_order(figures["label"], DIMENSIONS), tickmode="array", tickvals=labels,
+        ticktext=shown,
+    )  # fmt: skip
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=300, legend=False)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -18,6 +19,7 @@ from app.components.figures import (
     cell_text,
     counted,
     definition,
+    figure_text,
     greyed,
     plain,
     title_of,
@@ -36,7 +38,7 @@ from app.components.judges import (
     figure_rows,
     split_labels,
 )
-from app.components.sheet import sheet
+from app.components.sheet import sheet, words
 from app.computing import Asked, shown_revision
 from app.datasets import findings_said, open_rows
 from app.loading import Choice
@@ -702,17 +704,47 @@ def consistency_view(choice: Choice, found: Inputs) -> None:
 @awaited(height=300)
 def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
     layout.title("Consistency over runs", definition("alpha_interval"))
-    columns = [
-        "system", "judge", "runs", "n", "failed", "not_applicable", "alpha_interval", "alpha_low", "alpha_high",
-        "p_below_667", "p_below_800", "mean_sd", "mean_sd_ci95", "identical", "unscored", "reason",
-    ]  # fmt: skip
     several = ["split"] if table["split"].nunique() > 1 else []
-    row = sheet(table[[*columns[:2], *several, *columns[2:]]], key="consistency", is_chosen=True)
-    if row is None:
-        st.caption("n/a: undefined; the reason stands at the end of the row. Choose a row for its traces.")
-    else:
-        one = table.iloc[row]
-        behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-consistency")
+    shown, few = consistency_cells(table, several)
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height=38 + 35 * min(len(shown), 12), key="consistency",
+        on_select="rerun", selection_mode="single-row", alt="Consistency over runs",
+        column_config={
+            name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
+            for name in few.columns
+        }
+        | {name: words(name) for name in ("system", "not_applicable")},
+    )  # fmt: skip
+    rows = event.selection.rows
+    if not rows or rows[0] >= len(table):
+        st.caption("Value [95 % interval] over n traces. Choose a row for them. " + FEW_NOTE)
+        return
+    one = table.iloc[rows[0]]
+    behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-consistency")
+
+
+CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "identical", "unscored": "unscored"}
+"""Figures of `reliability_table` and what their bounds are named by."""
+
+
+def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The figures of consistency with their intervals, and which of them are grey."""
+    shown = table[["system", "judge", *several, "runs", "n", "failed", "not_applicable"]].reset_index(drop=True)
+    for name, bounds in CONSISTENCY.items():
+        cells = table[[name, f"{bounds}_low", f"{bounds}_high", "reason"]].itertuples(index=False, name=None)
+        shown[name] = [
+            _with_bounds(value, low, high, why if name == "alpha_interval" else None) for value, low, high, why in cells
+        ]
+    for name in ("p_below_667", "p_below_800"):
+        shown[name] = ["n/a" if pd.isna(value) else half_up(value, 3) for value in table[name]]
+    is_few = (shown["n"] < TOO_FEW).to_numpy()
+    return shown, pd.DataFrame(dict.fromkeys([*CONSISTENCY, "p_below_667", "p_below_800"], is_few))
+
+
+def _with_bounds(value: float | None, low: float | None, high: float | None, reason: object) -> str:
+    if value is None or math.isnan(value):
+        return f"n/a: {reason}" if isinstance(reason, str) else "n/a"
+    return figure_text(value, low, high)
 
 
 @st.fragment(key="card-runs")
@@ -1071,16 +1103,29 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
             for name in ("p_corrected", "p_exact", "p_holm")
         }
         tests = loading.figure(choice, "found_by_one", *asked, str(kind))
-        sheet(tests.rename(columns={"only_left": "only A", "only_right": "only B"}), columns=p_values)
+        named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
+        row = sheet(named, columns=p_values, key="mcnemar", is_chosen=True)
+        if row is None:
+            st.caption("Choose a row for the errors that one side alone found.")
     flips = loading.figure(choice, "flips", *asked)
-    judge = None if point is None else str(point[0])
-    flips = flips if judge is None else flips[flips["judge"] == judge]
+    of = ""
+    if row is not None:
+        of = f" by {tests['judge'].iloc[row]}: {kind} by one side alone"
+        flips = found_by_one_side(flips[flips["judge"] == tests["judge"].iloc[row]], str(kind))
+    elif point is not None:
+        of = f" by {point[0]}, whose mark is chosen"
+        flips = flips[flips["judge"] == str(point[0])]
     with st.container(border=True):
-        of = "" if judge is None else f" by {judge}, whose mark is chosen"
         layout.title(f"{counted(len(flips), 'error')} treated differently{of}", plain(f"A: {left}; B: {right}"))
         side = by_words[left] if by_words[left].judge else by_words[right]  # Compare shows a judge, not two people
         named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=side.judge or "")
         listed(choice, named, key="behind-flips", repeat=side.repeat)
+
+
+def found_by_one_side(flips: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Of errors treated differently, those that McNemar's test counts: of the judge's own, found by one side alone."""
+    words = ["localized"] if kind == "localized" else ["caught", "localized"]
+    return flips[flips["relevant"] & (flips["left"].isin(words) != flips["right"].isin(words))]
 
 
 # team -----------------------------------------------------------------------------------------------------------

@@ -123,6 +123,10 @@ def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page:
     tests = at.dataframe[0].value
     assert set(tests["judge"]) >= {"LC", "TC"}
     assert int(tests["only B"].sum()) > 0  # ben saw errors that no check finds
+    for place, row in tests.iterrows():
+        choose(at, "mcnemar", int(str(place)))
+        one_side = int(row["only A"] + row["only B"])
+        assert any(text.startswith(f"{one_side} error") for text in texts(at.subheader)), row["judge"]
 
 
 def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_page: OpenPage) -> None:
@@ -130,6 +134,10 @@ def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_pa
     assert list(table["system"]) == [REPEATED]
     # 6 traces by 3 runs, one of them failed
     assert (table["runs"].iloc[0], table["n"].iloc[0], table["failed"].iloc[0]) == (3, 6, 1)
+    # 4 of 6 traces were scored alike in all runs, by Wilson between .30 and .90; 1 of 18 judgements failed
+    assert table["identical"].iloc[0] == "0.667 [0.300, 0.903]"
+    assert table["unscored"].iloc[0].startswith("0.056 [0.010, ")
+    assert table["mean_sd"].iloc[0].endswith("]")
 
 
 def test_without_repeats_consistency_says_how_to_get_them(full: Workspace, open_page: OpenPage) -> None:
