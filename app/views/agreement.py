@@ -46,10 +46,10 @@ from app.painting import paint
 from app.session import link_params
 from judging.agreement import ceiling, errors, majority
 from judging.agreement.figure import TOO_FEW
-from judging.agreement.matchers import ALL
+from judging.agreement.matchers import ALL, decided_by_both
 from judging.agreement.raters import long_ceiling
 from judging.agreement.rounding import half_up
-from judging.agreement.tables import Inputs
+from judging.agreement.tables import InputName, Inputs
 from judging.figures import SUITES, each_once
 from judging.records import DIMENSIONS
 
@@ -877,7 +877,7 @@ def raters_view(choice: Choice, found: Inputs) -> None:
             majority_card(choice)
     for decided in DECIDERS:
         with st.container(border=True):
-            deciders_card(found, decided=decided)
+            st.fragment(deciders_card, key=f"card-{decided}")(choice, decided=decided)
 
 
 @st.fragment(key="card-raters")
@@ -989,29 +989,52 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
 
 
 @awaited(height=200)
-def deciders_card(found: Inputs, *, decided: str) -> None:
+def deciders_card(choice: Choice, *, decided: str) -> None:
     """People who decided the same things, about which `DECIDERS` says its words."""
-    title, about, nobody = DECIDERS[decided]
+    title, about, nobody, given = DECIDERS[decided]
     layout.title(title, about)
+    found = loading.inputs(choice)
     table: pd.DataFrame = getattr(found, decided)
     if table.empty:
         st.caption(nobody)
         return
-    sheet(table, digits=3)
+    row = sheet(table, digits=3, key=decided, is_chosen=True)
     if ALL in set(table.iloc[:, 0]):
         st.caption("all: everybody, where there are three or more; its alpha is over all of them.")
+    if row is None:
+        st.caption("Choose a row for what both decided.")
+        return
+    first, second = map(str, table.iloc[row, :2])
+    both = decided_by_both(found.frame(given), first, second)
+    chosen = listing(shown(both), key=f"behind-{decided}")
+    if chosen is not None:
+        open_trace(decided_link(choice, chosen), key=f"{decided}-open")
 
 
-DECIDERS = {
+def decided_link(choice: Choice, row: Mapping[str, Any]) -> dict[str, str]:
+    """The address of a pair, or of a finding alone, under the judge whose finding and the person whose error it is."""
+    frames, finding = loading.frames(choice), str(row["finding_id"])
+    of = frames.findings[frames.findings["finding_id"].astype(str) == finding]["system"]
+    label = str(row.get("label_id") or "")
+    by = frames.error_pairs[frames.error_pairs["error_id"] == label]["annotator"]
+    return link_params(
+        trace=str(row["trace_id"]), judge=None if of.empty else str(of.iloc[0]), pair=f"{label}|{finding}",
+        person=None if by.empty else str(by.iloc[0]),
+    )  # fmt: skip
+
+
+DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
     "matcher_agreement": (
         "Matchers",
         "People who decided the same pairs of an error and a finding: agreement beyond chance.",
         "No two people have decided matches yet.",
+        "match_words",
     ),
     "reviewer_agreement": (
         "Verdicts on findings beyond the human errors",
         "People who judged the same finding: valid new error, false alarm or duplicate; agreement beyond chance.",
         "No two people have judged findings yet.",
+        "finding_words",
     ),
 }
 

@@ -262,13 +262,14 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
     found = charts.box_figures(values)
     # n = 5: Hazen's quartiles lie at ranks 0.25 * 5 + 0.5 = 1.75, 3 and 4.25; 40 is beyond 13 + 1.5 * 11.25
     assert found.to_dict("records") == [
-        {"label": "LC", "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
+        {"label": "LC", "n": 5, "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
     ]
     plain = charts.boxes(charts.box_figures(values[:4]), y_title="s").data[0]
     assert (list(plain.median), plain.y) == ([2.5], None)  # Plotly draws nothing where there is an empty list
     assert [(box.name, list(box.median), list(box.y[0])) for box in charts.boxes(found, y_title="s").data] == [
         ("LC", [3.0], [40.0])
     ]
+    assert list(charts.boxes(found, y_title="s").layout.xaxis.ticktext) == ["LC<br>n 5"]
     cosines = pd.DataFrame({"label": ["LC", "LC"], "cosine": [0.5, 0.7]})
     assert list(charts.consistency_violins(cosines).data[0].y) == [0.5, 0.7]
     counts = pd.DataFrame({"label": ["a", "b"], "count": [3, 1]})
