@@ -74,7 +74,7 @@ CAPTION = ("human", "votes", "summary")
 AHEAD: dict[str, tuple[str, ...]] = {
     "Overview": ("suite", "error_rates", "repeated", "coverage", "score_figures", "human_ceiling", "consistency",
                  "error_ceiling"),
-    "Errors": ("suite", "error_rates", "table.dimension_grid", "table.findings"),
+    "Errors": ("suite", "error_rates", "table.dimension_grid", "table.findings", "error_ceiling"),
     "Scores": ("score_figures", "human_ceiling", "table.score_confusion", "bias_marks", "bias_lines",
                "table.score_prevalence", "table.score_flags"),
     "Consistency": ("consistency", "alpha_samples", "trace_rationales"),
