@@ -20,7 +20,7 @@ from app.components.saved import saved_views
 from app.computing import WHOLE, Asked, Desk, MovedOnError, Rank, patience
 from app.session import Role, address, address_of, user, workspace
 from ingest.store import reading, schema, writing
-from ingest.table import trace_frame
+from ingest.table import query_frame, trace_frame
 from judging.agreement.frames import Missing
 from judging.agreement.intervals import DRAWS
 from judging.agreement.majority import MAJORITY, Gold
@@ -472,7 +472,10 @@ def saved_views_menu(page: str) -> None:
 
 
 def team() -> pd.DataFrame:
-    """People's work: annotator, submitted, skipped, errors, errors_a_trace, active minutes_a_trace (NaN: unknown)."""
+    """People's work: annotator, submitted, skipped, errors, errors_a_trace, active minutes_a_trace (NaN: unknown).
+
+    `timed`: of how many submitted traces the minutes are known.
+    """
     return _team(place(), now_revision())
 
 
@@ -498,7 +501,36 @@ def _team(place: str, now: Revision) -> pd.DataFrame:
     table = table.reindex(sorted(set(rows["annotator"]))).fillna(0).astype("int64")
     table["errors_a_trace"] = table["errors"] / table["submitted"].where(table["submitted"] > 0)
     table["minutes_a_trace"] = timed.reindex(table.index)
+    known = submitted.loc[submitted["active_ms"].notna(), "annotator"].value_counts()
+    table["timed"] = known.reindex(table.index).fillna(0).astype("int64")
     return table.rename_axis("annotator").reset_index()
+
+
+def submitted_by(person: str) -> pd.DataFrame:
+    """trace_id, errors, minutes (missing: unknown), submitted_at of every trace that a person has submitted."""
+    review, error = tables.review, tables.error_label
+    mine = (newest(review, ("annotator", "trace_id", "occasion")), review.c.occasion == 0, review.c.annotator == person)
+    query = select(review.c.trace_id, review.c.active_ms, review.c.created_at).where(
+        *mine, review.c.status == "submitted"
+    )
+    with reading(workspace().engine) as connection:
+        rows = query_frame(connection, query.order_by(review.c.created_at, review.c.trace_id))
+        made = Counter(e.trace_id for e in error_labels(connection, error.c.occasion == 0, error.c.annotator == person))
+    return pd.DataFrame(
+        {
+            "trace_id": rows["trace_id"],
+            "errors": [made[trace_id] for trace_id in rows["trace_id"]],
+            "minutes": pd.to_numeric(rows["active_ms"]) / 60_000,
+            "submitted_at": pd.to_datetime(rows["created_at"], unit="us", utc=True),
+        }
+    )
+
+
+def first_span(label_id: str | None) -> str | None:
+    """The span that an error names first, None where there is no such error."""
+    with reading(workspace().engine) as connection:
+        known = error_labels(connection, tables.error_label.c.label_id == (label_id or ""))
+    return next((span for error in known for span in error.span_ids), None)
 
 
 def skip_reasons() -> pd.DataFrame:

@@ -130,15 +130,8 @@ def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
 
 
 def alpha_samples(bench: Bench) -> pd.DataFrame:
-    """system, judge, alpha: every draw of alpha's bootstrap, of judges with two runs or more."""
-    found = []
-    runs = bench.inputs.rated_by("run")
-    for (system, judge), part in runs.groupby(["system", "judge"], sort=False):
-        matrix = reliability.rating_matrix(part)
-        if len(matrix.raters) > 1 and reliability.alpha(matrix.values).value is not None:
-            boot = reliability.alpha_bootstrap(matrix.values, draws=bench.inputs.draws, seed=bench.inputs.seed)
-            found.append(pd.DataFrame({"system": system, "judge": judge, "alpha": boot.samples[0]}))
-    return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=["system", "judge", "alpha"])
+    """`reliability.alpha_draws` of the runs of every judge that has several."""
+    return reliability.alpha_draws(bench.inputs.rated_by("run"), draws=bench.inputs.draws, seed=bench.inputs.seed)
 
 
 def trace_rationales(bench: Bench) -> pd.DataFrame:
@@ -206,14 +199,22 @@ def each_once(rows: pd.DataFrame) -> pd.DataFrame:
     return rows if joint.all() else rows[~joint]
 
 
-def bias_marks(bench: Bench) -> pd.DataFrame:
-    """Pairs of scores to draw."""
-    return marks.spread_out(marks.both_scored(each_once(bench.frames.score_pairs)))
+def bias_marks(bench: Bench, system: str = "", judge: str = "", split: str = "") -> pd.DataFrame:
+    """Pairs of scores to draw: those of one judge, or of all."""
+    return marks.spread_out(_scored(bench, system, judge, split))
 
 
-def bias_lines(bench: Bench) -> pd.DataFrame:
-    """`marks.bias_lines` of all pairs of scores, those of juries left out."""
-    return marks.bias_lines(marks.both_scored(each_once(bench.frames.score_pairs)))
+def bias_lines(bench: Bench, system: str = "", judge: str = "", split: str = "") -> pd.DataFrame:
+    """`marks.bias_lines` of all pairs of scores of one judge, or of all but juries."""
+    return marks.bias_lines(_scored(bench, system, judge, split))
+
+
+def _scored(bench: Bench, system: str, judge: str, split: str) -> pd.DataFrame:
+    """The pairs with a score on both sides; of all judges each once."""
+    pairs = marks.both_scored(bench.frames.score_pairs)
+    if not system:
+        return each_once(pairs)
+    return pairs[(pairs["system"] == system) & (pairs["judge"] == judge) & (pairs["split"] == split)]
 
 
 def pairs_behind(
@@ -320,9 +321,12 @@ def people_behind(bench: Bench, dimension: str, split: str) -> pd.DataFrame:
     return table[table["people"] > 1].rename_axis("trace_id").reset_index()
 
 
-def people_errors_behind(bench: Bench, judge: str, split: str, kind: str, rate: str) -> pd.DataFrame:
+def people_errors_behind(
+    bench: Bench, judge: str, split: str, kind: str, rate: str, impact: str = "all"
+) -> pd.DataFrame:
     """The comparisons of a person's error with another person that a rate of the errors' ceiling counts."""
     pairs = ceiling.checked_person_pairs(bench.inputs.frame("person_pairs"))
+    pairs = pairs[(pairs["impact"] == impact) | (impact == "all")]
     kept = (pairs["judge"] == judge) & ((pairs["split"] == split) | (not split)) & _counted_by(pairs, kind, rate)
     columns = ["trace_id", "error_id", "impact", "author", "other", "judge", "caught", "localized"]
     return pairs.loc[kept, columns]

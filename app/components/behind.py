@@ -13,6 +13,7 @@ from app.components.sheet import sheet
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 COMPARE = "views/compare.py"
+WORK = "views/work.py"
 
 
 def chosen_point(event: Any) -> list[Any] | None:
@@ -43,3 +44,9 @@ def open_in_compare(parameters: Mapping[str, str], *, key: str) -> None:
     """A button that leads to the Compare page with these parameters."""
     if st.button("Open in Compare", key=key, icon=":material/compare_arrows:", type="primary"):
         st.switch_page(COMPARE, query_params=dict(parameters))
+
+
+def open_in_work(parameters: Mapping[str, str], *, key: str) -> None:
+    """A button that leads to the Work page with these parameters."""
+    if st.button("Open the span in Work", key=key, icon=":material/edit_note:"):
+        st.switch_page(WORK, query_params=dict(parameters))

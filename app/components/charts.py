@@ -24,6 +24,7 @@ from judging.agreement.reliability import RELIABLE, TENTATIVE
 from judging.records import DIMENSIONS
 
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
+PALE_ORANGE = "#F6D58C"
 FAILED = "#6B6F76"
 GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
@@ -46,6 +47,8 @@ LEGEND: Final = {
 }  # fmt: skip
 """Along the top of the whole chart: beside the plot alone it would be narrow where names are long."""
 BIN = 0.02  # width of a bar of alpha
+SMALLEST, UPRIGHT = 8, 16  # pixels: a smaller square is hard to hit; how high a line stands in its place
+REACH = 20  # pixels from a mark within which it is the one that is clicked, where none is nearer
 RGB = tuple[int, int, int]
 GRID = "rgba(138,143,152,0.25)"
 
@@ -98,8 +101,9 @@ def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = 
 def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     """Coverage by impact, caught beside localized, one panel a judge; n under each impact, faint where n < 10.
 
-    `coverage` as `errors.coverage_table` gives it, with a `label` for the panel. `customdata` is (system, judge, split,
-    impact, kind, hits, n).
+    `coverage` as `errors.coverage_table` gives it, with a `label` for the panel; with ceiling, ceiling_low,
+    ceiling_high and ceiling_n a line across each bar says what people reach. `customdata` begins with (system, judge,
+    split, impact, kind); that of a line ends with `CEILING`.
     """
     labels = list(dict.fromkeys(coverage["label"]))
     columns = min(3 if len(labels) > 4 else 2, max(1, len(labels)))
@@ -117,8 +121,11 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
             bars = bars.reindex(columns=[*bars.columns.union(WHOSE, sort=False)])
             bars[WHOSE] = bars[WHOSE].ffill().bfill()
             _impact_bar(figure, bars, kind, 1 + place // columns, 1 + place % columns, is_first=place == 0)
+            if "ceiling" in bars:
+                _impact_ceiling(figure, bars, kind, 1 + place // columns, 1 + place % columns)
+    _name_ceiling(figure, coverage)
     figure.update_yaxes(range=[0, 1.05], tickformat=".0%", showgrid=True, gridcolor=GRID)
-    figure.update_layout(barmode="group", bargap=0.25, bargroupgap=0.05)
+    figure.update_layout(barmode="group", bargap=0.25, bargroupgap=0.05, scattermode="group", scattergap=0.25)
     figure.update_xaxes(tickangle=0, tickfont={"size": 11})
     _finished(figure, height=80 + 190 * lines)
     return figure.update_layout(margin={"t": 56})  # the panels' titles stand where other charts begin
@@ -212,7 +219,7 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
             y=mine["label"],
             mode="markers",
             name=f"{name} ({len(mine) if counts is None else counts[level]:,})",
-            marker={"symbol": "square", "size": size, "color": color, "opacity": 0.45 if level == 0 else 1},
+            marker=_narrow(size, color) | {"opacity": 0.45 if level == 0 else 1},
             customdata=mine[["trace_id", "error_id", "label", "impact"]].to_numpy(),
             hovertemplate="%{customdata[2]}: "
             + name
@@ -223,8 +230,11 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
     return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
 
-def precision_recall(rates: pd.DataFrame) -> go.Figure:
+def precision_recall(rates: pd.DataFrame, people: pd.DataFrame | None = None) -> go.Figure:
     """One mark a judge and kind, an arrow from caught to localized, over curves of equal F1.
+
+    `people`: what they reach on each other's errors by dimension, as `judges.between_people` gives it: diamonds, whose
+    `customdata` ends with `CEILING`.
 
     `rates`: label, kind, precision, recall, each with `_low` and `_high`, n, tp, fp, positives, system, judge, split.
     Judges with an undefined precision or recall are left out: the table names them. `customdata` begins with (system,
@@ -266,12 +276,41 @@ def precision_recall(rates: pd.DataFrame) -> go.Figure:
             "<br>precision %{y:.3f} [%{customdata[5]:.3f}, %{customdata[6]:.3f}], n = %{customdata[7]:,}"
             "<br>recall %{x:.3f} [%{customdata[8]:.3f}, %{customdata[9]:.3f}], n = %{customdata[10]:,}<extra></extra>",
         )
+    if people is not None and len(people):
+        _map_ceiling(figure, people.dropna(subset=["precision", "recall"]))
     caught = known[known["kind"] == "caught"]
     for text, x, y in zip(_uncrowded(caught), caught["recall"], caught["precision"], strict=True):
         figure.add_annotation(x=x, y=y, text=_shortened(text), showarrow=False, yshift=14, font={"size": 12})
     figure.update_xaxes(title="recall (coverage)", range=[-0.03, 1.12])
     figure.update_yaxes(title="precision", range=[-0.03, 1.09])
     return _finished(figure, height=420)
+
+
+def _map_ceiling(figure: go.Figure, people: pd.DataFrame) -> None:
+    """A diamond a dimension and kind; hollow where n < 10 of one of the two rates."""
+    for kind, color in (("caught", PALE_ORANGE), ("localized", ORANGE)):
+        part = people[people["kind"] == kind]
+        if part.empty:
+            continue
+        least = np.minimum(part["precision_n"], part["recall_n"])
+        ends = [f"{rate}_{end}" for rate in ("precision", "recall") for end in ("low", "high", "n")]
+        figure.add_scatter(
+            x=part["recall"],
+            y=part["precision"],
+            mode="markers",
+            name=f"people, {kind} ({_of_n(pd.Series(least))})",
+            cliponaxis=False,
+            marker={
+                "color": color,
+                "size": 11,
+                "symbol": ["diamond-open" if few else "diamond" for few in least < TOO_FEW],
+                "line": {"width": 1.5, "color": ORANGE},
+            },
+            customdata=part.assign(system="", of=CEILING)[[*WHOSE, "kind", *ends, "of"]].to_numpy(),
+            hovertemplate="between people: %{customdata[1]}, %{customdata[3]}"
+            "<br>precision %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}], n = %{customdata[6]:,}"
+            "<br>recall %{x:.3f} [%{customdata[7]:.3f}, %{customdata[8]:.3f}], n = %{customdata[9]:,}<extra></extra>",
+        )
 
 
 _RATES_SAID: Final = [
@@ -284,12 +323,14 @@ def _least(rates: pd.DataFrame) -> NDArray[np.int64]:
     return np.asarray(np.minimum(rates["tp"] + rates["fp"], rates["positives"]), dtype=np.int64)
 
 
-def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figure:
+def bias_plot(
+    drawn: pd.DataFrame, lines: pd.DataFrame | None = None, *, between: tuple[float, float] | None = None
+) -> go.Figure:
     """Judge minus human against their mean, with the mean difference and 1.96 standard deviations around it.
 
     `drawn`: trace_id, system, judge, human, model, a mark each, spread a little so that equal pairs stay visible;
     `customdata` is (trace_id, system, judge, human, model). `lines`: `marks.bias_lines` of all pairs where these are
-    a part.
+    a part. `between`: the 95 % interval of the mean.
     """
     mean = ((drawn["model"] + drawn["human"]) / 2).to_numpy(dtype=np.float64)
     shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(drawn)))
@@ -304,10 +345,10 @@ def bias_plot(drawn: pd.DataFrame, lines: pd.DataFrame | None = None) -> go.Figu
             "<br>trace %{customdata[0]}<extra></extra>",
         )
     )
-    _draw_bias(figure, bias_lines(drawn) if lines is None else lines)
+    _draw_bias(figure, bias_lines(drawn) if lines is None else lines, between)
     figure.update_xaxes(title="mean of both scores", range=[-0.2, 3.2], dtick=1)
     figure.update_yaxes(title="judge − human", dtick=1)
-    return _finished(figure, height=380, legend=False).update_layout(margin={"r": 84})
+    return _finished(figure, height=380, legend=False).update_layout(margin={"r": 104})
 
 
 def run_strip(ratings: pd.DataFrame, *, units: int | None = None) -> go.Figure:
@@ -385,10 +426,16 @@ def consistency_violins(cosines: pd.DataFrame, *, order: Sequence[str] | None = 
     return _finished(figure, height=340, legend=False)
 
 
-def alpha_histogram(samples: Mapping[str, NDArray[np.float64]], *, order: Sequence[str] | None = None) -> go.Figure:
-    """Bootstrap distribution of alpha, one outline a judge, with Krippendorff's limits .667 and .8.
+def alpha_histogram(
+    samples: Mapping[str, NDArray[np.float64]],
+    *,
+    order: Sequence[str] | None = None,
+    units: Mapping[str, int] | None = None,
+) -> go.Figure:
+    """Bootstrap distribution of alpha, one outline a judge, with Krippendorff's limits .667 and .8; it can be clicked.
 
-    `order`: all judges of the page; a judge has the colour of its place among them.
+    `order`: all judges of the page; a judge has the colour of its place among them. `units`: of how many each alpha is.
+    `customdata` of an outline is (label, from, to, share) of each step that is not empty.
     """
     known = {label: values[~np.isnan(values)] for label, values in samples.items()}
     lowest = min((float(values.min()) for values in known.values() if len(values)), default=0.0)
@@ -397,12 +444,20 @@ def alpha_histogram(samples: Mapping[str, NDArray[np.float64]], *, order: Sequen
     figure = go.Figure()
     for label, values in known.items():
         color = _series(list(order or known).index(label))
+        n = "" if units is None else f" (n {units[label]:,})"
         counts, _ = np.histogram(values, bins=edges)
+        shares = counts / max(len(values), 1)
         figure.add_scatter(
-            x=edges[:-1], y=counts / max(len(values), 1), name=_shortened(label), mode="lines", fill="tozeroy",
-            line={"shape": "hv", "color": color, "width": 2}, fillcolor=_faint(color, 0.12),
-            customdata=[label] * (len(edges) - 1),
-            hovertemplate="%{customdata}<br>from %{x:.2f}: %{y:.1%}<extra></extra>",
+            x=edges[:-1], y=shares, name=_shortened(label) + n, mode="lines", fill="tozeroy", legendgroup=label,
+            line={"shape": "hv", "color": color, "width": 2}, fillcolor=_faint(color, 0.12), hoverinfo="skip",
+        )  # fmt: skip
+        steps = [step for step, count in enumerate(counts) if count]
+        figure.add_scatter(  # Plotly chooses no point of a line: these are hit in its place
+            x=edges[steps] + BIN / 2, y=shares[steps], mode="markers", name=_shortened(label) + n, showlegend=False,
+            legendgroup=label, marker={"color": color, "size": 12, "opacity": 0},
+            customdata=[[label, edges[step], edges[step + 1], shares[step]] for step in steps],
+            hovertemplate="%{customdata[0]}<br>%{customdata[1]:.2f} to %{customdata[2]:.2f}: %{customdata[3]:.1%}"
+            "<extra></extra>",
         )  # fmt: skip
     for limit, side, shift in ((TENTATIVE, "right", -3), (RELIABLE, "left", 3)):
         figure.add_vline(x=limit, line={"color": GREY, "dash": "dash", "width": 1})
@@ -547,7 +602,7 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
 
 
 def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go.Figure:
-    """Horizontal bars of `counts` (label, count), in the order given; `customdata` is the label."""
+    """Horizontal bars of `counts` (label, count), in the order given; `customdata` is (label, count)."""
     labels = [str(label) for label in counts["label"]]
     figure = go.Figure(
         go.Bar(
@@ -559,7 +614,7 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
             textposition="outside",
             textangle=0,
             cliponaxis=False,
-            customdata=labels,
+            customdata=list(zip(labels, counts["count"].tolist(), strict=True)),
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )
     )
@@ -572,7 +627,8 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
 def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
     """Where in the run errors start: how many have their first span in each of `places` equal parts of it.
 
-    `counts`: place (0 the first part), side (human, judge), count; people stand beside judges.
+    `counts`: place (0 the first part), side (human, judge), count; people stand beside judges. `customdata` is (side,
+    place, the part in words).
     """
     figure = go.Figure()
     parts = [f"{part / places:.0%} to {(part + 1) / places:.0%}" for part in range(places)]
@@ -580,8 +636,8 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
         mine = counts[counts["side"] == side].groupby("place")["count"].sum().reindex(range(places), fill_value=0)
         figure.add_bar(
             x=[(part + 0.5) / places for part in range(places)], y=mine.tolist(), name=f"{side} ({mine.sum():,})",
-            marker={"color": color}, customdata=parts,
-            hovertemplate="%{customdata} of the run: %{y:,} errors<extra>" + side + "</extra>",
+            marker={"color": color}, customdata=[[side, part, words] for part, words in enumerate(parts)],
+            hovertemplate="%{customdata[2]} of the run: %{y:,} errors<extra>" + side + "</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.1)
     figure.update_xaxes(title="position in the run, first span 0, last span 1", range=[0, 1])
@@ -590,7 +646,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
 
 
 def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
-    """How often two names occur together: a square grid of counts (`counts`: a, b, count)."""
+    """How often two names occur together: a square grid of counts (`counts`: a, b, count, which are `customdata`)."""
     most = max(int(counts["count"].max()) if len(counts) else 0, 1)
     figure = _squares(
         x=counts["b"],
@@ -636,7 +692,7 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
 def score_bars(cells: pd.DataFrame) -> go.Figure:
     """Scores given by each judge of a run, stacked; failures and not applicable named beside them.
 
-    `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count.
+    `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count, which are its `customdata`.
     """
     colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": "#C9CDD3"}
     order = in_order(cells["judge"], DIMENSIONS)
@@ -646,7 +702,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
         said = outcome.replace("_", " ")
         look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)
         figure.add_bar(
-            x=mine["judge"], y=mine["count"], name=said, marker=look,
+            x=mine["judge"], y=mine["count"], name=said, marker=look, customdata=mine[["judge", "outcome", "count"]],
             hovertemplate=said + ": %{y} traces<extra>%{x}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})
@@ -663,7 +719,7 @@ def _failed_look(state: str) -> dict[str, Any]:
     return {"color": FAILED, "pattern": hatch}
 
 
-BOX = ("label", "low", "q1", "median", "q3", "high", "outliers")
+BOX = ("label", "n", "low", "q1", "median", "q3", "high", "outliers")
 
 
 def box_figures(values: pd.DataFrame) -> pd.DataFrame:
@@ -679,7 +735,7 @@ def box_figures(values: pd.DataFrame) -> pd.DataFrame:
         reach = 1.5 * (q3 - q1)
         is_out = (given < q1 - reach) | (given > q3 + reach)
         inside = given[~is_out]
-        rows.append((str(label), inside.min(), q1, median, q3, inside.max(), given[is_out].tolist()))
+        rows.append((str(label), len(given), inside.min(), q1, median, q3, inside.max(), given[is_out].tolist()))
     return pd.DataFrame(rows, columns=list(BOX))
 
 
@@ -692,7 +748,12 @@ def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
             upperfence=[row["high"]], y=[row["outliers"]] if row["outliers"] else None,  # Plotly draws no box of [[]]
             name=row["label"], marker={"color": BLUE}, boxpoints="outliers",
         )  # fmt: skip
-    figure.update_xaxes(categoryorder="array", categoryarray=in_order(figures["label"], DIMENSIONS))
+    labels = [str(label) for label in figures["label"]]
+    shown = [f"{_shortened(label, 24)}<br>n {n:,}" for label, n in zip(labels, figures["n"], strict=True)]
+    figure.update_xaxes(
+        categoryorder="array", categoryarray=in_order(figures["label"], DIMENSIONS), tickmode="array", tickvals=labels,
+        ticktext=shown,
+    )  # fmt: skip
     figure.update_yaxes(title=y_title, rangemode="tozero")
     return _finished(figure, height=300, legend=False)
 
@@ -744,6 +805,7 @@ def _impact_bar(figure: go.Figure, bars: pd.DataFrame, kind: str, row: int, colu
         y=bars["coverage"],
         name=kind,
         legendgroup=kind,
+        offsetgroup=kind,
         showlegend=is_first,
         marker={"color": KIND_COLORS[kind], "opacity": np.where(n < TOO_FEW, FAINT, 1.0)},
         error_y=_bars(bars["coverage"], bars["coverage_low"], bars["coverage_high"]),
@@ -757,6 +819,46 @@ def _impact_bar(figure: go.Figure, bars: pd.DataFrame, kind: str, row: int, colu
         row=row,
         col=column,
     )
+
+
+def _impact_ceiling(figure: go.Figure, bars: pd.DataFrame, kind: str, row: int, column: int) -> None:
+    """What people reach on the errors of each impact, across the judge's bar; pale where n < 10."""
+    known = bars[bars["ceiling"].notna()]
+    if known.empty:
+        return
+    n = bars["n"].fillna(0).astype(int).loc[known.index]
+    color = [ORANGE if count >= TOO_FEW else _faint(ORANGE) for count in known["ceiling_n"]]
+    figure.add_scatter(
+        x=[f"{impact}<br>n {count:,}" for impact, count in zip(known.index, n, strict=True)],
+        y=known["ceiling"],
+        mode="markers",
+        offsetgroup=kind,
+        showlegend=False,
+        marker={"symbol": "line-ew-open", "size": 16, "color": color, "line": {"width": 3, "color": color}},
+        error_y=_bars(known["ceiling"], known["ceiling_low"], known["ceiling_high"]) | {"color": ORANGE},
+        customdata=known.reset_index()
+        .assign(kind=kind, of=CEILING)[[*WHOSE, "impact", "kind", "ceiling_low", "ceiling_high", "ceiling_n", "of"]]
+        .to_numpy(),
+        hovertemplate=kind + " between people %{y:.1%} [%{customdata[5]:.1%}, %{customdata[6]:.1%}], "
+        "n = %{customdata[7]:,}<extra></extra>",
+        row=row,
+        col=column,
+    )
+
+
+def _name_ceiling(figure: go.Figure, coverage: pd.DataFrame) -> None:
+    """A legend of what people reach, with of how many comparisons it is."""
+    known = coverage["ceiling_n"][coverage["ceiling"].notna()] if "ceiling" in coverage else pd.Series(dtype="float64")
+    if len(known):
+        figure.add_scatter(
+            x=[None], y=[None], mode="markers", name=f"human ceiling, 95 % interval ({_of_n(known)})", hoverinfo="skip",
+            marker={"symbol": "line-ew-open", "size": 12, "color": ORANGE, "line": {"width": 3, "color": ORANGE}},
+        )  # fmt: skip
+
+
+def _of_n(counts: pd.Series) -> str:
+    low, high = int(counts.min()), int(counts.max())
+    return f"n {low:,}" if low == high else f"n {low:,} to {high:,}"
 
 
 def _squares(
@@ -842,7 +944,7 @@ def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str, 
             y=mine["rater"],
             mode="markers",
             name=f"score {score}",
-            marker={"symbol": "square", "size": size, "color": color},
+            marker=_narrow(size, color),
             customdata=mine[["unit", "rater"]].to_numpy(),
             hovertemplate="%{customdata[1]}: " + str(score) + "<br>trace %{customdata[0]}<extra></extra>",
         )
@@ -851,10 +953,21 @@ def _score_marks(known: pd.DataFrame, order: Sequence[object], *, x_title: str, 
     return _finished(figure, height=HEAD + ROW * max(len(raters), 2))
 
 
-def _draw_bias(figure: go.Figure, lines: pd.DataFrame) -> None:
+def _narrow(width: int, color: str) -> dict[str, Any]:
+    """A square; where there is room for a few pixels alone, an upright line as high as its row: seen and hit sooner."""
+    if width >= SMALLEST:
+        return {"symbol": "square", "size": width, "color": color}
+    return {"symbol": "line-ns-open", "size": UPRIGHT, "color": color, "line": {"width": width, "color": color}}
+
+
+def _draw_bias(figure: go.Figure, lines: pd.DataFrame, between: tuple[float, float] | None) -> None:
     """The lines, each with its value at the right of the plot, where no mark stands; the axis reaches to them."""
     mean, sd = float(lines["mean"].iloc[0]), float(lines["sd"].iloc[0])
-    drawn = [] if math.isnan(mean) else [(mean, VERMILLION, "solid", f"mean {_signed(mean)}")]
+    is_bounded = between is not None and not any(map(math.isnan, between))
+    bounds = f"<br>[{_signed(between[0])}, {_signed(between[1])}]" if between is not None and is_bounded else ""
+    drawn = [] if math.isnan(mean) else [(mean, VERMILLION, "solid", f"mean {_signed(mean)}{bounds}")]
+    if between is not None and bounds:
+        figure.add_hrect(y0=between[0], y1=between[1], fillcolor=VERMILLION, opacity=0.15, line_width=0)
     if not math.isnan(sd):
         drawn += [(y, GREY, "dash", _signed(y)) for y in (mean - 1.96 * sd, mean + 1.96 * sd)]
     for y, color, dash, text in drawn:
@@ -932,6 +1045,8 @@ def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str
         hoverlabel={"align": "left"},
         font={"size": 13},
         clickmode="event+select",
+        hovermode="closest",
+        hoverdistance=REACH,
         dragmode=False,
     )
     figure.update_xaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})

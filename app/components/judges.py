@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import NamedTuple
 
 import pandas as pd
 
 from app.components.figures import title_of, with_labels
-from judging.agreement import errors, scores
+from judging.agreement import ceiling, errors, scores
 from judging.agreement.raters import long_ceiling
 from judging.agreement.tables import Inputs
+from judging.records import DIMENSIONS
 
 ERROR_METRICS = ("precision", "recall", "f1", "f2", "accuracy")
 SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)
@@ -61,6 +63,42 @@ def figure_rows(found: Inputs, figure: Figure, *, beside_people: bool = True) ->
         kept = (rows["metric"] == metric) & (rows["kind"] == figure.kind) & (rows["impact"] == "all")
     rows = split_labels(rows[kept])
     return rows[[*PLAIN, *CEILING]] if rows["ceiling"].notna().any() else rows[PLAIN]
+
+
+def beside_people(rows: pd.DataFrame, reached: pd.DataFrame | None) -> pd.DataFrame:
+    """Coverage by judge, impact, split and kind beside the recall that people reach: `CEILING` and ceiling_n.
+
+    `reached`: `Inputs.error_ceiling`, None while it is not known. A judge of no dimension, and a whole suite, stand
+    beside what people find of each other's errors under whatever dimension.
+    """
+    on = ["dimension", "impact", "split", "kind"]
+    named = rows.assign(dimension=rows["judge"].where(rows["judge"].isin(DIMENSIONS), ceiling.ANY))
+    if reached is None:
+        return rows.assign(**_NO_CEILING, ceiling_n=float("nan"))
+    recall = reached[reached["metric"] == "recall"].rename(columns={"judge": "dimension"})
+    return ceiling.beside(named, recall, on).merge(
+        recall[[*on, "n"]].rename(columns={"n": "ceiling_n"}), on=on, how="left"
+    )
+
+
+def between_people(reached: pd.DataFrame, dimensions: Collection[str]) -> pd.DataFrame:
+    """Precision and recall of people on each other's errors: judge (a dimension, or any), split, kind, precision, ...
+
+    Of these dimensions; any where a judge of none is among them. Of any there is one figure, which is both.
+    """
+    wanted = {one if one in DIMENSIONS else ceiling.ANY for one in dimensions}
+    mine = reached[(reached["impact"] == "all") & (reached["n"] > 0) & reached["judge"].isin(wanted)]
+    sides = {
+        rate: mine[mine["metric"] == rate].set_index(["judge", "split", "kind"]) for rate in ("precision", "recall")
+    }
+    columns = {"value": "", "low": "_low", "high": "_high", "n": "_n"}
+    recall = sides["recall"][list(columns)].rename(columns={name: f"recall{end}" for name, end in columns.items()})
+    precision = sides["precision"][list(columns)].rename(columns={k: f"precision{end}" for k, end in columns.items()})
+    both = recall.join(precision, how="left").reset_index()
+    is_any = both["judge"] == ceiling.ANY
+    for end in columns.values():
+        both.loc[is_any, f"precision{end}"] = both.loc[is_any, f"recall{end}"]
+    return both
 
 
 PLAIN = ["label", "value", "low", "high", "n", "reason", "system", "judge", "split"]

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, select
 from app import loading
 from app.adjudicating import ruled_now, said_now
 from app.components import layout
+from app.components.behind import open_in_compare
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
 from app.components.sheet import sheet
@@ -433,7 +434,11 @@ def reveals() -> None:
     )
     sheet(report)
     if not scores_after.empty:
-        sheet(scores_after)
+        row = sheet(scores_after, key="changed", is_chosen=True)
+        if row is not None:
+            one = scores_after.iloc[row]
+            link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]))
+            open_in_compare(link, key="changed-open")
 
 
 # ---- acting ----------------------------------------------------------------------------------------------------

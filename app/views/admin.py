@@ -12,9 +12,11 @@ import streamlit as st
 
 from app import loading
 from app.components import layout
+from app.components.behind import open_in_compare
 from app.components.figures import plain
+from app.components.sheet import sheet
 from app.config import config
-from app.session import said, say, user, workspace
+from app.session import link_params, said, say, user, workspace
 from app.views.admin_forms import assignments, queues
 from app.views.admin_forms.acting import attempt
 from ingest.store import reading, writing
@@ -170,7 +172,10 @@ def show_health() -> None:
         st.text(f"{run.run_key} {run.name}: {run.status}, {alive}, {seen}")
     layout.title("Newest failures of judges")
     if state.errors:
-        st.dataframe(pd.DataFrame(state.errors, columns=["judge", "trace", "reason"]), hide_index=True)
+        failed = pd.DataFrame(state.errors, columns=["judge", "trace_id", "reason"])
+        row = sheet(failed, key="failures", is_chosen=True)
+        if row is not None:
+            open_in_compare(link_params(trace=str(failed["trace_id"].iloc[row])), key="failure-open")
     else:
         st.caption("None.")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -11,12 +13,13 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from app import loading
 from app.awaited import awaited, of_one_revision, watch
 from app.components import charts, filters, layout
-from app.components.behind import MOST_ROWS, chosen_point, listing, open_in_compare
+from app.components.behind import MOST_ROWS, chosen_point, listing, open_in_compare, open_in_work
 from app.components.figures import (
     FEW_NOTE,
     cell_text,
     counted,
     definition,
+    figure_text,
     greyed,
     plain,
     title_of,
@@ -29,12 +32,14 @@ from app.components.judges import (
     PEOPLE,
     SIGNED,
     TABLE_COLUMNS,
+    beside_people,
+    between_people,
     every_figure,
     figure_rows,
     split_labels,
 )
-from app.components.sheet import sheet
-from app.computing import shown_revision
+from app.components.sheet import sheet, words
+from app.computing import Asked, shown_revision
 from app.datasets import findings_said, open_rows
 from app.loading import Choice
 from app.painting import paint
@@ -42,13 +47,16 @@ from app.session import link_params
 from judging.agreement import ceiling, errors, majority
 from judging.agreement.figure import TOO_FEW
 from judging.agreement.findings import WITHOUT
-from judging.agreement.matchers import ALL
+from judging.agreement.matchers import ALL, decided_by_both
 from judging.agreement.raters import long_ceiling
-from judging.agreement.tables import Inputs
+from judging.agreement.rounding import half_up
+from judging.agreement.tables import InputName, Inputs
 from judging.figures import SUITES, each_once
 from judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
+OF_PEOPLE = ("Raters", "A against B", "Team")
+"""The views that compare people alone where no judge has answered yet."""
 
 
 def page() -> None:
@@ -67,7 +75,7 @@ CAPTION = ("human", "votes", "summary")
 AHEAD: dict[str, tuple[str, ...]] = {
     "Overview": ("suite", "error_rates", "repeated", "coverage", "score_figures", "human_ceiling", "consistency",
                  "error_ceiling"),
-    "Errors": ("suite", "error_rates", "table.dimension_grid", "table.findings"),
+    "Errors": ("suite", "error_rates", "table.dimension_grid", "table.findings", "error_ceiling"),
     "Scores": ("score_figures", "human_ceiling", "table.score_confusion", "bias_marks", "bias_lines",
                "table.score_prevalence", "table.score_flags"),
     "Consistency": ("consistency", "alpha_samples", "trace_rationales"),
@@ -79,9 +87,9 @@ AHEAD: dict[str, tuple[str, ...]] = {
 
 @awaited(height=760)
 def view_of(choice: Choice, at: loading.Standing) -> None:
-    found = loading.inputs(choice)
-    loading.ahead(choice, *CAPTION, *AHEAD.get(str(st.session_state.get("view", VIEWS[0])), ()))
-    st.caption(f"{summary(choice)} · {shown_revision(at.shown)}")
+    found, first = loading.inputs(choice), VIEWS[0] if is_judged() else OF_PEOPLE[0]
+    loading.ahead(choice, *CAPTION, *AHEAD.get(str(st.session_state.get("view", first)), ()))
+    st.caption(f"{summary(choice) if is_judged() else people_alone(choice)} · {shown_revision(at.shown)}")
     blind = loading.blind_to_me()
     if blind:
         st.caption(f"Without rows and marks of {counted(len(blind), 'trace')} that you are at work on yourself, blind; "
@@ -89,14 +97,34 @@ def view_of(choice: Choice, at: loading.Standing) -> None:
     view = st.segmented_control(
         "View",
         VIEWS,
-        default=VIEWS[0],
+        default=first,
         required=True,
         key="view",
         label_visibility="collapsed",
         bind="query-params",
         persist_state="session",
     )
-    DRAW[str(view)](choice, found)
+    if is_judged() or view in OF_PEOPLE:
+        DRAW[str(view)](choice, found)
+    else:
+        st.info(NO_JUDGE)
+
+
+NO_JUDGE = (
+    "No judge has answered yet, so there is nothing to set beside people here. Run `tracejury judge` (offline, no key "
+    f"needed), or start a run on Runs. Until then {', '.join(OF_PEOPLE)} compare people with each other."
+)
+
+
+def is_judged() -> bool:
+    """Whether any judge has answered; without one people can be compared with each other alone."""
+    return bool(loading.systems())
+
+
+def people_alone(choice: Choice) -> str:
+    """What is compared where there is no judge."""
+    people = loading.people()
+    return f"No judge has answered yet: {len(people):,} people among themselves · {plain(choice.label())}"
 
 
 def why_empty(options: loading.Options) -> bool:
@@ -108,8 +136,6 @@ def why_empty(options: loading.Options) -> bool:
             "No person has submitted a review yet, so there is nothing to agree with. Label a trace on the Work page "
             "and submit it, or run `tracejury labels import FILE`."
         )
-    elif not options.systems:
-        st.info("No judge has answered yet. Run `tracejury judge` (offline, no key needed), or start a run on Runs.")
     else:
         return True
     return False
@@ -219,11 +245,16 @@ def forest_card(choice: Choice) -> None:
     if point is not None:
         behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
         behind(choice, figure.name, *map(str, point[:3]), key="behind-forest")
-    if "ceiling" in rows.columns:
+    ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
+
+
+def ceiling_line(late: Asked | None, *, has_ceiling: bool, name: str) -> None:
+    """What the human ceiling is; `late`: it is being made, and the page is drawn again once it is there."""
+    if has_ceiling:
         st.caption("Human ceiling: the same figure between people who labelled the same traces blind.")
     if late is not None:
         st.caption("The human ceiling is being computed: every pair of people's errors is matched.")
-        watch(late, name="late-ceiling")
+        watch(late, name=name)
 
 
 @st.fragment(key="card-impact")
@@ -233,7 +264,7 @@ def impact_card(choice: Choice) -> None:
         "Coverage by impact",
         "Share of the judge's human errors that it caught, and localized, by impact; Wilson's interval.",
     )
-    found = loading.inputs(choice)
+    found, late = loading.inputs(choice), loading.coming(choice, "error_ceiling")
     coverage = split_labels(with_labels(found.coverage))
     suite = split_labels(found.suite.assign(label=found.suite["system"], judge=SUITES))
     panels = st.segmented_control(
@@ -244,6 +275,7 @@ def impact_card(choice: Choice) -> None:
     if shown.empty or not int(shown["n"].sum()):
         st.caption(why_no_errors(choice))
         return
+    shown = beside_people(shown, None if late is not None else found.error_ceiling)
     event = st.plotly_chart(
         charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
         alt="Coverage by impact",
@@ -251,9 +283,13 @@ def impact_card(choice: Choice) -> None:
     point = chosen_point(event)
     if point is not None:
         system, judge, split, impact, kind = map(str, point[:5])
-        behind_pairs(choice, system=system, judge=judge, split=split, impact=impact, kind=kind, key="behind-impact")
+        if point[-1] == charts.CEILING:
+            behind_ceiling(choice, f"{kind}.recall", system, judge, split, impact=impact, key="behind-impact")
+        else:
+            behind_pairs(choice, system=system, judge=judge, split=split, impact=impact, kind=kind, key="behind-impact")
     else:
-        st.caption("Pale: n < 10. Click a bar for the errors behind it.")
+        st.caption("Pale: n < 10. Click a bar for the errors behind it, a line for people's comparisons.")
+    ceiling_line(late, has_ceiling=bool(shown["ceiling"].notna().any()), name="late-impact")
 
 
 def few_names(labels: Iterable[str], most: int = 6) -> str:
@@ -385,7 +421,7 @@ def strip_card(choice: Choice) -> None:
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
     judge = str(pairs.loc[pairs["label"] == label, "judge"].iloc[0])
     link = compare_link(choice, trace=trace_id, judge=system, person=person, pair=error_id, dimension=judge)
-    open_in_compare(link, key="strip-open")
+    open_trace(link, key="strip-open")
 
 
 @st.fragment(key="card-grid")
@@ -420,20 +456,24 @@ def map_card(choice: Choice) -> None:
     layout.title(
         "Precision and recall", "One mark a judge; an arrow leads from caught to localized; curves of equal F1."
     )
-    rates = with_labels(loading.inputs(choice).error_rates)
+    found, late = loading.inputs(choice), loading.coming(choice, "error_ceiling")
+    rates = with_labels(found.error_rates)
     rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
     undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
+    reached = None if late is not None else between_people(found.error_ceiling, set(rates["judge"]))
     event = st.plotly_chart(
-        charts.precision_recall(rates), key="chart-map", config=CONFIG, on_select="rerun", selection_mode="points",
-        alt="Precision against recall",
+        charts.precision_recall(rates, reached), key="chart-map", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Precision against recall",
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        behind_figure(choice, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
+        behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
+        behind(choice, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
     else:
         st.caption("Pale: n < 10 of one of the two. Click a mark for the errors behind it, hold over it for intervals.")
     if len(undefined):
         st.caption(f"Not drawn, precision or recall undefined: {plain(few_names(undefined['label']))}.")
+    ceiling_line(late, has_ceiling=reached is not None and len(reached) > 0, name="late-map")
 
 
 @awaited(height=260)
@@ -492,7 +532,7 @@ def behind_findings(choice: Choice, system: str, judge: str, split: str) -> None
     )
     if row is not None:
         link = compare_link(choice, trace=str(row["trace_id"]), judge=system, pair=f"|{row['finding_id']}")
-        open_in_compare(link, key="findings-open")
+        open_trace(link, key="findings-open")
 
 
 # scores ---------------------------------------------------------------------------------------------------------
@@ -561,18 +601,51 @@ def confusion_card(choice: Choice) -> None:
 @awaited(height=420)
 def bias_card(choice: Choice) -> None:
     layout.title("Bias", definition("bias") + " Lines: mean and ±1.96 standard deviations (Bland and Altman).")
-    drawn, lines = loading.figure(choice, "bias_marks"), loading.figure(choice, "bias_lines")
+    table = split_labels(with_labels(loading.inputs(choice).figures_of_scores))
+    means = table[(table["metric"] == "bias") & (table["n"] > 0)].set_index("label")
+    label = st.selectbox("Judge", ["all judges", *means.index], key="bias_judge", width=240)
+    alone = means.loc[means.index == label] if len(means) > 1 else means
+    one = alone.to_dict("records")[0] if len(alone) else None
+    asked = () if one is None else tuple(str(one[name]) for name in ("system", "judge", "split"))
+    drawn, lines = loading.figure(choice, "bias_marks", *asked), loading.figure(choice, "bias_lines", *asked)
     event = st.plotly_chart(
-        charts.bias_plot(shown(drawn), lines), key="chart-bias", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Judge minus human against their mean",
+        charts.bias_plot(shown(drawn), lines, between=None if one is None else (float(one["low"]), float(one["high"]))),
+        key="chart-bias", config=CONFIG, on_select="rerun", selection_mode="points",
+        alt="Judge minus human against their mean",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
         every = int(lines["n"].iloc[0])
         some = "" if len(drawn) == every else ", evenly spread ones drawn, the lines are of all"
         st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.")
+    else:
+        open_trace(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
+    bias_means(choice, means)
+
+
+def bias_means(choice: Choice, means: pd.DataFrame) -> None:
+    """Each judge's mean with its interval and n, and the pairs behind the one that is chosen."""
+    if means.empty:
         return
-    open_in_compare(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
+    cells = pd.DataFrame({"judge": means.index, "mean bias": [cell_text(dict(row)) for _, row in means.iterrows()]})
+    few = pd.DataFrame({"mean bias": (means["n"] < TOO_FEW).to_numpy()})
+    event = st.dataframe(
+        greyed(cells, few), hide_index=True, height=min(38 + 35 * len(cells), 213), key="bias-means",
+        on_select="rerun", selection_mode="single-row", alt="Mean bias of each judge",
+        column_config={"mean bias": st.column_config.TextColumn("mean bias [95 %]", alignment="right")},
+    )  # fmt: skip
+    rows = event.selection.rows
+    if not rows or rows[0] >= len(means):
+        st.caption(
+            "Choose a judge for its pairs. No human ceiling: every pair of people counts both ways, so theirs is 0. "
+            + FEW_NOTE
+        )
+        return
+    one = means.iloc[rows[0]]
+    behind_scores(
+        choice, system=str(one["system"]), judge=str(one["judge"]), split=str(one["split"]), metric="bias",
+        key="behind-bias",
+    )  # fmt: skip
 
 
 @st.fragment(key="card-prevalence")
@@ -629,17 +702,47 @@ def consistency_view(choice: Choice, found: Inputs) -> None:
 @awaited(height=300)
 def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
     layout.title("Consistency over runs", definition("alpha_interval"))
-    columns = [
-        "system", "judge", "runs", "n", "failed", "not_applicable", "alpha_interval", "alpha_low", "alpha_high",
-        "p_below_667", "p_below_800", "mean_sd", "mean_sd_ci95", "identical", "unscored", "reason",
-    ]  # fmt: skip
     several = ["split"] if table["split"].nunique() > 1 else []
-    row = sheet(table[[*columns[:2], *several, *columns[2:]]], key="consistency", is_chosen=True)
-    if row is None:
-        st.caption("n/a: undefined; the reason stands at the end of the row. Choose a row for its traces.")
-    else:
-        one = table.iloc[row]
-        behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-consistency")
+    shown, few = consistency_cells(table, several)
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height=38 + 35 * min(len(shown), 12), key="consistency",
+        on_select="rerun", selection_mode="single-row", alt="Consistency over runs",
+        column_config={
+            name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
+            for name in few.columns
+        }
+        | {name: words(name) for name in ("system", "not_applicable")},
+    )  # fmt: skip
+    rows = event.selection.rows
+    if not rows or rows[0] >= len(table):
+        st.caption("Value [95 % interval] over n traces. Choose a row for them. " + FEW_NOTE)
+        return
+    one = table.iloc[rows[0]]
+    behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-consistency")
+
+
+CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "identical", "unscored": "unscored"}
+"""Figures of `reliability_table` and what their bounds are named by."""
+
+
+def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The figures of consistency with their intervals, and which of them are grey."""
+    shown = table[["system", "judge", *several, "runs", "n", "failed", "not_applicable"]].reset_index(drop=True)
+    for name, bounds in CONSISTENCY.items():
+        cells = table[[name, f"{bounds}_low", f"{bounds}_high", "reason"]].itertuples(index=False, name=None)
+        shown[name] = [
+            _with_bounds(value, low, high, why if name == "alpha_interval" else None) for value, low, high, why in cells
+        ]
+    for name in ("p_below_667", "p_below_800"):
+        shown[name] = ["n/a" if pd.isna(value) else half_up(value, 3) for value in table[name]]
+    is_few = (shown["n"] < TOO_FEW).to_numpy()
+    return shown, pd.DataFrame(dict.fromkeys([*CONSISTENCY, "p_below_667", "p_below_800"], is_few))
+
+
+def _with_bounds(value: float | None, low: float | None, high: float | None, reason: object) -> str:
+    if value is None or math.isnan(value):
+        return f"n/a: {reason}" if isinstance(reason, str) else "n/a"
+    return figure_text(value, low, high)
 
 
 @st.fragment(key="card-runs")
@@ -663,7 +766,7 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     point = chosen_point(event)
     if point is not None:
         opened = compare_link(choice, trace=str(point[0]), judge=str(system), repeat=run_of(point[1]))
-        open_in_compare(opened, key="runs-open")
+        open_trace(opened, key="runs-open")
     spread = loading.figure(choice, "run_spread", str(system), str(judge))
     event = st.plotly_chart(
         charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", config=CONFIG, on_select="rerun",
@@ -682,24 +785,40 @@ def alpha_card(choice: Choice) -> None:
     layout.title(
         "Distribution of alpha", "Bootstrap by trace; below .667 nothing follows, from .8 on it is relied upon."
     )
-    drawn = with_labels(loading.figure(choice, "alpha_samples"))
+    drawn = labelled(choice, loading.figure(choice, "alpha_samples"))
+    table = labelled(choice, loading.inputs(choice).consistency).set_index("label")
     samples = {str(label): part["alpha"].to_numpy() for label, part in drawn.groupby("label", sort=False)}
     if not samples:
         st.caption("Alpha is undefined for every judge here: no variation, or fewer than two pairable traces.")
         return
-    st.plotly_chart(
-        charts.alpha_histogram(samples, order=repeated_labels(choice)),
-        key="chart-alpha",
-        config=CONFIG,
-        alt="Bootstrap distribution of alpha",
+    units = {str(label): int(n) for label, n in table["n"].items()}
+    event = st.plotly_chart(
+        charts.alpha_histogram(samples, order=repeated_labels(choice), units=units), key="chart-alpha", config=CONFIG,
+        on_select="rerun", selection_mode="points", alt="Bootstrap distribution of alpha",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        st.caption("n traces each. Click an outline for the traces that its alpha is of.")
+        return
+    one = table.loc[str(point[0])]
+    st.caption(plain(alpha_words(one.to_dict(), draws=len(samples[str(point[0])]))))
+    behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-alpha")
+
+
+def alpha_words(row: Mapping[Any, Any], *, draws: int) -> str:
+    """A judge's alpha with its interval, and how much of its distribution lies below Krippendorff's limits."""
+    alpha = cell_text(
+        {"value": row["alpha_interval"], "low": row["alpha_low"], "high": row["alpha_high"], "n": row["n"]}
     )
+    below = f"P(alpha < .667) {half_up(row['p_below_667'], 3)}, P(alpha < .8) {half_up(row['p_below_800'], 3)}"
+    return f"Alpha {alpha} traces; {below}, of {draws:,} defined resamples of these traces"
 
 
 @st.fragment(key="card-rationale")
 @awaited(height=420)
 def rationale_card(choice: Choice) -> None:
     layout.title("Rationale consistency", definition("sci"))
-    by_trace = with_labels(loading.figure(choice, "trace_rationales"))
+    by_trace = labelled(choice, loading.figure(choice, "trace_rationales"))
     known = shown(by_trace.dropna(subset=["cosine"]))
     if known.empty:
         st.caption("No judge wrote two rationales on one trace.")
@@ -710,13 +829,20 @@ def rationale_card(choice: Choice) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        open_in_compare(compare_link(choice, trace=str(point[0]), judge=str(point[1])), key="sci-open")
+        open_trace(compare_link(choice, trace=str(point[0]), judge=str(point[1])), key="sci-open")
     st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}. A dot is a trace; click it to open it.")
 
 
 def repeated_labels(choice: Choice) -> list[str]:
     """Every judge with a consistency, in the table's order: each has one colour in all charts of the view."""
-    return [str(label) for label in with_labels(loading.inputs(choice).consistency)["label"]]
+    return [str(label) for label in labelled(choice, loading.inputs(choice).consistency)["label"]]
+
+
+def labelled(choice: Choice, rows: pd.DataFrame) -> pd.DataFrame:
+    """With labels as the table of consistency has them: with the split where it holds several."""
+    several = loading.inputs(choice).consistency["split"].nunique() > 1
+    named = with_labels(rows)
+    return named.assign(label=named["label"] + " (" + named["split"] + ")") if several else named
 
 
 RATER_FIGURES: dict[str, str] = {
@@ -749,7 +875,7 @@ def raters_view(choice: Choice, found: Inputs) -> None:
             majority_card(choice)
     for decided in DECIDERS:
         with st.container(border=True):
-            deciders_card(found, decided=decided)
+            st.fragment(deciders_card, key=f"card-{decided}")(choice, decided=decided)
 
 
 @st.fragment(key="card-raters")
@@ -787,7 +913,7 @@ def raters_card(choice: Choice) -> None:
         if point is None:
             st.caption("Items on which raters differ most come first. Click one to open it.")
         else:
-            open_in_compare(compare_link(choice, trace=str(point[0])), key="items-open")
+            open_trace(compare_link(choice, trace=str(point[0])), key="items-open")
     if of_pair is not None:
         behind_raters(choice, str(dimension), str(metric), str(of_pair[0]), str(of_pair[1]))
     undefined = pairs[pairs["n"] == 0]
@@ -861,29 +987,52 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
 
 
 @awaited(height=200)
-def deciders_card(found: Inputs, *, decided: str) -> None:
+def deciders_card(choice: Choice, *, decided: str) -> None:
     """People who decided the same things, about which `DECIDERS` says its words."""
-    title, about, nobody = DECIDERS[decided]
+    title, about, nobody, given = DECIDERS[decided]
     layout.title(title, about)
+    found = loading.inputs(choice)
     table: pd.DataFrame = getattr(found, decided)
     if table.empty:
         st.caption(nobody)
         return
-    sheet(table, digits=3)
+    row = sheet(table, digits=3, key=decided, is_chosen=True)
     if ALL in set(table.iloc[:, 0]):
         st.caption("all: everybody, where there are three or more; its alpha is over all of them.")
+    if row is None:
+        st.caption("Choose a row for what both decided.")
+        return
+    first, second = map(str, table.iloc[row, :2])
+    both = decided_by_both(found.frame(given), first, second)
+    chosen = listing(shown(both), key=f"behind-{decided}")
+    if chosen is not None:
+        open_trace(decided_link(choice, chosen), key=f"{decided}-open")
 
 
-DECIDERS = {
+def decided_link(choice: Choice, row: Mapping[str, Any]) -> dict[str, str]:
+    """The address of a pair, or of a finding alone, under the judge whose finding and the person whose error it is."""
+    frames, finding = loading.frames(choice), str(row["finding_id"])
+    of = frames.findings[frames.findings["finding_id"].astype(str) == finding]["system"]
+    label = str(row.get("label_id") or "")
+    by = frames.error_pairs[frames.error_pairs["error_id"] == label]["annotator"]
+    return link_params(
+        trace=str(row["trace_id"]), judge=None if of.empty else str(of.iloc[0]), pair=f"{label}|{finding}",
+        person=None if by.empty else str(by.iloc[0]),
+    )  # fmt: skip
+
+
+DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
     "matcher_agreement": (
         "Matchers",
         "People who decided the same pairs of an error and a finding: agreement beyond chance.",
         "No two people have decided matches yet.",
+        "match_words",
     ),
     "reviewer_agreement": (
         "Verdicts on findings beyond the human errors",
         "People who judged the same finding: valid new error, false alarm or duplicate; agreement beyond chance.",
         "No two people have judged findings yet.",
+        "finding_words",
     ),
 }
 
@@ -910,8 +1059,11 @@ def majority_card(choice: Choice) -> None:
 def versus_view(choice: Choice, found: Inputs) -> None:
     systems = [str(name) for name in loading.figure(choice, "compared")["system"]]
     sides = loading.sides(systems, loading.frames(choice).human)
-    if not systems or len(sides) < 2:
-        st.info("Two sides on the same traces are needed: two judges, two runs of one, or a judge and a second person.")
+    if len(sides) < 2:
+        st.info(
+            "Two sides on the same traces are needed beside the human chosen above: two judges, two runs of one, a "
+            "judge and a second person, or two further people."
+        )
         return
     versus_card(choice, sides)
 
@@ -972,16 +1124,29 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
             for name in ("p_corrected", "p_exact", "p_holm")
         }
         tests = loading.figure(choice, "found_by_one", *asked, str(kind))
-        sheet(tests.rename(columns={"only_left": "only A", "only_right": "only B"}), columns=p_values)
+        named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
+        row = sheet(named, columns=p_values, key="mcnemar", is_chosen=True)
+        if row is None:
+            st.caption("Choose a row for the errors that one side alone found.")
     flips = loading.figure(choice, "flips", *asked)
-    judge = None if point is None else str(point[0])
-    flips = flips if judge is None else flips[flips["judge"] == judge]
+    of = ""
+    if row is not None:
+        of = f" by {tests['judge'].iloc[row]}: {kind} by one side alone"
+        flips = found_by_one_side(flips[flips["judge"] == tests["judge"].iloc[row]], str(kind))
+    elif point is not None:
+        of = f" by {point[0]}, whose mark is chosen"
+        flips = flips[flips["judge"] == str(point[0])]
     with st.container(border=True):
-        of = "" if judge is None else f" by {judge}, whose mark is chosen"
         layout.title(f"{counted(len(flips), 'error')} treated differently{of}", plain(f"A: {left}; B: {right}"))
         side = by_words[left] if by_words[left].judge else by_words[right]  # Compare shows a judge, not two people
         named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=side.judge or "")
         listed(choice, named, key="behind-flips", repeat=side.repeat)
+
+
+def found_by_one_side(flips: pd.DataFrame, kind: str) -> pd.DataFrame:
+    """Of errors treated differently, those that McNemar's test counts: of the judge's own, found by one side alone."""
+    words = ["localized"] if kind == "localized" else ["caught", "localized"]
+    return flips[flips["relevant"] & (flips["left"].isin(words) != flips["right"].isin(words))]
 
 
 # team -----------------------------------------------------------------------------------------------------------
@@ -989,27 +1154,48 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
 
 def team_view(choice: Choice, found: Inputs) -> None:
     del found
-    table = loading.team()
     with st.container(border=True):
-        layout.title(
-            "Who labelled how much",
-            "Active minutes leave out pauses of over a minute; imported reviews have none.",
-        )
-        sheet(table, digits=1)
-        paint("team")
-        counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
-        st.plotly_chart(
-            charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", config=CONFIG, alt="Throughput"
-        )
+        team_card(choice)
     with st.container(border=True):
         repeats_card(choice)
-    skipped = loading.skip_reasons()
-    if len(skipped):
+    if len(loading.skip_reasons()):
         with st.container(border=True):
-            layout.title("Why traces were skipped", "")
-            sheet(skipped)
+            skipped_card()
 
 
+@st.fragment(key="card-team")
+def team_card(choice: Choice) -> None:
+    layout.title(
+        "Who labelled how much",
+        "Active minutes leave out pauses of over a minute, n is timed; imported reviews have none.",
+    )
+    table = loading.team()
+    row = sheet(table, digits=1, key="team", is_chosen=True)
+    paint("team")
+    counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
+    event = st.plotly_chart(
+        charts.counted_bars(counts, x_title="submitted traces"), key="chart-team", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Throughput",
+    )  # fmt: skip
+    point = chosen_point(event)
+    person = str(point[0]) if point is not None else None if row is None else str(table["annotator"].iloc[row])
+    if person is None:
+        st.caption("Click a bar, or choose a row, for the traces that the person submitted.")
+        return
+    st.caption(plain(f"Submitted by {person}"))
+    listed(choice, loading.submitted_by(person), key="behind-team", person=person)
+
+
+@st.fragment(key="card-skipped")
+def skipped_card() -> None:
+    layout.title("Why traces were skipped", "")
+    reasons = shown(loading.skip_reasons())
+    row = sheet(reasons, key="skipped", is_chosen=True)
+    if row is not None:
+        open_in_work(link_params(trace=str(reasons["trace_id"].iloc[row])), key="skipped-open")
+
+
+@st.fragment(key="card-repeats")
 @awaited(height=200)
 def repeats_card(choice: Choice) -> None:
     layout.title("People against themselves", "The same trace again, hidden among others: both scores of one person.")
@@ -1017,7 +1203,15 @@ def repeats_card(choice: Choice) -> None:
     if table.empty:
         st.caption("Nobody scored a hidden repeat yet. A queue with repeats deals them out.")
         return
-    sheet(table, digits=3)
+    row = sheet(table, digits=3, key="repeats", is_chosen=True)
+    if row is None:
+        st.caption("n traces each. Choose a row for them.")
+        return
+    person, dimension = str(table["rater"].iloc[row]), str(table["judge"].iloc[row])
+    twice = loading.frames(choice).repeats
+    mine = twice[(twice["rater"] == person) & (twice["judge"] == dimension)].dropna(subset=["first", "second"])
+    both = mine[["unit", "first", "second"]].rename(columns={"unit": "trace_id"})
+    listed(choice, both, key="behind-repeats", person=person)
 
 
 # shared ---------------------------------------------------------------------------------------------------------
@@ -1036,7 +1230,9 @@ def behind_figure(choice: Choice, name: str, system: str, judge: str, split: str
         behind_pairs(choice, system=system, judge=judge, split=split, kind=kind, rate=metric, key=key)
 
 
-def behind_ceiling(choice: Choice, name: str, system: str, judge: str, split: str, *, key: str) -> None:
+def behind_ceiling(
+    choice: Choice, name: str, system: str, judge: str, split: str, *, key: str, impact: str = "all"
+) -> None:
     """What people were compared on where they reach the ceiling of a figure of this judge."""
     del system
     kind, _, metric = name.partition(".")
@@ -1044,13 +1240,11 @@ def behind_ceiling(choice: Choice, name: str, system: str, judge: str, split: st
         listed(choice, loading.figure(choice, "people_behind", judge, split), key=key)
         return
     dimension = judge if judge in DIMENSIONS else ceiling.ANY
-    pairs = loading.figure(choice, "people_errors_behind", dimension, split, kind, metric)
+    pairs = loading.figure(choice, "people_errors_behind", dimension, split, kind, metric, impact)
     row = listing(shown(pairs), key=key)
     if row is not None:
         author = str(row["author"])
-        open_in_compare(
-            link_params(trace=str(row["trace_id"]), person=author, pair=str(row["error_id"])), key=f"{key}-open"
-        )
+        open_trace(link_params(trace=str(row["trace_id"]), person=author, pair=str(row["error_id"])), key=f"{key}-open")
 
 
 def behind_scores(
@@ -1097,7 +1291,7 @@ def behind_raters(choice: Choice, dimension: str, metric: str, first: str, secon
         one = both[both["trace_id"] == row["trace_id"]].iloc[0]
         person, judge = (None if pd.isna(one[name]) else str(one[name]) for name in ("annotator", "system"))
         link = compare_link(choice, trace=str(row["trace_id"]), judge=judge, person=person, repeat=run_of(one["run"]))
-        open_in_compare({**link, **({} if person is None else {"person": person})}, key="raters-open")
+        open_trace({**link, **({} if person is None else {"person": person})}, key="raters-open")
 
 
 def behind_pairs(
@@ -1127,23 +1321,34 @@ def shown(marks: pd.DataFrame) -> pd.DataFrame:
     return open_rows(marks, loading.blind_to_me())
 
 
-def listed(choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None = None) -> None:
+def listed(
+    choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None = None, person: str | None = None
+) -> None:
+    """The rows, and the way from one to Compare; `person`: whose labels it shows, whatever the choice."""
     row = listing(shown(rows), key=key)
     if row is None:
         return
     said = {name: None if row.get(name) is None else str(row[name]) for name in LINKED}
-    open_in_compare(
-        compare_link(
-            choice,
-            trace=str(row["trace_id"]),
-            judge=said["system"],
-            person=said["annotator"],
-            pair=said["error_id"],
-            dimension=said["judge"],
-            repeat=repeat,
-        ),
-        key=f"{key}-open",
+    link = compare_link(
+        choice,
+        trace=str(row["trace_id"]),
+        judge=said["system"],
+        person=said["annotator"],
+        pair=said["error_id"],
+        dimension=said["judge"],
+        repeat=repeat,
     )
+    open_trace(link if person is None else {**link, "person": person}, key=f"{key}-open")
+
+
+def open_trace(link: Mapping[str, str], *, key: str) -> None:
+    """A button that leads to Compare; to the first span of the error in Work while there is no judge to compare."""
+    if link["trace"] not in set(loading.traces()["trace_id"]):
+        st.caption("This trace is not in the workspace.")
+    elif is_judged():
+        open_in_compare(link, key=key)
+    else:
+        open_in_work(link_params(trace=link["trace"], span=loading.first_span(link.get("pair"))), key=key)
 
 
 LINKED = ("system", "annotator", "error_id", "judge")

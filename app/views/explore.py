@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -11,11 +11,15 @@ from sqlalchemy import Connection
 
 from app import loading
 from app.components import charts, layout
-from app.components.figures import counted
+from app.components.behind import chosen_point, listing, open_in_compare, open_in_work
+from app.components.figures import FEW_NOTE, counted, greyed, interval_text
 from app.components.sheet import sheet
+from app.datasets import open_rows
 from app.painting import paint
 from app.session import link_params, workspace
 from ingest.store import reading
+from judging.agreement.figure import TOO_FEW
+from judging.agreement.intervals import wilson_bounds
 from judging.ledger import exploring
 from judging.records import DIMENSIONS
 
@@ -52,7 +56,7 @@ def page() -> None:
             f"Hidden here, and left out of the figures below: what others and judges said of "
             f"{counted(len(own), 'trace')} that you are at work on yourself, blind. It shows once you have submitted."
         )
-    listing(kept, len(known))
+    listed(kept, len(known))
     paint("explore")
     insights(kept[~kept["trace_id"].isin(own)])
 
@@ -171,7 +175,7 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
 
 
 @st.fragment(key="listing")
-def listing(kept: pd.DataFrame, total: int) -> None:
+def listed(kept: pd.DataFrame, total: int) -> None:
     with st.container(border=True):
         layout.title(f"{len(kept):,} of {counted(total, 'trace')}")
         if kept.empty:
@@ -236,42 +240,149 @@ def insights(kept: pd.DataFrame) -> None:
     errors = of_traces(errors_now(), kept)
     left, middle, right = st.columns(3, gap="medium")
     with left, st.container(border=True, height="stretch"):
-        layout.title("Where errors start", "First span of each error, as a share of the run.")
-        if places.empty:
-            st.caption("No error or finding names a span of these traces.")
-        else:
-            drawn = charts.place_bars(places, places=exploring.PLACES)
-            st.plotly_chart(drawn, key="chart-positions", config=CONFIG, alt="Positions of errors")
+        places_card(places, errors, kept)
     with middle, st.container(border=True, height="stretch"):
-        layout.title("Which tools fail", "Tool calls by name; failed: the span's status is ERROR.")
-        if tools.empty:
-            st.caption("These traces have no tool call.")
-        else:
-            st.dataframe(
-                tools.assign(share=tools["share"] * 100), hide_index=True, height=300,
-                column_order=("tool", "share", "failed", "calls"),
-                column_config={
-                    "tool": st.column_config.TextColumn("tool", width=130),
-                    "share": st.column_config.ProgressColumn(
-                        "failed, %", min_value=0, max_value=100, format="%.0f", width=90
-                    ),
-                    "failed": st.column_config.NumberColumn("failed", width=60, format="localized"),
-                    "calls": st.column_config.NumberColumn("calls", width=60, format="localized"),
-                },
-            )  # fmt: skip
+        tools_card(tools, kept)
     with right, st.container(border=True, height="stretch"):
-        layout.title(
-            "Dimensions that occur together", "Human errors that carry both; the diagonal counts each dimension."
-        )
-        pairs = exploring.together(errors)
-        if pairs.empty:
-            st.caption("No person labelled an error on these traces.")
-        else:
-            drawn = charts.pair_grid(pairs, order=[d for d in DIMENSIONS if d in set(pairs["a"])])
-            st.plotly_chart(drawn, key="chart-together", config=CONFIG, alt="Dimensions that occur together")
+        together_card(errors)
     if not errors.empty:
         with st.container(border=True):
             similar(errors)
+
+
+@st.fragment(key="card-places")
+def places_card(places: pd.DataFrame, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
+    layout.title("Where errors start", "First span of each error, as a share of the run.")
+    if places.empty:
+        st.caption("No error or finding names a span of these traces.")
+        return
+    event = st.plotly_chart(
+        charts.place_bars(places, places=exploring.PLACES), key="chart-positions", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Positions of errors",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        st.caption("Click a bar for its errors.")
+        return
+    side, place = str(point[0]), int(point[1])
+    with reading(workspace().engine) as connection:
+        found = (
+            exploring.started(connection, errors) if side == "human" else exploring.placed_findings(connection, place)
+        )
+    if side == "human":
+        behind_errors(found[found["place"] == place], key="behind-positions")
+    else:
+        behind_findings(of_traces(found, kept))
+
+
+@st.fragment(key="card-tools")
+def tools_card(tools: pd.DataFrame, kept: pd.DataFrame) -> None:
+    layout.title(
+        "Which tools fail",
+        "Tool calls by name; failed: the span's status is ERROR. Wilson's 95 % interval of the share. " + FEW_NOTE,
+    )
+    if tools.empty:
+        st.caption("These traces have no tool call.")
+        return
+    low, high = (bound * 100 for bound in wilson_bounds(tools["failed"].to_numpy(), tools["calls"].to_numpy()))
+    shown = tools.assign(
+        share=tools["share"] * 100,
+        interval=[interval_text(*bounds, digits=0) for bounds in zip(low, high, strict=True)],
+    )[["tool", "share", "interval", "failed", "calls"]]
+    few = pd.DataFrame(dict.fromkeys(shown.columns, shown["calls"] < TOO_FEW))
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height=300, key="tools", on_select="rerun", selection_mode="single-cell",
+        column_config={
+            "tool": st.column_config.TextColumn("tool", width=100),
+            "share": st.column_config.ProgressColumn(
+                "failed, %", min_value=0, max_value=100, format="%.0f", width=75
+            ),
+            "interval": st.column_config.TextColumn("95 %", alignment="right", width=62),
+            "failed": st.column_config.NumberColumn("failed", width=50, format="localized"),
+            "calls": st.column_config.NumberColumn("calls", width=50, format="localized"),
+        },
+        alt="Failures by tool",
+    )  # fmt: skip
+    cells = event.selection.cells
+    if not cells or cells[0][0] >= len(tools):
+        st.caption("Click a row for its calls, the number that failed for those.")
+        return
+    with reading(workspace().engine) as connection:
+        calls = of_traces(exploring.tool_calls(connection, str(tools["tool"].iloc[cells[0][0]])), kept)
+    behind_calls(calls[calls["status"] == "ERROR"] if cells[0][1] == "failed" else calls)
+
+
+@st.fragment(key="card-together")
+def together_card(errors: pd.DataFrame) -> None:
+    layout.title("Dimensions that occur together", "Human errors that carry both; the diagonal counts each dimension.")
+    pairs = exploring.together(errors)
+    if pairs.empty:
+        st.caption("No person labelled an error on these traces.")
+        return
+    event = st.plotly_chart(
+        charts.pair_grid(pairs, order=[d for d in DIMENSIONS if d in set(pairs["a"])]), key="chart-together",
+        config=CONFIG, on_select="rerun", selection_mode="points", alt="Dimensions that occur together",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        st.caption("Click a square for its errors.")
+        return
+    behind_errors(first_spans(exploring.carrying(errors, str(point[0]), str(point[1]))), key="behind-together")
+
+
+# What stands behind a mark: a list, and from a row of it the way to Compare and to the span in Work.
+
+
+def still_open(rows: pd.DataFrame) -> pd.DataFrame:
+    """Without those of traces that the person has taken up to label blind since the page was drawn."""
+    return open_rows(rows, loading.blind_to_me())
+
+
+def first_spans(errors: pd.DataFrame) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return exploring.started(connection, errors)
+
+
+def with_ordinal(rows: pd.DataFrame) -> pd.DataFrame:
+    """With `span` as people and judges cite it, S1 the first."""
+    return rows.assign(span=["" if pd.isna(seq) else f"S{seq + 1}" for seq in rows["seq"]])
+
+
+def behind_errors(found: pd.DataFrame, *, key: str) -> None:
+    """People's errors, each opened beside a judge and at its first span."""
+    rows = with_ordinal(still_open(found)).assign(dimensions=found["dimensions"].map("+".join))
+    columns = ["trace_id", "span", "annotator", "dimensions", "impact", "description", "label_id", "span_id"]
+    row = listing(rows[columns], key=key)
+    if row is not None:
+        beside = link_params(trace=row["trace_id"], person=row["annotator"], pair=row["label_id"])
+        open_there(row, beside, key=key)
+
+
+def behind_findings(found: pd.DataFrame) -> None:
+    """Judges' findings, each opened beside people and at the first span that it cites."""
+    rows = with_ordinal(still_open(found)).rename(columns={"repeat": "run"})
+    columns = [
+        "trace_id", "span", "system", "judge", "run", "dimension", "impact", "description", "finding_key", "span_id",
+    ]  # fmt: skip
+    row = listing(rows[columns], key="behind-positions")
+    if row is not None:
+        run = str(row["run"]) if row["run"] else None
+        beside = link_params(trace=row["trace_id"], judge=row["system"], repeat=run, pair=f"|{row['finding_key']}")
+        open_there(row, beside, key="behind-positions")
+
+
+def behind_calls(found: pd.DataFrame) -> None:
+    """Calls of a tool, each opened at its span."""
+    row = listing(with_ordinal(found)[["trace_id", "span", "status", "span_id"]], key="behind-tools")
+    if row is not None:
+        open_there(row, link_params(trace=row["trace_id"]), key="behind-tools")
+
+
+def open_there(row: Mapping[str, Any], beside: Mapping[str, str], *, key: str) -> None:
+    with st.container(horizontal=True):
+        open_in_compare(beside, key=f"{key}-open")
+        if isinstance(row["span_id"], str):
+            open_in_work(link_params(trace=row["trace_id"], span=row["span_id"]), key=f"{key}-work")
 
 
 @st.fragment(key="similar")
@@ -296,11 +407,17 @@ def similar(errors: pd.DataFrame) -> None:
         st.caption(f"The first {OFFERED:,} of {len(errors):,} errors are offered: filter the traces for others.")
     if chosen is None:
         return
-    table = exploring.alike(errors, str(chosen))
+    table = still_open(exploring.alike(errors, str(chosen)))
     if table.empty:
         st.caption("No other error has words in common with this one.")
         return
-    sheet(table, most=7)
+    row = sheet(table, most=7, key="alike", is_chosen=True)
+    if row is None:
+        st.caption(f"The {len(table)} most alike; likeness 0 to 1. Choose a row to open it.")
+        return
+    one = table.iloc[row]
+    link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]), pair=str(one["label_id"]))
+    open_in_compare(link, key="alike-open")
 
 
 def _split(value: str) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -12,18 +12,22 @@ from sqlalchemy import Connection, Engine, func, select
 
 from app import loading
 from app.components import charts, layout
-from app.components.figures import counted, plain
+from app.components.behind import chosen_point, listing, open_in_compare
+from app.components.figures import cell_text, counted, definition, greyed, plain
 from app.components.sheet import sheet
 from app.datasets import open_rows
 from app.estimating import EstimateError, estimate
 from app.painting import paint
-from app.session import user, workspace
+from app.session import link_params, user, workspace
 from ingest.store import reading, trace_ids
 from ingest.table import query_frame
+from judging.agreement.figure import TOO_FEW
+from judging.agreement.juries import jury_table
 from judging.jury import RULES, Rule
 from judging.ledger import tables
-from judging.ledger.juries import jury_outcomes
+from judging.ledger.juries import JuryOutcome, jury_outcomes, jury_system, votes_of
 from judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
+from judging.ledger.systems import system_names
 from judging.model import Prices, read_prices
 from judging.records import CELL_STATES, DIMENSIONS
 from judging.rubric import agent_descriptions, rubrics
@@ -141,9 +145,7 @@ def one_run(run_key: int) -> None:
     paint("runs")
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
-        layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")
-        drawn = charts.score_bars(shown.outcomes)
-        st.plotly_chart(drawn, key="chart-outcomes", config=CONFIG, alt="Outcomes by judge")
+        outcomes_card(run_key, shown)
     with right, st.container(border=True, height="stretch"):
         cost_and_time(shown, unpriced=int(str(found["unpriced"])), is_called=not is_offline(found["spec"]))
     spec = found["spec"]
@@ -151,7 +153,46 @@ def one_run(run_key: int) -> None:
         with st.container(border=True):
             jury(run_key, "mean" if spec.get("jury_rule") == "mean" else "majority")
     with st.container(border=True):
-        failures(shown)
+        failures(run_key, shown)
+
+
+def outcomes_card(run_key: int, shown: Shown) -> None:
+    layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")
+    event = st.plotly_chart(
+        charts.score_bars(shown.outcomes), key="chart-outcomes", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Outcomes by judge",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is None:
+        st.caption("Click a part of a bar for its judgements.")
+        return
+    found = judgements(run_key, str(point[0]), str(point[1]))
+    row = listing(open_rows(found, loading.blind_to_me()), key="behind-outcomes")
+    if row is not None:
+        open_in_compare(compare_link(row), key="outcomes-open")
+
+
+def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
+    """trace_id, repeat, judge, outcome, reason, seconds, system of the judgements that a part of a bar counts."""
+    cell = tables.cell
+    state = {"n/a": "not_applicable"}.get(outcome, "scored" if outcome.isdigit() else outcome)
+    of = (cell.c.run_key == run_key, cell.c.judge == judge, cell.c.state == state)
+    score = (cell.c.score == int(outcome),) if outcome.isdigit() else ()
+    asked = (cell.c.trace_id, cell.c.repeat, cell.c.judge, cell.c.reason, cell.c.latency_s.label("seconds"))
+    with reading(workspace().engine) as connection:
+        query = select(*asked, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
+        found = query_frame(connection, query)
+        names = system_names(connection)
+    return found.assign(outcome=outcome.replace("_", " "), system=found["judge_version"].map(names))[
+        ["trace_id", "repeat", "judge", "outcome", "reason", "seconds", "system"]
+    ]
+
+
+def compare_link(row: Mapping[Any, Any]) -> dict[str, str]:
+    """The address of a judgement on the Compare page."""
+    repeat = str(row["repeat"]) if row["repeat"] else None
+    named = str(row["judge"]) if row["judge"] in DIMENSIONS else None
+    return link_params(trace=str(row["trace_id"]), judge=str(row["system"]), repeat=repeat, dimension=named)
 
 
 def last_finished(run_key: int) -> int:
@@ -165,7 +206,7 @@ class Shown(NamedTuple):
     """The finished judgements of a run, added up.
 
     `outcomes`: judge, outcome, count; `seconds`: `charts.box_figures` of what a judgement took; `failed`: the first
-    `FAILED_SHOWN` that failed. `paid` and `tokens` are None where nothing is known.
+    `FAILED_SHOWN` that failed, with the system of each. `paid` and `tokens` are None where nothing is known.
     """
 
     outcomes: pd.DataFrame
@@ -188,7 +229,10 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
     """Made again once another judgement is finished, or one is wanted again."""
     cell = tables.cell
     of_run = (cell.c.run_key == run_key, cell.c.finished_at.is_not(None))
-    failed = (cell.c.judge, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts)
+    failed = (
+        *(cell.c.judge, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts),
+        cell.c.judge_version,
+    )
     with reading(workspace().engine) as connection:
         paid, tokens = connection.execute(
             select(func.sum(cell.c.cost_usd), func.sum(cell.c.prompt_tokens)).where(*of_run)
@@ -209,7 +253,9 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
                 .where(cell.c.run_key == run_key, cell.c.state.in_(FAILED_STATES))
                 .order_by(cell.c.cell_key)
                 .limit(FAILED_SHOWN),
-            ),
+            )
+            .replace({"judge_version": system_names(connection)})
+            .rename(columns={"judge_version": "system"}),
             paid=None if paid is None else float(paid),
             tokens=None if tokens is None else int(tokens),
         )
@@ -227,21 +273,76 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
 
 
 def jury(run_key: int, kept: Rule) -> None:
-    """The joint scores of a jury's models, ties said; `kept` is the rule of the verdicts that stand in tables."""
+    """The joint scores of a jury's models, how they voted, ties said; `kept` is the rule of the verdicts in tables."""
     layout.title(
         "The jury", "One score from its models' scores. A tie is said, not broken; a failed model has no vote."
     )
     rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
     st.caption(f"In every table of agreement the jury stands by the rule of this run: {kept}.")
     with reading(workspace().engine) as connection:
-        outcomes = jury_outcomes(connection, run_key, rule)
+        outcomes, system = jury_outcomes(connection, run_key, rule), jury_system(connection, run_key)
     if not outcomes:
         st.caption("No trace has been judged by all models yet.")
         return
+    chosen = votes_table(outcomes)
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
-    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied.")
-    rows = open_rows(pd.DataFrame([outcome.row() for outcome in outcomes]), loading.blind_to_me())
-    sheet(rows, most=8, digits=0 if rule == "majority" else 2)
+    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share for the votes behind it.")
+    rows = votes_behind(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
+    row = listing(open_rows(rows, loading.blind_to_me()), key="behind-votes")
+    if row is not None and system is not None:
+        open_in_compare(compare_link({**row, "system": system}), key="votes-open")
+
+
+VOTE_SHARES = {"unanimous": "several", "tied": "n", "absent": "members"}
+"""The shares of `jury_table` and what the n of each is."""
+
+
+def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
+    """How the models voted, a row a judge; the judge and the share whose cell is chosen."""
+    table = jury_table(votes_of(outcomes, "the jury"))
+    text, few = table[["judge", "n"]], pd.DataFrame(index=table.index)
+    for name, of in VOTE_SHARES.items():
+        shares = table[[f"{name}_share", f"{name}_low", f"{name}_high", of]].itertuples(index=False, name=None)
+        text = text.assign(**{name: [cell_text(dict(zip(_CELL, share, strict=True))) for share in shares]})
+        few[name] = table[of] < TOO_FEW
+    event = st.dataframe(
+        greyed(text, few), hide_index=True, height=38 + 35 * len(text), key="votes", on_select="rerun",
+        selection_mode="single-cell", alt="Votes of the jury",
+        column_config={
+            "n": st.column_config.NumberColumn("judgements", help="On which all models are done"),
+            **{
+                name: st.column_config.TextColumn(words, alignment="right", help=definition(f"jury_{metric}"))
+                for name, words, metric in _VOTE_COLUMNS
+            },
+        },
+    )  # fmt: skip
+    cells = event.selection.cells
+    if not cells or cells[0][1] not in VOTE_SHARES or cells[0][0] >= len(table):
+        return None
+    return str(table["judge"].iloc[cells[0][0]]), str(cells[0][1])
+
+
+_CELL = ("value", "low", "high", "n")
+_VOTE_COLUMNS = (
+    ("unanimous", "unanimous [95 %]", "unanimous"),
+    ("tied", "tied [95 %]", "ties"),
+    ("absent", "absent votes [95 %]", "absent"),
+)
+
+
+def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.DataFrame:
+    """What a share counts: judgements with several votes, all judgements, or every vote that was asked for."""
+    mine = [one for one in outcomes if one.judge == judge]
+    if share == "absent":
+        return pd.DataFrame(
+            [
+                {"judge": judge, "trace_id": one.trace_id, "repeat": one.repeat, "model": model, "score": score}
+                for one in mine
+                for model, score in one.members.items()
+            ]
+        )
+    is_all = share == "tied"
+    return pd.DataFrame([one.row() for one in mine if is_all or sum(one.joint.votes.values()) > 1])
 
 
 def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:
@@ -315,16 +416,23 @@ def cost_and_time(shown: Shown, *, unpriced: int, is_called: bool) -> None:
     st.plotly_chart(drawn, key="chart-latency", config=CONFIG, alt="Latency by judge")
 
 
-def failures(shown: Shown) -> None:
+def failures(run_key: int, shown: Shown) -> None:
     layout.title(
         f"{shown.failures:,} failed of {counted(shown.judgements, 'judgement')}", "A failed judgement is never a score."
     )
     if shown.failed.empty:
         st.caption("None failed.")
         return
-    sheet(shown.failed.assign(state=shown.failed["state"].str.replace("_", " ")), most=8)
+    rows = open_rows(shown.failed, loading.blind_to_me())
+    chosen = sheet(
+        rows.assign(state=rows["state"].str.replace("_", " ")), most=8, key=f"failed-{run_key}", is_chosen=True
+    )
     if shown.failures > len(shown.failed):
         st.caption(f"The first {len(shown.failed):,} are listed.")
+    if chosen is None:
+        st.caption("Choose a row to open it.")
+    else:
+        open_in_compare(compare_link(rows.to_dict("records")[chosen]), key="failed-open")
 
 
 def start() -> None:

@@ -88,6 +88,18 @@ def reviewer_agreement(
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
+def decided_by_both(words: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
+    """What stands behind a row of the two tables: as many rows as its n, with what each person said.
+
+    `words`: `MATCH_WORDS` or `FINDING_WORDS`. Of `ALL`, what two people or more judged.
+    """
+    who, word = ("matcher", "status") if "matcher" in words else ("reviewer", "verdict")
+    units = [name for name in ("trace_id", "label_id", "finding_id") if name in words]
+    said = words.astype(str).pivot(index=units, columns=who, values=word)
+    kept = said[said.notna().sum(axis=1) > 1] if first == ALL else said[[first, second]].dropna()
+    return kept.rename_axis(columns=None).reset_index()
+
+
 def reviewer_columns() -> dict[str, str]:
     """Columns and types of `reviewer_agreement`."""
     return _columns("reviewer", tuple(_alike(np.zeros(len(VERDICTS)))))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import orjson
 import pandas as pd
 from rapidfuzz import fuzz, process, utils
-from sqlalchemy import Connection, Table, case, func, select
+from sqlalchemy import Connection, Subquery, Table, case, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from ingest.store import schema, search
@@ -19,7 +19,7 @@ from judging.ledger import tables
 from judging.ledger.columns import submissions
 from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from judging.ledger.spans import named_spans
-from judging.ledger.systems import is_own_word
+from judging.ledger.systems import is_own_word, system_names
 from judging.records import DIMENSIONS
 
 HITS = 500
@@ -151,41 +151,96 @@ PLACED = ("trace_id", "side", "place", "count")
 
 def finding_places(connection: Connection) -> pd.DataFrame:
     """trace_id, side, place 0..`PLACES`-1, count: in which part of the run judges' findings have their first span."""
+    first = _first_cited()
+    place = _place(first.c.seq, first.c.spans)
+    rows = connection.execute(select(first.c.trace_id, place, func.count()).group_by(first.c.trace_id, place)).all()
+    return _placed("judge", rows)
+
+
+def _first_cited() -> Subquery:
+    """finding_key, trace_key, trace_id, spans, seq: the first span that each finding of a judge's own cites."""
     cell, finding, citation = tables.cell, tables.finding, tables.citation
     trace, span = schema.trace, schema.span
-    first = (
-        select(trace.c.trace_id, func.min(span.c.seq).label("seq"), trace.c.spans)
+    of = (finding.c.finding_key, trace.c.trace_key, trace.c.trace_id, trace.c.spans)
+    return (
+        select(*of, func.min(span.c.seq).label("seq"))
         .select_from(finding)
         .join(cell, cell.c.cell_key == finding.c.cell_key)
         .join(citation, citation.c.finding_key == finding.c.finding_key)
         .join(trace, trace.c.trace_id == cell.c.trace_id)
         .join(span, (span.c.span_id == citation.c.span_id) & (span.c.trace_key == trace.c.trace_key))
         .where(is_own_word())
-        .group_by(finding.c.finding_key, trace.c.trace_id, trace.c.spans)
+        .group_by(*of)
         .subquery()
     )
-    place = _place(first.c.seq, first.c.spans)
-    rows = connection.execute(select(first.c.trace_id, place, func.count()).group_by(first.c.trace_id, place)).all()
-    return _placed("judge", rows)
+
+
+def placed_findings(connection: Connection, place: int) -> pd.DataFrame:
+    """The findings that `finding_places` counts in a part of the run.
+
+    trace_id, system (its version named where it is no more the newest), judge, repeat, dimension, impact, description,
+    finding_key, seq, span_id: of the first span that it cites.
+    """
+    first, cell, finding, span = _first_cited(), tables.cell, tables.finding, schema.span
+    judged = (cell.c.judge_version, cell.c.judge, cell.c.repeat)
+    said = (finding.c.dimension, finding.c.impact, finding.c.description, finding.c.finding_key)
+    query = (
+        select(first.c.trace_id, *judged, *said, first.c.seq, span.c.span_id)
+        .join(finding, finding.c.finding_key == first.c.finding_key)
+        .join(cell, cell.c.cell_key == finding.c.cell_key)
+        .join(span, (span.c.trace_key == first.c.trace_key) & (span.c.seq == first.c.seq))
+        .where(_place(first.c.seq, first.c.spans) == place)
+        .order_by(finding.c.finding_key)
+    )
+    found = query_frame(connection, query)
+    return found.assign(system=found["judge_version"].map(system_names(connection)))[list(FOUND)]
+
+
+FOUND = (
+    "trace_id", "system", "judge", "repeat", "dimension", "impact", "description", "finding_key", "seq", "span_id",
+)  # fmt: skip
 
 
 def error_places(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
     """The same of people's errors (`ERRORS`)."""
-    known = _places_of(connection, errors)
-    counts = Counter[tuple[str, int]]()
-    for trace_id, span_ids in zip(errors["trace_id"], errors["span_ids"], strict=True):
-        named = [known[trace_id, span_id] for span_id in span_ids if (trace_id, span_id) in known]
-        if named:
-            counts[trace_id, min(named)] += 1
+    starts = zip(errors["trace_id"], _first_spans(connection, errors), strict=True)
+    counts = Counter((trace_id, first.place) for trace_id, first in starts if first is not None)
     return _placed("human", ((trace_id, place, count) for (trace_id, place), count in counts.items()))
 
 
-def _places_of(connection: Connection, errors: pd.DataFrame) -> dict[tuple[str, str], int]:
-    """By trace and span id: the place of every span that an error names."""
+def started(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
+    """The errors with the place that `error_places` counts each in, and the seq and span_id of its first span.
+
+    Missing where an error names no span of its trace.
+    """
+    starts = [first or _First(None, None, None) for first in _first_spans(connection, errors)]
+    found = pd.DataFrame(starts, columns=["seq", "place", "span_id"], index=errors.index)
+    return errors.join(found.astype({"seq": "Int64", "place": "Int64", "span_id": "object"}))
+
+
+def carrying(errors: pd.DataFrame, one: str, other: str) -> pd.DataFrame:
+    """The errors that `together` counts: those that carry both dimensions."""
+    return errors[[one in dimensions and other in dimensions for dimensions in errors["dimensions"]]]
+
+
+class _First(NamedTuple):
+    """The first span of an error, and in which part of the run it stands."""
+
+    seq: int | None
+    place: int | None
+    span_id: str | None
+
+
+def _first_spans(connection: Connection, errors: pd.DataFrame) -> list[_First | None]:
+    """The first span of each error in reading order, None where it names none of its trace."""
     span, trace = schema.span, schema.trace
     wanted = {span_id for span_ids in errors["span_ids"] for span_id in span_ids}
-    rows = named_spans(connection, wanted, _place(span.c.seq, trace.c.spans))
-    return {(trace_id, span_id): place for trace_id, span_id, place in rows}
+    rows = named_spans(connection, wanted, span.c.seq, _place(span.c.seq, trace.c.spans))
+    known = {(trace_id, span_id): _First(seq, place, span_id) for trace_id, span_id, seq, place in rows}
+    return [
+        min((known[trace_id, span_id] for span_id in span_ids if (trace_id, span_id) in known), default=None)
+        for trace_id, span_ids in zip(errors["trace_id"], errors["span_ids"], strict=True)
+    ]
 
 
 def _place(seq: ColumnElement[int], spans: ColumnElement[int]) -> ColumnElement[int]:
@@ -231,6 +286,18 @@ def tools(connection: Connection) -> pd.DataFrame:
         .join(trace, trace.c.trace_key == span.c.trace_key)
         .where(span.c.kind == "TOOL")
         .group_by(trace.c.trace_id, tool)
+    )
+    return query_frame(connection, query)
+
+
+def tool_calls(connection: Connection, tool: str) -> pd.DataFrame:
+    """trace_id, seq, span_id, status: the calls that `tools` counts of one tool, failed ones first."""
+    span, trace = schema.span, schema.trace
+    query = (
+        select(trace.c.trace_id, span.c.seq, span.c.span_id, span.c.status)
+        .join(trace, trace.c.trace_key == span.c.trace_key)
+        .where(span.c.kind == "TOOL", func.coalesce(span.c.tool_name, span.c.name) == tool)
+        .order_by(case((span.c.status == "ERROR", 0), else_=1), trace.c.trace_key, span.c.seq)
     )
     return query_frame(connection, query)
 

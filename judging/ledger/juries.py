@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+import pandas as pd
 from sqlalchemy import Connection, select
 
-from judging.jury import JuryScore, Rule, jury_score
+from judging.agreement.juries import JURY_VOTES
+from judging.jury import JuryScore, Rule, jury_score, on_scale
 from judging.ledger import tables
+from judging.ledger.systems import system_names
 from judging.records import CELL_STATES
 
 _cell, _version = tables.cell, tables.judge_version
@@ -34,6 +38,31 @@ class JuryOutcome:
             "missing": self.joint.missing,
             **self.members,
         }
+
+
+def votes_of(outcomes: Iterable[JuryOutcome], jury: str) -> pd.DataFrame:
+    """The votes behind the outcomes, as `agreement.juries.jury_table` takes them."""
+    rows = [
+        (
+            *(one.judge, jury, one.trace_id, len(one.members)),
+            *(sum(one.joint.votes.values()), len(one.joint.votes), int(bool(on_scale(one.joint).tied))),
+        )
+        for one in outcomes
+    ]
+    return pd.DataFrame(rows, columns=list(JURY_VOTES))
+
+
+def jury_system(connection: Connection, run_key: int) -> str | None:
+    """What the joint verdicts of a run are called in figures, None before there is one."""
+    ours, member = tables.cell.alias(), tables.jury_member
+    joint = (
+        select(_cell.c.judge_version)
+        .join(member, member.c.cell_key == _cell.c.cell_key)
+        .join(ours, ours.c.cell_key == member.c.member_key)
+        .where(ours.c.run_key == run_key)
+        .limit(1)
+    )
+    return system_names(connection).get(connection.scalar(joint) or "")
 
 
 def jury_outcomes(connection: Connection, run_key: int, rule: Rule = "majority") -> list[JuryOutcome]:

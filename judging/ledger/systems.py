@@ -130,6 +130,13 @@ def versions_of(connection: Connection, system: str) -> dict[str, str]:
     return {one.judge: one.judge_version for one in judge_versions(connection) if one.versioned == system}
 
 
+def system_names(connection: Connection) -> dict[str, str]:
+    """By version, what Compare knows it by: its system where it is the newest, else its name with the hash."""
+    current = set(current_versions(connection).values())
+    known = judge_versions(connection)
+    return {one.judge_version: one.system if one.judge_version in current else one.versioned for one in known}
+
+
 def systems_on(connection: Connection, trace_id: str) -> list[str]:
     """The systems that have finished a cell of this trace, by name."""
     cell = tables.cell

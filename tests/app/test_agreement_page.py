@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from typing import Any
+from itertools import permutations
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,16 +14,19 @@ from streamlit.testing.v1 import AppTest
 from streamlit.util import AttributeDictionary
 
 from app import loading
+from app.components.charts import CEILING
+from app.computing import Asked
+from app.loading import Choice
 from ingest.batch import ingest
 from ingest.store import reading, trace_ids, writing
+from judging.figures import Question
 from judging.ledger import Workspace, tables
-from judging.ledger.labels import ensure_annotator
+from judging.ledger.labels import ensure_annotator, error_labels
+from judging.ledger.matches import decide, decisions
+from judging.records import MatchStatus
 from tests.app.conftest import OpenPage
-from tests.app.workspaces import DATA, REPEATED, hold_blind
-
-
-def texts(elements: object) -> list[str]:
-    return [element.value for element in elements]  # type: ignore[attr-defined]
+from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
+from tests.app.workspaces import DATA, REPEATED, hold_blind, of_people
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
@@ -123,6 +126,10 @@ def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page:
     tests = at.dataframe[0].value
     assert set(tests["judge"]) >= {"LC", "TC"}
     assert int(tests["only B"].sum()) > 0  # ben saw errors that no check finds
+    for place, row in tests.iterrows():
+        choose(at, "mcnemar", int(str(place)))
+        one_side = int(row["only A"] + row["only B"])
+        assert any(text.startswith(f"{one_side} error") for text in texts(at.subheader)), row["judge"]
 
 
 def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_page: OpenPage) -> None:
@@ -130,6 +137,10 @@ def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_pa
     assert list(table["system"]) == [REPEATED]
     # 6 traces by 3 runs, one of them failed
     assert (table["runs"].iloc[0], table["n"].iloc[0], table["failed"].iloc[0]) == (3, 6, 1)
+    # 4 of 6 traces were scored alike in all runs, by Wilson between .30 and .90; 1 of 18 judgements failed
+    assert table["identical"].iloc[0] == "0.667 [0.300, 0.903]"
+    assert table["unscored"].iloc[0].startswith("0.056 [0.010, ")
+    assert table["mean_sd"].iloc[0].endswith("]")
 
 
 def test_without_repeats_consistency_says_how_to_get_them(full: Workspace, open_page: OpenPage) -> None:
@@ -177,7 +188,7 @@ def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Wo
     loading.split_folder().mkdir()
     (loading.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
     at = open_page("agreement", view="Scores", split="two", judges="checks", human="ada")
-    bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": _numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
+    bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
     assert any("(dev)" in row for row in bars["row"])
     bars = bars[~bars["row"].str.endswith("(n 0)")]
     np.testing.assert_allclose(bars.groupby("row")["share"].sum(), 1)
@@ -189,45 +200,15 @@ def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Wo
     assert sorted(squares["text"]) == sorted(drawn(whole, "grid")[0]["text"])
 
 
-def drawn(at: AppTest, name: str) -> list[dict[str, Any]]:
-    """The traces of a chart."""
-    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-chart-{name}"))
-    found: list[dict[str, Any]] = json.loads(chart.proto.spec)["data"]
-    return found
-
-
 CHARTS = {
     "Overview": ("chart-forest", "chart-impact"),
     "Errors": ("chart-strip", "chart-grid", "chart-map"),
     "Scores": ("chart-confusion", "chart-buckets", "chart-bias", "chart-prevalence"),
-    "Consistency": ("chart-runs", "chart-spread", "chart-sci"),
+    "Consistency": ("chart-runs", "chart-spread", "chart-alpha", "chart-sci"),
     "Raters": ("chart-raters", "chart-items"),
     "A against B": ("chart-versus",),
+    "Team": ("chart-team",),
 }
-
-
-def marks_of(at: AppTest, key: str) -> list[list[object]]:
-    """The `customdata` of the first mark of each trace of a chart."""
-    every = [trace.get("customdata") for trace in drawn(at, key.removeprefix("chart-"))]
-    return [_rows(data)[0] for data in every if data is not None and len(_rows(data))]
-
-
-def _rows(data: list[list[object]] | dict[str, str]) -> list[list[object]]:
-    return data if isinstance(data, list) else _numbers(data).tolist()
-
-
-def _numbers(data: list[float] | dict[str, str]) -> Any:
-    """Plotly packs columns of numbers."""
-    if isinstance(data, list):
-        return np.array(data)
-    held = np.frombuffer(base64.b64decode(data["bdata"]), dtype=data["dtype"])
-    return held.reshape([int(size) for size in data.get("shape", str(len(held))).split(",")])
-
-
-def click(at: AppTest, key: str, *points: dict[str, object]) -> None:
-    """Choose marks of a chart, as a click in the browser does."""
-    at.session_state[key] = AttributeDictionary({"selection": {"points": list(points), "point_indices": []}})
-    at.run()
 
 
 @pytest.mark.parametrize("view", list(CHARTS))
@@ -241,9 +222,166 @@ def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
     for key in CHARTS[view]:
         clicked = marks_of(at, key)
         assert clicked, key
-        for mark in clicked:
+        for mark in clicked if len(clicked) < 4 else (*clicked[:2], *clicked[-2:]):
             click(at, key, {"customdata": mark})
             assert not at.exception, (key, at.exception)
             said = [*texts(at.caption), *(button.label for button in at.button)]
             assert any("behind this" in text or text == "Open in Compare" for text in said), (key, mark)
-            click(at, key)
+        at.session_state[key] = AttributeDictionary({"selection": {"points": [], "point_indices": []}})
+
+
+def behind(at: AppTest) -> list[int]:
+    """How many rows stand behind each mark that is clicked."""
+    return [int(text.split()[0].replace(",", "")) for text in texts(at.caption) if "behind this" in text]
+
+
+@pytest.mark.parametrize(("view", "chart", "n"), [("Overview", "impact", 7), ("Errors", "map", None)])
+def test_a_mark_of_what_people_reach_opens_as_many_comparisons_as_its_n(
+    full: Workspace, open_page: OpenPage, view: str, chart: str, n: int | None
+) -> None:
+    at = open_page("agreement", view=view, human="ada", judges="checks")
+    every = [mark for trace in drawn(at, chart) for mark in trace.get("customdata") or () if mark[-1] == CEILING]
+    assert {mark[3] for mark in every} == ({"low", "medium", "high", "all"} if n else {"caught", "localized"})
+    for mark in every[:4]:
+        click(at, f"chart-{chart}", {"customdata": mark})
+        assert not at.exception
+        found = behind(at)
+        if n is not None:
+            assert found == [mark[n]], mark
+        else:  # all errors that F1 counts: at least those of either rate
+            assert max(mark[6], mark[9]) <= found[0] <= mark[6] + mark[9], mark
+
+
+def test_while_the_ceiling_is_computed_cards_are_drawn_without_it_and_say_so(
+    full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Asked(question=Question(figure="error_ceiling"), now=())
+    monkeypatch.setattr(loading, "coming", lambda _, name: late if name == "error_ceiling" else None)
+    monkeypatch.setattr("app.awaited.watch", lambda *_, **__: None)
+    for view, chart, cards in (("Overview", "impact", 2), ("Errors", "map", 1)):
+        at = open_page("agreement", view=view, human="ada")
+        said = [text for text in texts(at.caption) if text.startswith("The human ceiling is being computed")]
+        assert len(said) == cards
+        marks = [mark for trace in drawn(at, chart) for mark in trace.get("customdata") or ()]
+        assert marks
+        assert not [mark for mark in marks if mark[-1] == CEILING]
+
+
+def test_the_alpha_of_an_outline_is_told_with_its_limits_and_the_traces_it_is_of(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("agreement", view="Consistency")
+    (mark,) = marks_of(at, "chart-alpha")
+    click(at, "chart-alpha", {"customdata": mark})
+    (said,) = [text for text in texts(at.caption) if text.startswith("Alpha")]
+    assert "n 6 traces" in said
+    assert "P\\(alpha \\< .667\\)" in said
+    assert "2,000 defined resamples" in said
+    assert behind(at) == [6]
+
+
+def test_a_bar_of_the_team_lists_the_traces_that_the_person_submitted(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", view="Team")
+    (bars,) = drawn(at, "team")
+    assert len(bars["customdata"]) == 2
+    for name, count in bars["customdata"]:
+        click(at, "chart-team", {"customdata": [name, count]})
+        assert behind(at) == [count] == [7]
+        choose(at, "behind-team", 0)
+        assert at.button(key="behind-team-open").label == "Open in Compare"
+        choose(at, "behind-team", 6)  # a review of a trace that is not here
+        assert "This trace is not in the workspace." in texts(at.caption)
+    rows = next(table.value for table in at.dataframe if "submitted_at" in table.value)
+    assert int(rows["errors"].sum()) == 24  # ben's, two of them on the trace that is not here
+    hold_blind(full, "me", str(rows["trace_id"].iloc[0]))
+    at.run()
+    assert behind(at) == [6]
+
+
+def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", view="Scores", human="ada", judges="checks")
+    means = next(table.value for table in at.dataframe if "mean bias" in table.value)
+    figures = loading.inputs(Choice(human="ada", systems=("checks",))).score_figures
+    of_bias = figures[(figures["metric"] == "bias") & (figures["n"] > 0)]
+    assert len(means) == len(of_bias)
+    for place, row in enumerate(of_bias.itertuples()):
+        assert means["mean bias"].iloc[place].endswith(f"n {row.n}")
+        choose(at, "bias-means", place)
+        assert behind(at) == [row.n]
+    at.selectbox(key="bias_judge").set_value("checks LC").run()
+    line = of_bias[of_bias["judge"] == "LC"].iloc[0]
+    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith("-chart-bias"))
+    written = [note["text"] for note in json.loads(chart.proto.spec)["layout"]["annotations"]]
+    assert f"mean {line['value']:+.2f}<br>[{line['low']:+.2f}, {line['high']:+.2f}]".replace("-", "−") in written
+    assert any(text.startswith(f"{line['n']} score pairs") for text in texts(at.caption))
+
+
+@pytest.fixture
+def people_alone(tmp_path: Path, clean_caches: None) -> Workspace:
+    return of_people(tmp_path / "home", ("ada", "ben", "cleo"))
+
+
+def test_people_are_compared_where_no_judge_has_answered(people_alone: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement")
+    assert "Every pair of raters" in texts(at.subheader)
+    assert any("3 people among themselves" in text for text in texts(at.caption))
+    (squares,) = drawn(at, "raters")
+    assert {tuple(mark[:2]) for mark in squares["customdata"]} == set(permutations(("ada", "ben", "cleo"), 2))
+    click(at, "chart-raters", {"customdata": squares["customdata"][0]})
+    assert behind(at) == [squares["customdata"][0][2]]
+    choose(at, "behind-raters", 0)
+    assert at.button(key="raters-open").label == "Open the span in Work"
+
+
+def test_the_errors_that_people_were_compared_on_open_in_work_while_there_is_no_judge(
+    people_alone: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("agreement", view="Raters")
+    figures = next(table.value for table in at.dataframe if "kind" in table.value)
+    choose(at, "error-ceiling", (len(figures) - 1, "recall"))
+    assert behind(at) == [int(figures["recall"].iloc[-1].rpartition("n ")[2])]
+    choose(at, "behind-error-ceiling", 0)
+    assert at.button(key="behind-error-ceiling-open").label == "Open the span in Work"
+    with reading(people_alone.engine) as connection:
+        error = error_labels(connection)[0]
+    assert loading.first_span(error.label_id) == error.span_ids[0]
+
+
+@pytest.mark.parametrize("view", ["Overview", "Errors", "Scores", "Consistency"])
+def test_the_views_of_judges_say_why_they_are_empty(people_alone: Workspace, open_page: OpenPage, view: str) -> None:
+    at = open_page("agreement", view=view)
+    assert "No judge has answered yet" in at.info[0].value
+    assert "Raters, A against B, Team compare people" in at.info[0].value
+    assert not at.get("plotly_chart")
+
+
+def test_two_further_people_can_stand_against_each_other_without_a_judge(
+    people_alone: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("agreement", view="A against B", human="ada", side_a="person ben", side_b="person cleo")
+    assert "McNemar on caught errors" in texts(at.subheader)
+    assert "0 errors treated differently" in texts(at.subheader)  # cleo says what ben says
+
+
+def test_the_team_is_shown_without_a_judge_and_leads_to_work(people_alone: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", view="Team")
+    click(at, "chart-team", {"customdata": ["cleo", 7]})
+    choose(at, "behind-team", 0)
+    assert at.button(key="behind-team-open").label == "Open the span in Work"
+
+
+def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: Workspace, open_page: OpenPage) -> None:
+    pairs = loading.frames(Choice(human="ada")).error_pairs
+    one = pairs[(pairs["system"] == "careful-judge") & pairs["caught"].eq(True)].iloc[0]
+    with reading(full.engine) as connection:
+        found = next(match for match in decisions(connection) if match.label_id == one["error_id"])
+    said: tuple[tuple[str, MatchStatus], ...] = (("ada", "confirmed"), ("ben", "rejected"))
+    for who, status in said:
+        with writing(full.engine) as connection:
+            decide(connection, label_id=found.label_id, finding_key=found.finding_key, status=status, author=who)
+    at = open_page("agreement", view="Raters", human="ada")
+    table = next(table.value for table in at.dataframe if "matcher_a" in table.value)
+    choose(at, "matcher_agreement", 0)
+    assert behind(at) == [int(table["n"].iloc[0])]
+    choose(at, "behind-matcher_agreement", 0)
+    assert at.button(key="matcher_agreement-open").label == "Open in Compare"

@@ -68,7 +68,7 @@ def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(full: Workspac
 
 def test_behind_a_score_figure_stand_as_many_traces_as_its_n(choice: Choice) -> None:
     table = loading.inputs(choice).score_figures
-    for row in table[table["metric"].isin([*ACCURACIES, "ac2"])].itertuples():
+    for row in table[table["metric"].isin([*ACCURACIES, "ac2", "bias"])].itertuples():
         found = loading.figure(choice, "scores_behind", row.system, row.judge, row.split, "", "", row.metric)
         assert len(found) == row.n, row
 
@@ -143,3 +143,20 @@ def test_the_choice_is_the_one_of_the_page(choice: Choice) -> None:
         for missing in ("drop", "disagree")
     )
     assert kept < other
+
+
+def test_the_pairs_of_one_judge_s_bias_are_those_of_its_figure(full: Workspace) -> None:
+    choice = Choice(human="ada", draws=0)
+    table = loading.inputs(choice).score_figures
+    for row in table[(table["metric"] == "bias") & (table["n"] > 0)].itertuples():
+        line = loading.figure(choice, "bias_lines", row.system, row.judge, row.split).iloc[0]
+        assert (line["n"], line["mean"]) == (row.n, pytest.approx(row.value))
+        assert len(loading.figure(choice, "bias_marks", row.system, row.judge, row.split)) == row.n
+
+
+def test_behind_the_ceiling_of_an_impact_stand_as_many_comparisons_as_its_n(full: Workspace) -> None:
+    choice = Choice(draws=0)
+    table = loading.inputs(choice).error_ceiling
+    for row in table[table["metric"] == "recall"].itertuples():
+        found = loading.figure(choice, "people_errors_behind", row.judge, row.split, row.kind, row.metric, row.impact)
+        assert len(found) == row.n, row

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import unescape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -261,13 +262,14 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
     found = charts.box_figures(values)
     # n = 5: Hazen's quartiles lie at ranks 0.25 * 5 + 0.5 = 1.75, 3 and 4.25; 40 is beyond 13 + 1.5 * 11.25
     assert found.to_dict("records") == [
-        {"label": "LC", "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
+        {"label": "LC", "n": 5, "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
     ]
     plain = charts.boxes(charts.box_figures(values[:4]), y_title="s").data[0]
     assert (list(plain.median), plain.y) == ([2.5], None)  # Plotly draws nothing where there is an empty list
     assert [(box.name, list(box.median), list(box.y[0])) for box in charts.boxes(found, y_title="s").data] == [
         ("LC", [3.0], [40.0])
     ]
+    assert list(charts.boxes(found, y_title="s").layout.xaxis.ticktext) == ["LC<br>n 5"]
     cosines = pd.DataFrame({"label": ["LC", "LC"], "cosine": [0.5, 0.7]})
     assert list(charts.consistency_violins(cosines).data[0].y) == [0.5, 0.7]
     counts = pd.DataFrame({"label": ["a", "b"], "count": [3, 1]})
@@ -345,3 +347,80 @@ def test_a_name_that_looks_like_markup_is_drawn_as_it_is_written_and_a_click_giv
     assert set(figure.data[0].y) == set(figure.layout.yaxis.categoryarray)
     click = AttributeDictionary({"selection": {"points": [{"customdata": list(figure.data[0].customdata[0])}]}})
     assert chosen_point(click) == [evil, "ada", 12, 0.5]
+
+
+def test_marks_too_small_for_a_square_are_upright_lines_and_the_nearest_is_clicked() -> None:
+    def strip(errors: int) -> Any:
+        rows = [("t", f"e{place}", "A", "low", 1) for place in range(errors)]
+        return charts.coverage_strip(pd.DataFrame(rows, columns=["trace_id", "error_id", "label", "impact", "level"]))
+
+    roomy, dense = strip(20), strip(300)
+    assert (roomy.data[1].marker.symbol, roomy.data[1].marker.size) == ("square", 11)
+    assert (dense.data[1].marker.symbol, dense.data[1].marker.size) == ("line-ns-open", charts.UPRIGHT)
+    assert dense.data[1].marker.line.width == 3
+    assert len(dense.data[1].customdata) == 300
+    assert (dense.layout.hovermode, dense.layout.hoverdistance) == ("closest", charts.REACH)
+
+
+def test_impact_bars_have_a_line_for_what_people_reach_pale_where_it_is_of_few() -> None:
+    shown = coverage().assign(system="m", judge="LC", split="all", ceiling=0.6, ceiling_low=0.5, ceiling_high=0.7)
+    figure = charts.impact_bars(shown.assign(ceiling_n=np.where(shown["impact"] == "low", 9, 40)))
+    lines = [
+        trace for trace in figure.data if trace.customdata is not None and trace.customdata[0][-1] == charts.CEILING
+    ]
+    assert [line.offsetgroup for line in lines] == ["caught", "localized"]
+    for line in lines:
+        assert list(line.y) == [0.6] * 4
+        assert list(line.x) == list(figure.data[0].x)  # each across the bar of its impact
+        np.testing.assert_allclose(line.error_y.array, [0.1] * 4)
+        assert line.marker.color[0] == charts._faint(charts.ORANGE)
+        assert line.marker.color[1] == charts.ORANGE
+        assert [row[3] for row in line.customdata] == ["low", "medium", "high", "all"]
+        assert [row[7] for row in line.customdata] == [9, 40, 40, 40]
+    assert "human ceiling, 95 % interval (n 9 to 40)" in [trace.name for trace in figure.data]
+    unknown = charts.impact_bars(shown.assign(ceiling=np.nan, ceiling_n=np.nan))
+    assert [trace.name for trace in unknown.data] == ["caught", "localized"]
+
+
+def test_the_map_has_a_diamond_for_people_hollow_where_it_is_of_few() -> None:
+    people = pd.DataFrame(
+        {"judge": ["LC", "any"], "split": "all", "kind": "caught", "precision": [0.7, 0.5], "recall": [0.6, 0.5],
+         "precision_low": 0.4, "precision_high": 0.9, "precision_n": [9, 50], "recall_low": 0.3, "recall_high": 0.8,
+         "recall_n": [12, 50]}
+    )  # fmt: skip
+    figure = charts.precision_recall(rates_of(("A", "caught", 0.5, 0.5)), people)
+    marks = traces(figure, "people, caught (n 9 to 50)")
+    assert (list(marks.x), list(marks.y)) == ([0.6, 0.5], [0.7, 0.5])  # type: ignore[attr-defined]
+    assert list(marks.marker.symbol) == ["diamond-open", "diamond"]  # type: ignore[attr-defined]
+    assert [(row[1], row[3], row[-1]) for row in marks.customdata] == [  # type: ignore[attr-defined]
+        ("LC", "caught", charts.CEILING), ("any", "caught", charts.CEILING),
+    ]  # fmt: skip
+
+
+def test_each_step_of_alpha_that_holds_resamples_can_be_clicked_and_none_other() -> None:
+    figure = charts.alpha_histogram({"LC": np.array([0.5, 0.501, np.nan, 0.7])}, units={"LC": 12})
+    outline, steps = figure.data
+    assert outline.name == "LC (n 12)"
+    assert outline.customdata is None
+    assert [(row[0], row[3]) for row in steps.customdata] == [("LC", 2 / 3), ("LC", 1 / 3)]
+    assert steps.marker.opacity == 0
+    np.testing.assert_allclose([row[2] - row[1] for row in steps.customdata], charts.BIN)
+    assert all(row[1] < x < row[2] for x, row in zip(steps.x, steps.customdata, strict=True))
+
+
+def test_the_mean_of_a_bias_is_drawn_with_its_interval() -> None:
+    pairs = pd.DataFrame(
+        {"trace_id": ["a", "b"], "system": "m", "judge": "LC", "human": [1.0, 2.0], "model": [2.0, 2.0]}
+    )
+    figure = charts.bias_plot(pairs, between=(-0.25, 1.0))
+    assert "mean +0.50<br>[−0.25, +1.00]" in [note.text for note in figure.layout.annotations]
+    assert [(band.y0, band.y1) for band in figure.layout.shapes if band.type == "rect"] == [(-0.25, 1.0)]
+    unknown = charts.bias_plot(pairs, between=(np.nan, np.nan))
+    assert "mean +0.50" in [note.text for note in unknown.layout.annotations]
+
+
+def test_a_bar_of_where_errors_start_says_whose_errors_of_which_part_it_counts() -> None:
+    counts = pd.DataFrame({"place": [0, 3], "side": ["human", "judge"], "count": [2, 5]})
+    human, judge = charts.place_bars(counts, places=10).data
+    assert [tuple(row[:2]) for row in human.customdata] == [("human", place) for place in range(10)]
+    assert (judge.y[3], judge.customdata[3][2]) == (5, "30% to 40%")

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 import pandas as pd
-from sqlalchemy import func, select, update
+from sqlalchemy import func, insert, select, update
+from streamlit.testing.v1 import AppTest
 
 from ingest.store import load, reading, trace_ids, writing
 from judging.ledger import Workspace, exploring, tables
@@ -14,6 +15,7 @@ from judging.ledger.labels import error_labels, put_labels
 from judging.ledger.queue import QueueSpec, make_queue, next_item, submit
 from judging.ledger.views import saved_views
 from tests.app.conftest import OpenPage
+from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
 
 
 def title(at: object) -> list[str]:
@@ -190,3 +192,101 @@ def test_a_view_without_a_name_is_refused_on_the_page(full: Workspace, open_page
     at = open_page("explore")
     at.button(key="view-save").click().run()
     assert "has no name" in at.error[0].value
+
+
+def behind(at: AppTest) -> int:
+    """How many rows the page says to stand behind the mark that was clicked."""
+    (told,) = [text for text in texts(at.caption) if "behind this" in text or "Nothing stands" in text]
+    return 0 if told.startswith("Nothing") else int(told.split()[0].replace(",", ""))
+
+
+def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_their_spans(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("explore")
+    seen = []
+    for bars in drawn(at, "positions"):
+        for count, mark in zip(numbers(bars["y"]), bars["customdata"], strict=True):
+            click(at, "chart-positions", {"customdata": mark})
+            assert not at.exception
+            assert behind(at) == count, mark
+            seen.append((mark[0], count))
+    totals = {side: sum(count for of, count in seen if of == side) for side in ("human", "judge")}
+    assert totals["human"] == 45  # 23 of ada's errors and 22 of ben's
+    assert totals["judge"] > 0
+
+
+def test_a_bar_lists_only_the_traces_that_the_filters_leave(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore", facet_score="3")
+    for bars in drawn(at, "positions"):
+        known = [(count, mark) for count, mark in zip(numbers(bars["y"]), bars["customdata"], strict=True) if count]
+        for count, mark in known[-1:]:
+            click(at, "chart-positions", {"customdata": mark})
+            assert behind(at) == count, mark
+
+
+def test_a_square_of_two_dimensions_lists_the_errors_that_carry_both(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore")
+    (squares,) = drawn(at, "together")
+    for mark in squares["customdata"]:
+        click(at, "chart-together", {"customdata": mark})
+        assert not at.exception
+        assert behind(at) == mark[2], mark
+
+
+def test_a_row_behind_a_mark_opens_in_compare_and_at_its_first_span_in_work(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("explore")
+    mark = marks_of(at, "chart-together")[0]
+    click(at, "chart-together", {"customdata": mark})
+    choose(at, "behind-together", 0)
+    assert {"Open in Compare", "Open the span in Work"} <= {button.label for button in at.button}
+    row = next(table.value for table in at.dataframe if "span_id" in table.value).iloc[0]
+    with reading(full.engine) as connection:
+        (error,) = [e for e in exploring.complete_errors(connection).itertuples() if e.label_id == row["label_id"]]
+        order = [span.span_id for span in load(connection, error.trace_id).spans]
+    assert row["span_id"] == min(error.span_ids, key=order.index)
+    assert row["span"] == f"S{order.index(row['span_id']) + 1}"
+
+
+def test_the_calls_behind_a_tool_are_all_or_those_that_failed(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore")
+    tools = next(table.value for table in at.dataframe if "calls" in table.value)
+    assert tools["failed"].max() > 0
+    assert tools["interval"].str.startswith("[").all()
+    for place, row in enumerate(tools.itertuples()):
+        for column in ("failed", "calls"):
+            choose(at, "tools", (place, column))
+            assert behind(at) == getattr(row, column), (row.tool, column)
+
+
+def test_a_similar_error_opens_in_compare(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore")
+    (box,) = [box for box in at.selectbox if box.key == "similar_to"]
+    box.select_index(0).run()
+    choose(at, "alike", 0)
+    assert at.button(key="alike-open").label == "Open in Compare"
+
+
+def test_a_finding_of_an_older_version_is_named_as_compare_finds_it(full: Workspace) -> None:
+    with writing(full.engine) as connection:
+        cell, version = tables.cell, tables.judge_version
+        old = connection.execute(
+            select(version)
+            .join(cell, cell.c.judge_version == version.c.judge_version)
+            .join(tables.finding, tables.finding.c.cell_key == cell.c.cell_key)
+            .where(version.c.model == "checks")
+        ).first()
+        assert old is not None
+        newer = {**old._asdict(), "judge_version": "f" * 64}
+        connection.execute(insert(version).values(newer))
+        here = select(cell).where(cell.c.judge_version == old.judge_version)
+        rows = [row._asdict() for row in connection.execute(here)]
+        last = max(row["finished_at"] for row in rows) + 1
+        for row in rows:
+            held = {name: value for name, value in row.items() if name != "cell_key"}
+            connection.execute(insert(cell).values({**held, "judge_version": "f" * 64, "finished_at": last}))
+        every = pd.concat([exploring.placed_findings(connection, part) for part in range(exploring.PLACES)])
+        of_old = every[(every["judge"] == old.judge) & every["system"].str.startswith("checks")]
+        assert set(of_old["system"]) == {f"checks @{old.judge_version[:6]}"}

@@ -17,6 +17,7 @@ from judging.ledger.runs import next_run, run_spec, watch
 from judging.model import ModelError, Prices
 from judging.run import RunSpec
 from tests.app.conftest import OpenPage
+from tests.app.marks import choose, click, drawn, texts
 from tests.app.workspaces import REPEATED, hold_blind
 from tests.fake_provider import verdict
 from tests.judging.grid import Counting, planned
@@ -119,13 +120,55 @@ def test_a_jury_s_ties_and_what_was_perhaps_paid_are_told(
     captions = " ".join(caption.value for caption in at.caption)
     assert "3 judgements, 1 tied" in captions
     assert "1 request went out and no answer is known" in captions
-    table = next(frame.value for frame in at.dataframe if "tied" in frame.value.columns)
+    table = next(frame.value for frame in at.dataframe if "missing" in frame.value.columns)
     assert sorted(table["tied"]) == ["", "", "1, 3"]
     trace_id = table["trace_id"].iloc[0]
     hold_blind(open_workspace(tmp_path / "home"), "me", trace_id)
     at.run()
-    left = next(frame.value for frame in at.dataframe if "tied" in frame.value.columns)
+    left = next(frame.value for frame in at.dataframe if "missing" in frame.value.columns)
     assert set(table["trace_id"]) - set(left["trace_id"]) == {trace_id}
+
+
+def test_the_votes_of_a_jury_stand_by_judge_and_each_share_opens_what_it_counts(
+    tmp_path: Path, clean_caches: None, open_page: OpenPage
+) -> None:
+    errors = iter([ModelError("bad_request", "odd")])
+    grid = planned(tmp_path / "home", models=("one", "two"), mode="jury", judges=("LC",))
+    grid.run(
+        Counting(script=lambda n, _: next(errors, verdict(1))), Counting(script=lambda n, _: verdict(1 if n else 3))
+    )  # one trace: a failure and a vote; another: 1 and 3, a tie, or 1 and 1
+    at = open_page("runs", run=f"{grid.run_key} · LC by one, two")
+    votes = next(frame.value for frame in at.dataframe if "unanimous" in frame.value.columns).iloc[0]
+    assert (votes["judge"], votes["n"]) == ("LC", 3)
+    for share, n in (("unanimous", 2), ("tied", 3), ("absent", 6)):
+        assert votes[share].endswith(f"n {n}"), share
+        choose(at, "votes", (0, share))
+        assert not at.exception
+        assert any(text.startswith(f"{n} behind this") for text in texts(at.caption)), share
+    choose(at, "behind-votes", 0)
+    assert at.button(key="votes-open").label == "Open in Compare"
+
+
+def test_each_part_of_a_bar_of_outcomes_lists_as_many_judgements_as_it_counts(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    at = open_page("runs", run="4 · three runs")
+    seen = []
+    for bars in drawn(at, "outcomes"):
+        for mark in bars["customdata"]:
+            click(at, "chart-outcomes", {"customdata": mark})
+            assert not at.exception
+            assert any(text.startswith(f"{mark[2]} behind this") for text in texts(at.caption)), mark
+            seen.append(mark[2])
+    assert sum(seen) == 18
+    rows = next(frame.value for frame in at.dataframe if "seconds" in frame.value.columns)
+    assert set(rows["system"]) == {REPEATED}
+
+
+def test_a_failed_judgement_opens_in_compare(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("runs", run="4 · three runs")
+    choose(at, "failed-4", 0)
+    assert at.button(key="failed-open").label == "Open in Compare"
 
 
 def test_a_run_without_a_model_is_refused(full: Workspace, open_page: OpenPage) -> None:

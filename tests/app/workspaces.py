@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from data import __file__ as data_file
@@ -50,6 +51,22 @@ def filled(home: Path) -> Workspace:
         import_outcomes(engine, _outcomes(workspace, folder), model=folder, author="test")
     _repeated(workspace)
     propose_matches(engine)
+    return workspace
+
+
+def of_people(home: Path, names: tuple[str, ...] = ("ada", "ben")) -> Workspace:
+    """Six sample traces with people's labels and no judge; who has no labels of their own says what ben says."""
+    workspace = open_workspace(home)
+    ingest(workspace.engine, [DATA / "samples" / "trail"])
+    for name in names:
+        file = DATA / "labels" / f"{name}.json"
+        given = read_tracejury((file if file.exists() else DATA / "labels" / "ben.json").read_bytes(), name)
+        own = {"annotator": name}
+        errors = [replace(error, label_id=f"{name}-{place}", **own) for place, error in enumerate(given.errors)]
+        scores, reviews = [replace(one, **own) for one in given.scores], [replace(one, **own) for one in given.reviews]
+        with writing(workspace.engine) as connection:
+            ensure_annotator(connection, name)
+            put_labels(connection, errors=errors, scores=scores, reviews=reviews, author="test")
     return workspace
 
 

@@ -67,3 +67,25 @@ def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(pa
     chosen = page.locator('.tjc-row[aria-selected="true"]')
     expect(chosen).to_contain_text("localized")
     expect(chosen).to_contain_text(f"J {dimension}")
+
+
+def test_a_click_beside_a_small_mark_opens_the_nearest(page: Page, sample_server: str) -> None:
+    page.goto(f"{sample_server}/agreement?view=Errors&judges=checks&human=ada")
+    settled(page)
+    marks = page.locator(".st-key-chart-strip .scatterlayer .points path")
+    expect(marks.first).to_be_visible()
+    box = marks.last.bounding_box()
+    assert box is not None
+    page.mouse.click(box["x"] + box["width"] / 2, box["y"] + box["height"] + 5)  # outside of the mark, below it
+    expect(page.get_by_text("judge checks")).to_be_visible()
+
+
+def test_a_click_on_an_outline_of_alpha_lists_the_traces_of_its_runs(page: Page, sample_server: str) -> None:
+    page.goto(f"{sample_server}/agreement?view=Consistency")
+    settled(page)
+    steps = page.locator(".st-key-chart-alpha .scatterlayer .points path")
+    expect(steps.first).to_be_attached()
+    steps.last.click(force=True)
+    expect(page.get_by_text("P(alpha < .667)").last).to_be_visible()
+    expect(page.get_by_text("6 behind this")).to_be_visible()
+    expect(page.locator(".st-key-behind-alpha")).to_be_visible()

@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judging.agreement.matchers import matcher_agreement, reviewer_agreement
+from judging.agreement.matchers import decided_by_both, matcher_agreement, reviewer_agreement
 
 
 def words(**said: list[tuple[str, str, str]]) -> pd.DataFrame:
@@ -154,3 +154,14 @@ def test_everybody_together_stands_first_where_three_judged() -> None:
     assert 0 <= first["agreement_low"] <= first["agreement"] <= first["agreement_high"] <= 1
     assert np.isnan(first["kappa"])  # of two people only
     assert table["reviewer_b"].tolist() == ["all", "bob", "cat", "cat"]
+
+
+def test_behind_each_row_stands_what_both_decided_with_what_each_said() -> None:
+    given = verdicts(ann="VVF", bob="VFF", cat="V..")
+    for row in reviewer_agreement(given, draws=0).itertuples():
+        assert len(decided_by_both(given, row.reviewer_a, row.reviewer_b)) == row.n
+    both = decided_by_both(given, "ann", "bob").set_index("finding_id")
+    assert both.loc["1", ["ann", "bob"]].tolist() == ["valid new error", "false alarm"]
+    matched = words(ann=[("t", "1", "confirmed"), ("t", "2", "rejected")], bob=[("t", "2", "confirmed")])
+    (one,) = decided_by_both(matched, "ann", "bob").to_dict("records")
+    assert (one["label_id"], one["finding_id"], one["ann"], one["bob"]) == ("2", "1", "rejected", "confirmed")
