@@ -48,5 +48,6 @@ def open_in_compare(parameters: Mapping[str, str], *, key: str) -> None:
 
 def open_in_work(parameters: Mapping[str, str], *, key: str) -> None:
     """A button that leads to the Work page with these parameters."""
-    if st.button("Open the span in Work", key=key, icon=":material/edit_note:"):
+    label = "Open the span in Work" if "span" in parameters else "Open in Work"
+    if st.button(label, key=key, icon=":material/edit_note:"):
         st.switch_page(WORK, query_params=dict(parameters))

@@ -160,11 +160,16 @@ def summary(choice: Choice) -> str:
     counts, found = counts_of(choice), loading.frames(choice)
     return (
         f"Human: {plain(str(found.human))}{votes_words(found.votes)} · {counted(counts['errors'], 'error')} on "
-        f"{counted(counts['traces'], 'trace')} with errors · "
+        f"{counted(counts['traces'], 'trace')} with errors{and_incomplete(counts['incomplete'])} · "
         f"{counted(counts['score_pairs'], 'score pair')} · {plain(choice.label())} · "
         f"{counted(counts['failed_cells'], 'failed judgement')} ({counted(counts['failed_pairs'], 'error pair')}) "
         + ("left out" if choice.missing == "drop" else "counted as misses")
     )
+
+
+def and_incomplete(number: int) -> str:
+    """What is in no figure, in words; nothing where nothing is."""
+    return f" ({counted(number, 'more error')} in no figure: listed under Errors)" if number else ""
 
 
 def votes_words(votes: pd.DataFrame) -> str:
@@ -388,6 +393,22 @@ def errors_view(choice: Choice, found: Inputs) -> None:
         map_card(choice)
     with st.container(border=True):
         findings_card(choice)
+    if counts_of(choice)["incomplete"]:
+        with st.container(border=True):
+            incomplete_card(choice)
+
+
+@st.fragment(key="card-incomplete")
+@awaited(height=260)
+def incomplete_card(choice: Choice) -> None:
+    rows = loading.figure(choice, "incomplete")
+    layout.title(
+        f"{counted(len(rows), 'error')} in no figure",
+        "An error without a span, a dimension or an impact can be neither caught nor missed.",
+    )
+    row = listing(shown(rows), key="behind-incomplete")
+    if row is not None:
+        open_in_work(link_params(trace=str(row["trace_id"])), key="incomplete-open")
 
 
 @st.fragment(key="card-strip")

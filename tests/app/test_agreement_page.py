@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from ingest.batch import ingest
 from ingest.store import reading, trace_ids, writing
 from judging.figures import Question
 from judging.ledger import Workspace, tables
-from judging.ledger.labels import ensure_annotator, error_labels
+from judging.ledger.labels import ensure_annotator, error_labels, put_labels
 from judging.ledger.matches import decide, decisions
 from judging.records import MatchStatus
 from tests.app.conftest import OpenPage
@@ -50,6 +51,21 @@ def test_the_overview_names_the_human_the_errors_and_what_failed(full: Workspace
     assert "2 failed judgements" in summary
     assert texts(at.subheader) == ["Judges at a glance", "Coverage by impact", "Every judge"]
     assert len(at.get("plotly_chart")) == 2
+
+
+def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_listed(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    with writing(full.engine) as connection:
+        vague = replace(next(e for e in error_labels(connection) if e.annotator == "ada"), span_ids=())
+        put_labels(connection, errors=[vague], scores=[], reviews=[], author="ada")
+    at = open_page("agreement", view="Errors")
+    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
+    assert "22 errors on " in summary
+    assert "with errors (1 more error in no figure: listed under Errors)" in summary
+    assert "1 error in no figure" in texts(at.subheader)
+    listed = at.dataframe[-1].value
+    assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
 
 
 def test_the_table_shows_n_and_says_why_a_figure_is_undefined(full: Workspace, open_page: OpenPage) -> None:
