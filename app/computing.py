@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
@@ -148,6 +148,8 @@ class Desk:
     """
 
     shelf: Shelf
+    is_light: Callable[[Revision], bool] = lambda _now: False
+    """Whether so little is held that nothing takes long: then one process answers all."""
     environment: dict[str, str] = field(default_factory=lambda: dict(os.environ))
     _wanted: dict[tuple[str, Revision], _Wish] = field(default_factory=dict)
     _failed: dict[tuple[str, Revision], _Refusal] = field(default_factory=dict)
@@ -205,7 +207,7 @@ class Desk:
             held = self._wanted.get(_key(asked), wish)
             until, first = max(wish.until, held.until), min(wish.rank, held.rank)
             self._wanted[_key(asked)] = replace(wish, until=until, rank=first)
-            self._begin(asked.question.is_late())
+            self._begin(self._is_late(asked))
             self._lock.notify_all()
 
     def start(self) -> None:
@@ -334,14 +336,17 @@ class Desk:
                 found = [wish for key, wish in self._wanted.items() if key not in self._taken and self._may(wish, late)]
                 if found:
                     # each its own first
-                    first = min(found, key=lambda wish: (wish.asked.question.is_late() is not late, wish.rank)).asked
+                    first = min(found, key=lambda wish: (self._is_late(wish.asked) is not late, wish.rank)).asked
                     self._taken.add(_key(first))
                     return first
                 self._lock.wait()
 
+    def _is_late(self, asked: Asked) -> bool:
+        return asked.question.is_late() and not self.is_light(asked.now)
+
     def _may(self, wish: _Wish, late: bool) -> bool:
         """Whether a process may take it: the one for what takes long also what it can make of what it holds."""
-        if wish.asked.question.is_late():
+        if self._is_late(wish.asked):
             return late
         helper = self._processes.get(True)
         holds = helper is not None and helper.at == wish.asked.now

@@ -339,7 +339,7 @@ def chosen(choice: Choice) -> Chosen:
 @st.cache_resource(show_spinner=False)
 def desk() -> Desk:
     """Where figures are asked for; one a process."""
-    return Desk(shelf=Shelf(home=workspace().home.resolve()))
+    return Desk(shelf=Shelf(home=workspace().home.resolve()), is_light=lambda now: not is_heavy(now))
 
 
 def warm() -> None:

@@ -21,6 +21,7 @@ from judging.agreement.figure import TOO_FEW
 from judging.agreement.frames import IMPACTS, KINDS, in_order
 from judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
 from judging.agreement.reliability import RELIABLE, TENTATIVE
+from judging.agreement.rounding import half_up
 from judging.records import DIMENSIONS
 
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
@@ -485,10 +486,7 @@ def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
         x=both["rater_b"],
         y=both["rater_a"],
         color=values.fillna(0).clip(lower=0).to_numpy(),
-        text=[
-            f"{'n/a' if pd.isna(v) else format(v, '.2f').replace('-', '−')}<br>n {n}"
-            for v, n in zip(values, both["n"], strict=True)
-        ],
+        text=[f"{half_up(v, 2).replace('-', '−') or 'n/a'}<br>n {n}" for v, n in zip(values, both["n"], strict=True)],
         custom=both[["rater_a", "rater_b", "n", metric]],
         hover="%{customdata[0]} and %{customdata[1]}<br>"
         + title

@@ -14,7 +14,8 @@ WORDS = {
     "system": "judge model", "label": "judge", "trace_id": "trace", "error_id": "error", "label_id": "error",
     "f1": "F1", "f2": "F2",
     "ac1": "AC1", "alpha_interval": "alpha", "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)",
-    "mean_sd": "mean SD", "mean_sd_ci95": "± (95 %)", "latency_s": "seconds", "cost_usd": "cost, US$",
+    "timed": "traces timed", "mean_sd": "mean SD", "mean_sd_ci95": "± (95 %)", "latency_s": "seconds",
+    "cost_usd": "cost, US$",
 }  # fmt: skip
 """Columns whose name in the data is not the word for it."""
 

@@ -980,8 +980,8 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
         "Human ceiling for errors",
         "One person's errors under another who stands as the judge: same matcher, blind labels, all pairs of people.",
     )
-    table = found.error_ceiling
-    table = table[(table["impact"] == "all") & (table["n"] > 0)]
+    table = found.error_ceiling[found.error_ceiling["impact"] == "all"]
+    table = table[table.groupby(["judge", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
     if table.empty:
         st.caption("No trace with an error was submitted by two people, so there is no ceiling yet.")
         return
@@ -1188,7 +1188,7 @@ def team_view(choice: Choice, found: Inputs) -> None:
 def team_card(choice: Choice) -> None:
     layout.title(
         "Who labelled how much",
-        "Active minutes leave out pauses of over a minute, n is timed; imported reviews have none.",
+        "Active minutes leave out pauses of over a minute; imported reviews have none.",
     )
     table = loading.team()
     row = sheet(table, digits=1, key="team", is_chosen=True)

@@ -267,7 +267,8 @@ def run_spread(matrix: Floats, top: float = POINTS - 1) -> Floats:
 def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
     """Mean over units of `run_spread` with Student's t interval of the mean; n counts units with two scores.
 
-    Source: Agent GPA Table 7 (`avg std` and the half-width of its 95 % interval, here (high - low) / 2).
+    Source: Agent GPA Table 7 (`avg std` and the half-width of its 95 % interval, here high - value). No spread is below
+    0, so the lower bound is not either.
     """
     from scipy.special import stdtrit
 
@@ -279,7 +280,7 @@ def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
     if len(spread) == 1:
         return Figure(value=mean, n=1)
     reach = float(stdtrit(len(spread) - 1, 0.975)) * float(spread.std(ddof=1)) / len(spread) ** 0.5
-    return Figure(value=mean, n=len(spread), low=mean - reach, high=mean + reach)
+    return Figure(value=mean, n=len(spread), low=max(0.0, mean - reach), high=mean + reach)
 
 
 def share_identical(matrix: Floats) -> Figure:
@@ -436,7 +437,7 @@ def _judge_row(part: pd.DataFrame, draws: int, seed: int, method: Method) -> dic
         "mean_sd": spread.value,
         "mean_sd_low": spread.low,
         "mean_sd_high": spread.high,
-        "mean_sd_ci95": None if spread.low is None or spread.high is None else (spread.high - spread.low) / 2,
+        "mean_sd_ci95": None if spread.value is None or spread.high is None else spread.high - spread.value,
         "identical": same.value,
         "identical_low": same.low,
         "identical_high": same.high,

@@ -187,6 +187,8 @@ def test_rater_grid_draws_each_pair_on_both_sides_and_says_undefined() -> None:
     )
     (grid,) = charts.rater_grid(pairs, metric="ac2", title="AC2").data
     assert list(grid.text) == ["0.50<br>n 12", "n/a<br>n 3", "0.50<br>n 12", "n/a<br>n 3"]
+    (grid,) = charts.rater_grid(pairs.assign(ac2=[-0.002, -0.25, 1]), metric="ac2", title="AC2").data
+    assert list(grid.text)[:2] == ["0.00<br>n 12", "−0.25<br>n 3"]
 
 
 def test_alpha_histogram_shows_krippendorffs_limits_and_drops_undefined_draws() -> None:

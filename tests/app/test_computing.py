@@ -461,6 +461,8 @@ def test_what_is_aside_is_made_by_whichever_process_is_free_and_holds_its_data(t
         late = _Wish(asked=Asked(question=Question(figure="error_ceiling"), now=(1,)), until=0.0, rank=Rank.AWAITED)
         assert desk._may(late, late=True)
         assert not desk._may(late, late=False)
+        little = replace(desk, is_light=lambda now: now == (1,))
+        assert little._may(late, late=False)
     finally:
         idle.kill()
         idle.wait()

@@ -258,6 +258,16 @@ def test_spread_is_the_sample_deviation_of_scaled_scores() -> None:
     assert reliability.mean_spread(matrix[:1]).reason == "fewer than two runs"
 
 
+def test_the_interval_of_a_mean_spread_does_not_reach_below_zero() -> None:
+    matrix = np.zeros((2, 6))
+    matrix[0, 0] = 3
+    figure = reliability.mean_spread(matrix)
+    assert figure.low == 0
+    assert figure.value is not None
+    assert figure.high is not None
+    assert figure.high > 2 * figure.value  # further away than 0: the bounds were symmetric
+
+
 def test_identical_runs_are_a_share_of_traces_scored_twice() -> None:
     figure = reliability.share_identical(np.array([[0, 3, 1, 2], [0, 3, NAN, 1]]))
     assert (figure.value, figure.n) == (pytest.approx(2 / 3), 3)
@@ -295,7 +305,7 @@ def test_the_table_of_consistency_has_one_row_a_judge() -> None:
     row = table.set_index("judge").loc["LC"]
     assert row["alpha_low"] < row["alpha_interval"] < row["alpha_high"]
     assert row["alpha_jackknife_low"] < row["alpha_interval"] < row["alpha_jackknife_high"]
-    assert row["mean_sd_ci95"] == pytest.approx((row["mean_sd_high"] - row["mean_sd_low"]) / 2)
+    assert row["mean_sd_ci95"] == pytest.approx(row["mean_sd_high"] - row["mean_sd"])
     assert (row["runs"], row["units"], row["n"]) == (5, 30, 30)
     blank = table.set_index("judge").loc["PQ"]
     assert np.isnan(blank["alpha_interval"])
