@@ -346,7 +346,7 @@ def test_people_are_compared_where_no_judge_has_answered(people_alone: Workspace
     click(at, "chart-raters", {"customdata": squares["customdata"][0]})
     assert behind(at) == [squares["customdata"][0][2]]
     choose(at, "behind-raters", 0)
-    assert at.button(key="raters-open").label == "Open the span in Work"
+    assert at.button(key="raters-open").label == "Open in Work"
 
 
 def test_the_errors_that_people_were_compared_on_open_in_work_while_there_is_no_judge(
@@ -383,7 +383,7 @@ def test_the_team_is_shown_without_a_judge_and_leads_to_work(people_alone: Works
     at = open_page("agreement", view="Team")
     click(at, "chart-team", {"customdata": ["cleo", 7]})
     choose(at, "behind-team", 0)
-    assert at.button(key="behind-team-open").label == "Open the span in Work"
+    assert at.button(key="behind-team-open").label == "Open in Work"
 
 
 def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: Workspace, open_page: OpenPage) -> None:
