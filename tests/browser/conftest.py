@@ -12,17 +12,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
 import app
 from judging.ledger import Workspace
 from tests.app.workspaces import filled
+from tests.browser.profile import SLOW_MS, alone, forget, watched
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 FLAGS = ("--no-sandbox", "--js-flags=--no-enable-lazy-source-positions")
 """Playwright has the engine work out the place of every error that a library makes and drops: known from the start it
 costs little, found again each time a page with charts takes a second more."""
-SLOW_MS = 60_000  # a machine that also builds and tests
 
 
 @pytest.fixture(scope="session")
@@ -55,36 +55,42 @@ def sample_server(sample_space: Workspace, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture(scope="package")  # for the session it would stand in the way of `asyncio.run` in other tests
-def chromium() -> Iterator[Browser]:
+def kept_profile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BrowserContext]:
     with sync_playwright() as playwright:
         expect.set_options(timeout=SLOW_MS)
-        running = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        running = playwright.chromium.launch_persistent_context(
+            tmp_path_factory.mktemp("profile"), executable_path="/usr/bin/chromium", args=FLAGS, accept_downloads=True,
+            viewport={"width": 1280, "height": 800},
+        )  # fmt: skip
         yield running
         running.close()
 
 
 @pytest.fixture
-def page(chromium: Browser, sample_server: str) -> Iterator[Page]:
-    """A fresh page; fails when a script broke or anything was asked of another host."""
-    context = chromium.new_context(viewport={"width": 1280, "height": 1100}, accept_downloads=True)
-    opened = context.new_page()
-    opened.set_default_timeout(SLOW_MS)
-    problems: list[str] = []
-
-    def note(request: Request) -> None:
-        if not request.url.startswith((sample_server, "data:", "blob:")) and not _is_streamlits(request.url):
-            problems.append(f"asked of another host: {request.url}")
-
-    opened.on("request", note)
-    opened.on("pageerror", lambda error: problems.append(f"script: {error}"))
-    yield opened
-    context.close()
-    assert problems == []
+def profile(kept_profile: BrowserContext) -> Iterator[BrowserContext]:
+    """The browser's own profile, in which this test is the first as far as sites can tell."""
+    yield kept_profile
+    forget(kept_profile)
 
 
-def _is_streamlits(url: str) -> bool:
-    """A Material icon as the page's favicon is fetched by Streamlit from its maker."""
-    return url.startswith("https://fonts.gstatic.com/s/i/short-term/release/materialsymbols")
+@pytest.fixture(scope="package")
+def chromium(kept_profile: BrowserContext) -> Browser:
+    """The same browser, for those who need a context of their own."""
+    assert kept_profile.browser is not None
+    return kept_profile.browser
+
+
+@pytest.fixture
+def page(profile: BrowserContext, sample_server: str) -> Iterator[Page]:
+    with watched(profile, sample_server) as opened:
+        yield opened
+
+
+@pytest.fixture
+def first_page(chromium: Browser, sample_server: str) -> Iterator[Page]:
+    """The page of a browser that was never here: nothing is fetched or compiled, and its clock may be moved."""
+    with alone(chromium) as context, watched(context, sample_server) as opened:
+        yield opened
 
 
 def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import BrowserContext, Page
 
 from ingest.store import pack, write, writing
 from ingest.trace import Trace
@@ -170,32 +170,14 @@ def server(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     running.stop()
 
 
-@pytest.fixture(scope="module")
-def warm_context(chromium: Browser) -> BrowserContext:
-    """Streamlit's own scripts are fetched and compiled once a module, not once a test."""
-    return chromium.new_context(viewport={"width": 1280, "height": 800})
-
-
 @pytest.fixture
-def context(warm_context: BrowserContext, server: str) -> Iterator[BrowserContext]:
-    yield warm_context
-    warm_context.set_offline(False)
-    for page in warm_context.pages:
-        page.close()
-    page = warm_context.new_page()
-    page.goto(f"{server}/_stcore/health")
-    page.evaluate("localStorage.clear()")
-    page.close()
-
-
-@pytest.fixture
-def open_desk(context: BrowserContext, server: str, space: Workspace, request: pytest.FixtureRequest) -> OpenDesk:
-    """Opens a fresh trace of this test (or the one given) in a page of the context."""
+def open_desk(profile: BrowserContext, server: str, space: Workspace, request: pytest.FixtureRequest) -> OpenDesk:
+    """Opens a fresh trace of this test (or the one given) in a page of the profile."""
 
     def opened(trace: Trace | None = None, trace_id: str | None = None, user: str = "me") -> Desk:
         name = trace_id or (trace.trace_id if trace else request.node.name.split("[")[0])
         if trace_id is None:
             store(space, trace or desk_trace(name))
-        return Desk(context.new_page(), server, space, name, user)
+        return Desk(profile.new_page(), server, space, name, user)
 
     return opened

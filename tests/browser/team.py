@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import BrowserContext, Page
 
 import app
 from ingest.store import pack, write, writing
@@ -21,11 +21,11 @@ from judging.ledger import Workspace, open_workspace
 from judging.ledger.people import Role, add_person
 from judging.ledger.queue import QueueSpec, make_queue
 from tests.app.desk_traces import desk_trace
+from tests.browser.profile import sized_page
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 SECRET = "a long enough secret"
 PEOPLE: dict[str, Role] = {"ada": "annotator", "ben": "annotator", "judy": "adjudicator", "root": "admin"}
-SLOW_MS = 60_000  # a machine that also builds and tests
 
 
 def team_space(home: Path, count: int) -> Workspace:
@@ -78,11 +78,9 @@ def team_server(
             process.wait(10)
 
 
-def person_page(browser: Browser, address: str, name: str, path: str = "/") -> Page:
-    """A browser of this person's own, signed in, at `path`."""
-    page = browser.new_context(viewport={"width": 1280, "height": 900}).new_page()
-    page.set_default_timeout(SLOW_MS)
-    expect.set_options(timeout=SLOW_MS)
+def person_page(profile: BrowserContext, address: str, name: str, path: str = "/") -> Page:
+    """A page of this person, signed in, at `path`; whoever sat here before is to be forgotten first."""
+    page = sized_page(profile, 900)
     page.goto(f"{address}{path}")
     fill_in(page, name)
     return page

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import BrowserContext, expect
 
 from ingest.store import reading
 from judging.ledger import Workspace
@@ -35,8 +35,8 @@ def address(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield found
 
 
-def test_a_trace_is_settled_and_its_gold_written(chromium: Browser, address: str, space: Workspace) -> None:
-    page = person_page(chromium, address, "judy", "/adjudicate")
+def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, address: str, space: Workspace) -> None:
+    page = person_page(profile, address, "judy", "/adjudicate")
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     expect(page.get_by_text("Still to decide")).to_be_visible()
@@ -57,4 +57,3 @@ def test_a_trace_is_settled_and_its_gold_written(chromium: Browser, address: str
         assert default_human(connection) == "gold"
         ruling = rulings(connection)["t0"]
     assert (ruling.version, dict(ruling.scores)) == (1, {"LC": 2})
-    page.context.close()

@@ -182,8 +182,9 @@ def opened_under_a_clock(page: Page, server: str, space: Workspace) -> str:
 
 
 def test_an_error_that_its_person_put_otherwise_meanwhile_is_shown_with_the_next_pass(
-    page: Page, sample_server: str, sample_space: Workspace
+    first_page: Page, sample_server: str, sample_space: Workspace
 ) -> None:
+    page = first_page
     trace_id = opened_under_a_clock(page, sample_server, sample_space)
     expect(page.locator(".tjc-row").first).to_be_visible()
     error = labels.state(sample_space.engine, annotator="ben", trace_id=trace_id)["errors"][0]
@@ -194,8 +195,9 @@ def test_an_error_that_its_person_put_otherwise_meanwhile_is_shown_with_the_next
 
 
 def test_the_pass_is_renewed_at_half_its_life_and_what_is_open_stays_open(
-    page: Page, sample_server: str, sample_space: Workspace
+    first_page: Page, sample_server: str, sample_space: Workspace
 ) -> None:
+    page = first_page
     opened_under_a_clock(page, sample_server, sample_space)
     page.locator(".tjc-row", has=page.locator('[data-state="extra"]')).first.click()
     expect(page.locator(".tjc-texts .tjc-span").first).to_be_visible()

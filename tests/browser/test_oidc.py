@@ -6,13 +6,14 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import select
 
 from ingest.store import reading, writing
 from judging.ledger import Workspace, tables
 from judging.ledger.people import Person, change_person, people
-from tests.browser.team import PEOPLE, SLOW_MS, free_port, team_server, team_space
+from tests.browser.profile import SLOW_MS, sized_page
+from tests.browser.team import PEOPLE, free_port, team_server, team_space
 
 mock = pytest.importorskip("oidc_provider_mock", reason="oidc-provider-mock is not installed")
 pytestmark = [
@@ -76,13 +77,8 @@ def address(space: Workspace, provider: str, tmp_path_factory: pytest.TempPathFa
 
 
 @pytest.fixture
-def page(chromium: Browser) -> Iterator[Page]:
-    context = chromium.new_context(viewport={"width": 1280, "height": 900})
-    opened = context.new_page()
-    opened.set_default_timeout(SLOW_MS)
-    expect.set_options(timeout=SLOW_MS)
-    yield opened
-    context.close()
+def page(profile: BrowserContext) -> Page:
+    return sized_page(profile, 900)
 
 
 def enter(page: Page, address: str, who: str) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import BrowserContext, Page
 
-from tests.browser.conftest import SLOW_MS
+from tests.browser.profile import SLOW_MS, sized_page
 
 pytestmark = pytest.mark.browser
 
@@ -31,9 +31,9 @@ def serious(page: Page) -> list[Any]:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_finding_of_axe(chromium: Browser, sample_server: str, scheme: Any) -> None:
-    context = chromium.new_context(viewport={"width": 1280, "height": 1000}, color_scheme=scheme)
-    page = context.new_page()
+def test_no_serious_finding_of_axe(profile: BrowserContext, sample_server: str, scheme: Any) -> None:
+    page = sized_page(profile, 1000)
+    page.emulate_media(color_scheme=scheme)
     page.set_default_timeout(2 * SLOW_MS)  # the first page imports what charts need
     for name, view, word in PLACES:
         page.goto(f"{sample_server}/{name}")
@@ -45,4 +45,3 @@ def test_no_serious_finding_of_axe(chromium: Browser, sample_server: str, scheme
         page.mouse.move(5, 5)
         page.wait_for_timeout(1500)  # late parts and colours fade in
         assert (name, view, serious(page)) == (name, view, [])
-    context.close()

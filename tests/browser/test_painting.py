@@ -27,8 +27,9 @@ NOTE = """(() => {
     ],
 )
 def test_what_a_page_is_for_shows_before_its_charts(
-    page: Page, sample_server: str, path: str, first: str, chart: str
+    first_page: Page, sample_server: str, path: str, first: str, chart: str
 ) -> None:
+    page = first_page
     page.add_init_script(NOTE % repr({"first": first, "chart": chart}))
     page.goto(sample_server + path)
     expect(page.locator(chart).first).to_be_visible()

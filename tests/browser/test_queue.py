@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, WebSocket, expect
+from playwright.sync_api import BrowserContext, Page, Route, WebSocket, expect
 
 from ingest.store import reading, writing
 from judging.ledger import Workspace
@@ -15,6 +15,7 @@ from judging.ledger.guidelines import acknowledged, publish
 from judging.ledger.labels import put_labels
 from judging.ledger.queue import FIRST, REPEAT, assignments
 from judging.records import DIMENSIONS, ErrorLabel, Review
+from tests.browser.profile import forget
 from tests.browser.team import person_page, team_queue, team_server, team_space
 
 pytestmark = pytest.mark.browser
@@ -96,10 +97,10 @@ def label_all(page: Page, score: str) -> list[str]:
 
 
 def test_two_people_label_everything_by_keys_and_never_meet_a_word_of_others(
-    chromium: Browser, address: str, space: Workspace, key: int
+    profile: BrowserContext, address: str, space: Workspace, key: int
 ) -> None:
     for name, score in (("ada", "3"), ("ben", "0")):
-        page = person_page(chromium, address, name)
+        page = person_page(profile, address, name)
         ready(page)
         heard = listen(page)
         page.reload()
@@ -109,7 +110,7 @@ def test_two_people_label_everything_by_keys_and_never_meet_a_word_of_others(
         assert any(b"moons" in body for body in heard)  # the traces did come this way
         assert not any(HIDDEN.encode() in body or b"zoe" in body for body in heard)
         assert "occasion" not in page.url
-        page.context.close()
+        forget(profile)
     with reading(space.engine) as connection:
         rows = assignments(connection, key, now=0)
     states = Counter((who, occasion, state) for _, _, who, occasion, state, _ in rows)
@@ -119,12 +120,12 @@ def test_two_people_label_everything_by_keys_and_never_meet_a_word_of_others(
 
 
 def test_previous_goes_back_to_what_was_submitted_and_a_new_guideline_comes_first(
-    chromium: Browser, address: str, space: Workspace
+    profile: BrowserContext, address: str, space: Workspace
 ) -> None:
     second = team_queue(space, 3, name="second", k=5)
     with writing(space.engine) as connection:
         publish(connection, {"general": "Read the whole trace."}, author="root")
-    page = person_page(chromium, address, "judy", f"/work?queue={second}")
+    page = person_page(profile, address, "judy", f"/work?queue={second}")
     expect(page.get_by_text("Version 1 of the guideline is new to you.")).to_be_visible()
     page.get_by_role("button", name="Open the guideline").click()
     page.get_by_role("button", name="I have read version 1").click()
@@ -151,4 +152,3 @@ def test_previous_goes_back_to_what_was_submitted_and_a_new_guideline_comes_firs
     page.wait_for_selector(f'.tj-desk[data-ready="{first}"]')
     page.locator('[data-tj="next"]').click()
     page.wait_for_selector(f'.tj-desk[data-ready="{next_one}"]')
-    page.context.close()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import BrowserContext, expect
 
 from judging.ledger import Workspace
 from tests.browser.team import fill_in, person_page, team_server, team_space
@@ -26,8 +26,8 @@ def address(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Itera
         yield found
 
 
-def test_one_signs_in_stays_in_over_a_reload_and_signs_out(chromium: Browser, address: str) -> None:
-    page = chromium.new_context().new_page()
+def test_one_signs_in_stays_in_over_a_reload_and_signs_out(profile: BrowserContext, address: str) -> None:
+    page = profile.new_page()
     page.goto(f"{address}/guideline")
     expect(page.get_by_role("button", name="Sign in")).to_be_visible()
     assert "/api/signin" in page.url
@@ -43,11 +43,12 @@ def test_one_signs_in_stays_in_over_a_reload_and_signs_out(chromium: Browser, ad
     expect(page.get_by_text("You are signed out.")).to_be_visible(timeout=60_000)
     page.reload()
     expect(page.get_by_label("Password")).to_be_visible()
-    page.context.close()
 
 
-def test_an_annotator_has_the_pages_of_an_annotator_and_no_address_gives_more(chromium: Browser, address: str) -> None:
-    page = person_page(chromium, address, "ada")
+def test_an_annotator_has_the_pages_of_an_annotator_and_no_address_gives_more(
+    profile: BrowserContext, address: str
+) -> None:
+    page = person_page(profile, address, "ada")
     page.wait_for_selector(".tj-desk[data-ready]")
     links = [text.strip() for text in page.get_by_test_id("stTopNavLink").all_inner_texts()]
     assert [link.splitlines()[-1] for link in links] == ["Work", "Guideline", "Account"]
@@ -55,12 +56,10 @@ def test_an_annotator_has_the_pages_of_an_annotator_and_no_address_gives_more(ch
         page.goto(f"{address}/{wanted}?as=root")
         page.wait_for_selector(".tj-desk[data-ready]", timeout=60_000)  # the desk is all there is
         expect(page.get_by_role("heading", name=wanted.capitalize(), exact=True)).to_have_count(0)
-    page.context.close()
 
 
-def test_the_cookie_cannot_be_read_by_a_script(chromium: Browser, address: str) -> None:
-    page = person_page(chromium, address, "ada")
+def test_the_cookie_cannot_be_read_by_a_script(profile: BrowserContext, address: str) -> None:
+    page = person_page(profile, address, "ada")
     page.wait_for_selector(".tj-desk[data-ready]")
     assert "tracejury_session" not in str(page.evaluate("document.cookie"))
     assert "tracejury_session" in {str(cookie.get("name")) for cookie in page.context.cookies()}
-    page.context.close()

@@ -19,9 +19,7 @@ from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, store
 
 pytestmark = pytest.mark.browser
-space, server, warm_context, context, open_desk = (
-    given.space, given.server, given.warm_context, given.context, given.open_desk,
-)  # fmt: skip
+space, server, open_desk = given.space, given.server, given.open_desk
 
 LAST, TOOL = "last000000000006", "tool000000000004"
 
@@ -242,10 +240,11 @@ def offset(node: Any, host: Any) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_no_serious_finding_of_axe(chromium: Browser, server: str, space: Workspace, scheme: Any) -> None:
+def test_no_serious_finding_of_axe(profile: BrowserContext, server: str, space: Workspace, scheme: Any) -> None:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    context = chromium.new_context(viewport={"width": 1280, "height": 800}, color_scheme=scheme)
-    desk = Desk(context.new_page(), server, space, labelled(space, f"axe-{scheme}"))
+    page = profile.new_page()
+    page.emulate_media(color_scheme=scheme)
+    desk = Desk(page, server, space, labelled(space, f"axe-{scheme}"))
     assert desk.page.get_attribute(".tj-desk", "data-scheme") == scheme
     desk.keys("j", "j", "j", "]", "a", "1", "7", "h", "a", "2", "l", "w", "2")
     desk.saved()
@@ -263,4 +262,3 @@ def test_no_serious_finding_of_axe(chromium: Browser, server: str, space: Worksp
     if scheme == "light":
         desk.keys("?")
         assert problems("the cheat sheet") == []
-    context.close()

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Route, expect
+from playwright.sync_api import BrowserContext, Route, expect
 
 from app import grants
 from ingest.store import pack, write, writing
@@ -18,18 +18,15 @@ from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, Server, store
 
 pytestmark = pytest.mark.browser
-space, server, warm_context, context, open_desk = (
-    given.space, given.server, given.warm_context, given.context, given.open_desk,
-)  # fmt: skip
+space, server, open_desk = given.space, given.server, given.open_desk
 
 
-def test_work_waits_for_a_server_that_was_killed_and_comes_back(chromium: Browser, tmp_path: Path) -> None:
+def test_work_waits_for_a_server_that_was_killed_and_comes_back(profile: BrowserContext, tmp_path: Path) -> None:
     space = open_workspace(tmp_path / "killed")
     store(space, desk_trace("killed"))
     server = Server(space.home, tmp_path / "server.txt")
-    context = chromium.new_context(viewport={"width": 1280, "height": 800})
     try:
-        desk = Desk(context.new_page(), server.url, space, "killed")
+        desk = Desk(profile.new_page(), server.url, space, "killed")
         desk.keys("a", "1")
         desk.saved()
         server.kill()
@@ -47,7 +44,6 @@ def test_work_waits_for_a_server_that_was_killed_and_comes_back(chromium: Browse
         desk.page.wait_for_selector('.tj-desk[data-ready="killed"]')
         expect(desk.page.locator(".tj-card textarea")).to_have_value("written while nobody listened")
     finally:
-        context.close()
         server.stop()
 
 
@@ -88,14 +84,15 @@ def test_a_pass_that_ran_out_is_renewed_and_everything_arrives(
     expect(desk.page.locator('.tj-card [aria-pressed="true"]')).to_have_count(2)
 
 
-def test_a_pass_runs_out_while_offline_and_is_renewed_silently_while_online(chromium: Browser, tmp_path: Path) -> None:
+def test_a_pass_runs_out_while_offline_and_is_renewed_silently_while_online(
+    profile: BrowserContext, tmp_path: Path
+) -> None:
     """Passes of this server live for eight seconds."""
     space = open_workspace(tmp_path / "short")
     store(space, desk_trace("short"))
     server = Server(space.home, tmp_path / "server.txt", DESK_TOKEN_S="8")
-    context = chromium.new_context(viewport={"width": 1280, "height": 800})
     try:
-        desk = Desk(context.new_page(), server.url, space, "short")
+        desk = Desk(profile.new_page(), server.url, space, "short")
         answers: list[tuple[str, int]] = []
         desk.page.on("response", lambda one: "/api/" in one.url and answers.append((one.request.method, one.status)))
         desk.keys("a", "1")
@@ -105,20 +102,19 @@ def test_a_pass_runs_out_while_offline_and_is_renewed_silently_while_online(chro
         desk.saved()
         assert answers
         assert {status for _, status in answers} == {200}
-        context.set_offline(True)
+        profile.set_offline(True)
         desk.keys("2", "d")
         desk.page.keyboard.type("written offline")
         desk.keys("Escape", "w", "3")
         desk.page.wait_for_timeout(11_000)
         expect(desk.page.locator('[data-tj="saved"]')).to_contain_text("unsaved")
-        context.set_offline(False)
+        profile.set_offline(False)
         state = desk.saved(60_000)
         [error] = state["errors"]
         assert (error["dimensions"], error["impact"], error["description"]) == (["LC", "EE"], "high", "written offline")
         assert state["scores"]["LC"]["value"] == 3
         assert desk.page.get_attribute(".tj-desk", "data-ready") == "short"
     finally:
-        context.close()
         server.stop()
 
 
