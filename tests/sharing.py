@@ -11,7 +11,8 @@ from xdist.scheduler import LoadFileScheduling
 
 BROWSER, SAMPLES = "browser/", "browser/samples"
 TOGETHER: Mapping[str, Sequence[str]] = {
-    "browser/desk": ("work_blind", "work_desk", "work_lost"),
+    "browser/desk": ("work_desk",),
+    "browser/work": ("work_blind", "work_lost"),
     "browser/team": ("adjudicate", "oidc", "queue", "signin"),
     "judging/models": ("faults", "model", "llm_matching", "estimate"),
 }
