@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 import streamlit as st
+import streamlit.config
 from argon2 import PasswordHasher
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from app.config import config
 from judging.ledger import Workspace, open_workspace, people
@@ -17,6 +19,18 @@ from tests.app.workspaces import filled
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 OpenPage = Callable[..., AppTest]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _scripts_read_once() -> Iterator[None]:
+    """As the app's server does it: without magic (`app/.streamlit/config.toml`), and a script is compiled once, not
+    for every run of every test."""
+    kept = ScriptCache()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (app_test, local_script_runner):
+            patch.setattr(module, "ScriptCache", lambda: kept)
+        streamlit.config.set_option("runner.magicEnabled", False)
+        yield
 
 
 @pytest.fixture(scope="session")
