@@ -164,7 +164,7 @@ class Desk:
         """The figure, waited for a moment. Raises `Waiting` (it is asked for then) or `NotComputedError`."""
         file = self.shelf.file(asked.question, asked.now)
         if not file.exists():
-            self._be_patient(asked, patience_s)
+            self.be_patient(asked, patience_s)
         kept = read_if_kept(file)
         if kept is not None:
             assert kept[1] == asked.now, "a figure stands under another revision than its own"
@@ -175,7 +175,7 @@ class Desk:
         self.ask(asked)
         raise Waiting(asked)
 
-    def _be_patient(self, asked: Asked, patience_s: float) -> None:
+    def be_patient(self, asked: Asked, patience_s: float) -> None:
         """Ask, and wait until it is there or cannot be, at most so long."""
         give_up = time.monotonic() + patience_s
         if patience_s > 0 and self.state(asked) == "waiting":

@@ -86,7 +86,7 @@ class Choice:
     guideline: str | None = None
     draws: int = DRAWS
     at: Standing | None = None
-    """The revision that all of a page or file is of, where another process makes the figures; see `pinned`."""
+    """Who makes the figures of a page or file, and of which revision, where that is another process; see `pinned`."""
 
     def label(self) -> str:
         """The choice in words, for a caption or a file."""
@@ -158,10 +158,10 @@ def is_heavy(now: Revision) -> bool:
 
 def standing(choice: Choice) -> Standing:
     """Which revision to show. Raises `SplitError`."""
-    if choice.at is not None:
+    if choice.at is not None and choice.at.is_kept:
         return choice.at
     now = now_revision()
-    if not is_heavy(now) and not desk().is_ready:
+    if choice.at is not None or (not is_heavy(now) and not desk().is_ready):
         return Standing(shown=now, coming=now, is_kept=False)
     shown, coming = desk().standing(chosen(choice), now)
     if shown != coming:
@@ -170,12 +170,15 @@ def standing(choice: Choice) -> Standing:
 
 
 def pinned(choice: Choice) -> Choice:
-    """The choice with its revision held: what a page or a file shows is all of one. Raises `SplitError`."""
+    """The choice with its revision held: what a page or a file shows is all of one. Raises `SplitError`.
+
+    What is made here is always of now, and goes on being made here until the page is drawn anew.
+    """
     at = standing(choice)
     if at.is_stale and not is_heavy(at.coming):
         desk().wait_whole(chosen(choice), at.coming, at_most_s=SOON_S)
         at = standing(choice)
-    return replace(choice, at=at) if at.is_kept else choice
+    return replace(choice, at=at)
 
 
 def frames(choice: Choice) -> Frames | KeptFrames:
@@ -186,7 +189,7 @@ def frames(choice: Choice) -> Frames | KeptFrames:
     at = standing(choice)
     if at.is_kept:
         return _kept_frames(place(), at.shown, chosen(choice))
-    return _frames(place(), at.shown, choice, _stamp(choice))
+    return _frames(place(), at.shown, replace(choice, at=None), _stamp(choice))
 
 
 def inputs(choice: Choice) -> Inputs:
@@ -194,7 +197,7 @@ def inputs(choice: Choice) -> Inputs:
     at = standing(choice)
     if at.is_kept:
         return _kept_inputs(place(), at.shown, chosen(choice))
-    return _inputs(place(), at.shown, choice, _stamp(choice))
+    return _inputs(place(), at.shown, replace(choice, at=None), _stamp(choice))
 
 
 def facts(choice: Choice) -> Facts:
@@ -217,7 +220,7 @@ def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
     question = Question(figure=name, chosen=chosen(choice), arguments=arguments)
     if at.is_kept:
         return _kept(place(), Asked(question=question, now=at.shown))
-    return _made(place(), at.shown, choice, _stamp(choice), question)
+    return _made(place(), at.shown, replace(choice, at=None), _stamp(choice), question)
 
 
 def ahead(choice: Choice, *names: str) -> None:
@@ -291,6 +294,9 @@ def coming(choice: Choice, name: str) -> Asked | None:
     """A figure that is still being made, None where it is there (or made in this process)."""
     at = standing(choice)
     asked = Asked(question=Question(figure=name, chosen=chosen(choice)), now=at.shown)
+    if at.is_kept and not is_heavy(at.shown):  # it takes a moment: rather that than to draw a chart twice
+        with patience() as left:
+            desk().be_patient(asked, left)
     return asked if at.is_kept and desk().state(asked) == "waiting" else None
 
 

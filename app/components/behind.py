@@ -28,6 +28,23 @@ def chosen_point(event: Any) -> list[Any] | None:
     return None
 
 
+def kept_point(event: Any, *, key: str, of: object, drawn: object) -> list[Any] | None:
+    """As `chosen_point`; a chart of the same (`of`) that is drawn otherwise keeps the mark that was clicked.
+
+    Streamlit takes it for another chart then, of which nothing was clicked; `drawn` tells that it is.
+    """
+    name, point = f"clicked-{key}", chosen_point(event)
+    held_of, held_drawn, held_point, is_carried = st.session_state.get(name, (None, None, None, False))
+    if point is not None:
+        st.session_state[name] = of, drawn, point, False
+    elif held_of == of and (is_carried or held_drawn != drawn):
+        point = held_point
+        st.session_state[name] = of, drawn, point, True
+    else:
+        st.session_state.pop(name, None)
+    return point
+
+
 def listing(rows: pd.DataFrame, *, key: str) -> dict[str, Any] | None:
     """Show the rows behind a mark and give the one that is chosen."""
     if rows.empty:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,7 @@ from streamlit.elements.lib.column_types import ColumnConfig
 from app import loading
 from app.awaited import awaited, of_one_revision, watch
 from app.components import charts, filters, layout
-from app.components.behind import MOST_ROWS, chosen_point, listing, open_in_compare, open_in_work
+from app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare, open_in_work
 from app.components.figures import (
     FEW_NOTE,
     cell_text,
@@ -246,11 +247,16 @@ def forest_card(choice: Choice) -> None:
     event = st.plotly_chart(
         drawn, key="chart-forest", config=CONFIG, on_select="rerun", selection_mode="points", alt=figure.title
     )
-    point = chosen_point(event)
+    point = kept_point(event, key="forest", of=(now_and_later(choice), figure.name), drawn=late is None)
     if point is not None:
         behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
         behind(choice, figure.name, *map(str, point[:3]), key="behind-forest")
     ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
+
+
+def now_and_later(choice: Choice) -> Choice:
+    """The choice, whichever revision of the data it shows."""
+    return replace(choice, at=None)
 
 
 def ceiling_line(late: Asked | None, *, has_ceiling: bool, name: str) -> None:
@@ -285,7 +291,7 @@ def impact_card(choice: Choice) -> None:
         charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
         alt="Coverage by impact",
     )  # fmt: skip
-    point = chosen_point(event)
+    point = kept_point(event, key="impact", of=(now_and_later(choice), panels), drawn=late is None)
     if point is not None:
         system, judge, split, impact, kind = map(str, point[:5])
         if point[-1] == charts.CEILING:
@@ -486,7 +492,7 @@ def map_card(choice: Choice) -> None:
         charts.precision_recall(rates, reached), key="chart-map", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Precision against recall",
     )  # fmt: skip
-    point = chosen_point(event)
+    point = kept_point(event, key="map", of=now_and_later(choice), drawn=late is None)
     if point is not None:
         behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
         behind(choice, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")

@@ -7,8 +7,11 @@ from dataclasses import replace
 import orjson
 import pandas as pd
 import pytest
+from streamlit.util import AttributeDictionary
 
 from app import datasets, loading
+from app.components import behind
+from app.components.behind import kept_point
 from app.components.judges import ERROR_METRICS
 from app.loading import Choice
 from judging.agreement import errors
@@ -18,6 +21,29 @@ from judging.ledger import Workspace
 from judging.records import DIMENSIONS
 from tests.app.conftest import OpenPage
 from tests.app.workspaces import REPEATED
+
+
+def clicked(*points: list[object]) -> AttributeDictionary:
+    return AttributeDictionary({"selection": {"points": [{"customdata": point} for point in points]}})
+
+
+def test_a_chart_that_is_drawn_again_with_more_keeps_the_mark_that_was_clicked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What people reach comes later than the rest: who has clicked by then must not lose what they see."""
+    monkeypatch.setattr(behind.st, "session_state", {})
+
+    def point(event: AttributeDictionary, *, of: str = "a choice", drawn: str) -> object:
+        return kept_point(event, key="chart", of=of, drawn=drawn)
+
+    assert point(clicked(), drawn="first") is None
+    assert point(clicked(["LC"]), drawn="first") == ["LC"]
+    assert point(clicked(), drawn="with people") == ["LC"]  # Streamlit knows of no click on the new chart
+    assert point(clicked(), drawn="with people") == ["LC"]
+    assert point(clicked(["TC"]), drawn="with people") == ["TC"]
+    assert point(clicked(), drawn="with people") is None  # taken back
+    assert point(clicked(["TC"]), drawn="with people") == ["TC"]
+    assert point(clicked(), of="another choice", drawn="first") is None
 
 
 @pytest.fixture(params=["drop", "disagree"])

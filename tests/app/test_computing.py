@@ -513,6 +513,18 @@ def test_the_started_process_makes_the_figures_of_a_small_workspace_too_and_neve
     assert not any(shown_revision(before) in text for text in told)
 
 
+def test_a_page_that_was_drawn_by_figures_of_this_process_goes_on_with_them(
+    full: Workspace, clean_caches: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else a click on a chart would have it wait for the process that has just started, and be lost."""
+    held = loading.pinned(Choice())
+    monkeypatch.setattr(Desk, "is_ready", True)
+    assert not loading.standing(held).is_kept
+    confirm_one(full)
+    assert loading.standing(held).shown == now_of(full)  # and shows what is there now
+    assert loading.standing(Choice()).is_kept
+
+
 @dataclass(kw_only=True)
 class Overtaken(Desk):
     """A desk whose data always changes before a figure is made."""
