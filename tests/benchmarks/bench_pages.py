@@ -1,8 +1,9 @@
 """Each page's first useful paint and each filter change in a browser, at the target size beside the samples.
 
-`useful` is the moment when a named element of the page's own shows, `whole` when the page has come to rest and
-shows nothing that is still being computed. `web` is the CPU of the app's own process until then, `beside` that of
-the processes that make its figures: a busy machine changes them far less than it changes the seconds of a clock.
+`useful` is the moment when a named element of the page's own shows (after a change: shows something else than before,
+or the same at rest), `whole` when the page has come to rest and shows nothing that is still being computed. `web` is
+the CPU of the app's own process until then, `beside` that of the processes that make its figures: a busy machine
+changes them far less than it changes the seconds of a clock.
 
 The browser has a profile, as a person's has: it keeps the scripts of an earlier visit, compiled. A change is timed from
 the click or key that makes it: a list that offers it is open by then.
@@ -206,23 +207,23 @@ def pages(trace_id: str) -> tuple[Opened, ...]:
 
 
 def changes(trace_id: str, words: str) -> tuple[Change, ...]:
-    forest, explore = plot("chart-forest"), ".st-key-traces canvas"
+    first, explore = ".st-key-headline", ".st-key-traces canvas"
     return (
-        Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), forest),
-        Change("agreement: human", "/agreement", choose("Human", "ben"), forest),
+        Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), first),
+        Change("agreement: human", "/agreement", choose("Human", "ben"), first),
         Change(
             "agreement: failures",
             "/agreement",
             choose("Failures", "misses", under="More filters"),
-            forest,
+            first,
         ),
         Change(
             "agreement: labels",
             "/agreement",
             choose("Labels", "revealed too", under="More filters"),
-            forest,
+            first,
         ),
-        Change("agreement: view", "/agreement", press("Scores"), ".st-key-headline"),
+        Change("agreement: view", "/agreement", press("Scores"), first),
         Change("explore: facet", "/explore", tick("Lowest judge score", "0"), explore),
         Change("explore: source", "/explore", tick("Source"), explore),
         Change("explore: tool", "/explore", tick("Tool"), explore),
@@ -345,7 +346,7 @@ NOTE_CHANGE = """([useful, rested]) => {
     const noted = window.__change = {};
     const begin = () => { noted.began ??= performance.now(); };
     for (const kind of ['pointerdown', 'keydown']) addEventListener(kind, begin, { capture: true, once: true });
-    const isRested = eval(rested), since = {};
+    const isRested = eval(rested), since = {}, before = document.querySelector(useful)?.textContent;
     const held = (name, holds) => {  // since when it has held, once it has for a while: between reruns a page rests
         since[name] = holds ? since[name] ?? performance.now() : undefined;
         if (since[name] && performance.now() - since[name] > 120) noted[name] ??= since[name] - noted.began;
@@ -353,8 +354,8 @@ NOTE_CHANGE = """([useful, rested]) => {
     const look = () => {
         if (noted.began !== undefined && !isRested(true)) noted.ran = true;
         if (noted.ran || performance.now() - noted.began > 800) {  // some changes need no rerun
-            const shows = !!document.querySelector(useful)?.getClientRects().length;
-            held('useful', shows && isRested(false));
+            const shown = document.querySelector(useful), shows = !!shown?.getClientRects().length;
+            held('useful', shows && (shown.textContent !== before || isRested(false)));
             held('whole', shows && isRested(true));
         }
         if (noted.whole === undefined) requestAnimationFrame(look);
