@@ -5,11 +5,14 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
+from app.painting import MOST_S
+
 NOTE = """(() => {
     const noted = window.__noted = {};
     const look = () => {
         for (const [name, selector] of Object.entries(%s))
-            if (!(name in noted) && document.querySelector(selector)?.getClientRects().length)
+            if (!(name in noted) && (name === 'asked' ? document.querySelector(selector)
+                                                      : document.querySelector(selector)?.getClientRects().length))
                 noted[name] = performance.now();
         requestAnimationFrame(look);
     };
@@ -30,10 +33,11 @@ def test_what_a_page_is_for_shows_before_its_charts(
     first_page: Page, sample_server: str, path: str, first: str, chart: str
 ) -> None:
     page = first_page
-    page.add_init_script(NOTE % repr({"first": first, "chart": chart}))
+    page.add_init_script(NOTE % repr({"first": first, "chart": chart, "asked": '[class*="st-key-painted"]'}))
     page.goto(sample_server + path)
     expect(page.locator(chart).first).to_be_visible()
     page.wait_for_function("() => window.__noted.chart !== undefined")
     noted = page.evaluate("() => window.__noted")
-    assert noted["first"] < noted["chart"]
+    is_given_up = noted["chart"] - noted["asked"] > MOST_S * 1000  # a busy machine paints later than a page waits
+    assert noted["first"] < noted["chart"] or is_given_up
     expect(page.locator('[class*="st-key-painted"]')).to_have_count(0)  # nothing of the wait is left on the page
