@@ -131,7 +131,7 @@ class LikeAnthropic:
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("every", [6, pytest.param(1, marks=pytest.mark.soak)])
 def test_the_papers_consistency_experiment_costs_at_most_7_percent_of_sending_raw_json(
     shared: Path, tmp_path: Path, every: int
 ) -> None:

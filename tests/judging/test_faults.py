@@ -446,7 +446,7 @@ def test_a_batch_is_collected_once_though_two_workers_wait_for_it(provider: Prov
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize(
-    ("kills", "workers"), [(8, 1), (3, 2), *(pytest.param(100, many, marks=pytest.mark.soak) for many in (1, 2))]
+    ("kills", "workers"), [(5, 1), (3, 2), *(pytest.param(100, many, marks=pytest.mark.soak) for many in (1, 2))]
 )
 def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_asked_for_again(
     provider: Provider, tmp_path: Path, kills: int, workers: int
@@ -496,7 +496,7 @@ def assert_nothing_was_asked_after_it_was_stored(grid: Grid, provider: Provider)
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("kills", [5, pytest.param(50, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("kills", [3, pytest.param(50, marks=pytest.mark.soak)])
 def test_batch_workers_killed_anywhere_lose_no_cell_and_collect_no_answer_twice(
     provider: Provider, tmp_path: Path, kills: int
 ) -> None:
