@@ -32,8 +32,15 @@ async def health(_request: object) -> JSONResponse:
 
 
 async def be_ready() -> None:
-    """What takes a second to start, to import or to read, once the first page has had its time."""
+    """What takes a second to start, to import or to read, once the first page has had its time.
+
+    Where little is held, once a researcher has come: who labels needs none of it.
+    """
     await asyncio.sleep(READY_AFTER_S)
+    await asyncio.to_thread(settle)
+    has_much = await asyncio.to_thread(loading.has_much)
+    while not (has_much or loading.is_wanted.is_set()):
+        await asyncio.sleep(READY_AFTER_S / 10)
     loading.desk().start()
     for name in IMPORTED_LATE:
         await asyncio.to_thread(importlib.import_module, name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -62,6 +63,8 @@ SHOWN = (
     "table.table_01_error_map", "error_ceiling", "trace_rationales",
 )  # fmt: skip
 """What pages show of the usual choice beside `WHOLE`, in the order in which it is made ready."""
+is_wanted = threading.Event()
+"""Set once somebody has opened a page that shows figures, or may lead to one."""
 UNUSED = "split"  # name of an uploaded file that has no usable character
 
 
@@ -129,6 +132,8 @@ def must(role: Role) -> None:
     if not user().may(role):
         st.error(f"This page needs the role {role}. An administrator can give it.")
         st.stop()
+    if role == "researcher":
+        is_wanted.set()
 
 
 def now_revision() -> Revision:
@@ -154,6 +159,11 @@ class Standing:
 def is_heavy(now: Revision) -> bool:
     """Whether figures take a second or more here: another process makes them, whether it has started or not."""
     return weight(now) > HEAVY
+
+
+def has_much() -> bool:
+    """Whether this workspace is heavy now."""
+    return is_heavy(now_revision())
 
 
 def standing(choice: Choice) -> Standing:
