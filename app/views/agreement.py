@@ -891,6 +891,10 @@ def raters_view(choice: Choice, found: Inputs) -> None:
     if loading.figure(choice, "rated")["rater"].nunique() < 2:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
     else:
+        people = found.human_ceiling.rename(columns={"exact": "value", "exact_low": "low", "exact_high": "high"})
+        people = split_labels(people.assign(label=people["judge"]))
+        headline(people, title="Exact accuracy between people", about=definition("exact"))
+        paint("raters")
         with st.container(border=True):
             raters_card(choice)
         with st.container(border=True):
@@ -1121,6 +1125,12 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
     if table.empty or not int(table["n"].max()):
         st.info("These two have no error in common that both answered under the same judge.")
         return
+    recall = table[table["metric"] == "recall"]
+    headline(
+        recall.assign(label=recall["judge"], value=recall["difference"]),
+        title=f"Recall, {kind}: A minus B", about=definition("recall"),
+    )  # fmt: skip
+    paint("versus")
     with st.container(border=True):
         layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
         shown = table.assign(label=table["judge"] + " " + table["metric"])
@@ -1141,7 +1151,6 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
                 else ""
             )
         )
-    paint("versus")
     with st.container(border=True):
         layout.title(
             "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."

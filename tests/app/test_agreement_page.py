@@ -20,6 +20,7 @@ from app.computing import Asked
 from app.loading import Choice
 from ingest.batch import ingest
 from ingest.store import reading, trace_ids, writing
+from judging.agreement.rounding import half_up
 from judging.figures import Question
 from judging.ledger import Workspace, tables
 from judging.ledger.labels import ensure_annotator, error_labels, put_labels
@@ -404,3 +405,14 @@ def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: 
     assert behind(at) == [int(table["n"].iloc[0])]
     choose(at, "behind-matcher_agreement", 0)
     assert at.button(key="matcher_agreement-open").label == "Open in Compare"
+
+
+def test_raters_and_two_sides_begin_with_their_numbers(full: Workspace, open_page: OpenPage) -> None:
+    between = loading.inputs(Choice()).human_ceiling
+    tiles = {metric.label: metric.value for metric in open_page("agreement", view="Raters").metric}
+    assert tiles == {str(row.judge): half_up(row.exact, 3) for row in between.itertuples() if row.n}
+    at = open_page("agreement", view="A against B", side_a="careful-judge", side_b="hasty-judge")
+    table = loading.figure(Choice(), "differences", "system=careful-judge", "system=hasty-judge")
+    kept = table[(table["impact"] == "all") & (table["kind"] == "caught") & (table["metric"] == "recall")]
+    assert [metric.value for metric in at.metric] == [half_up(value, 3) for value in kept["difference"]]
+    assert kept["left"].iloc[0] - kept["right"].iloc[0] == pytest.approx(kept["difference"].iloc[0])
