@@ -31,7 +31,7 @@ def ruled_now() -> Mapping[str, Ruling]:
 
 def warm() -> None:
     """Read it before the first person asks, where that takes long."""
-    if loading.is_heavy(loading.now_revision()):
+    if loading.has_much():
         said_now(workspace().secret())
 
 

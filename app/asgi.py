@@ -23,7 +23,7 @@ from app.session import workspace
 from app.signin import SignInFirst
 
 READY_AFTER_S = 5.0
-IMPORTED_LATE = ("scipy.special", "scipy.optimize", "sklearn.feature_extraction.text", "app.components.charts")
+IMPORTED_LATE = ("sklearn.feature_extraction.text", "app.components.charts")
 
 
 async def health(_request: object) -> JSONResponse:

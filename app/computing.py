@@ -177,12 +177,9 @@ class Desk:
 
     def be_patient(self, asked: Asked, patience_s: float) -> None:
         """Ask, and wait until it is there or cannot be, at most so long."""
-        give_up = time.monotonic() + patience_s
         if patience_s > 0 and self.state(asked) == "waiting":
             self.ask(asked)
-        while self.state(asked) == "waiting" and (left := give_up - time.monotonic()) > 0:
-            with self._lock:
-                self._lock.wait(timeout=min(left, LOOK_S))
+        self._look_until(lambda: self.state(asked) != "waiting", patience_s)
 
     def wait(self, asked: Asked, *, at_most_s: float = 600) -> pd.DataFrame:
         """The figure, waited for: for files that leave. Raises `NotComputedError`, also when it takes too long.
@@ -278,8 +275,11 @@ class Desk:
 
     def wait_whole(self, chosen: Chosen, now: Revision, *, at_most_s: float) -> None:
         """Wait until all that makes a choice whole is there or cannot be."""
+        self._look_until(lambda: self.state(self.ask_whole(chosen, now)) != "waiting", at_most_s)
+
+    def _look_until(self, is_done: Callable[[], bool], at_most_s: float) -> None:
         give_up = time.monotonic() + at_most_s
-        while self.state(self.ask_whole(chosen, now)) == "waiting" and (left := give_up - time.monotonic()) > 0:
+        while not is_done() and (left := give_up - time.monotonic()) > 0:
             with self._lock:
                 self._lock.wait(timeout=min(left, LOOK_S))
 

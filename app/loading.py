@@ -91,6 +91,10 @@ class Choice:
     at: Standing | None = None
     """Who makes the figures of a page or file, and of which revision, where that is another process; see `pinned`."""
 
+    def unpinned(self) -> Choice:
+        """The choice, whichever revision of the data it shows."""
+        return replace(self, at=None)
+
     def label(self) -> str:
         """The choice in words, for a caption or a file."""
         heads = [version[:VERSION_SHOWN] for version in self.versions]
@@ -199,7 +203,7 @@ def frames(choice: Choice) -> Frames | KeptFrames:
     at = standing(choice)
     if at.is_kept:
         return _kept_frames(place(), at.shown, chosen(choice))
-    return _frames(place(), at.shown, replace(choice, at=None), _stamp(choice))
+    return _frames(place(), at.shown, choice.unpinned(), _stamp(choice))
 
 
 def inputs(choice: Choice) -> Inputs:
@@ -207,7 +211,7 @@ def inputs(choice: Choice) -> Inputs:
     at = standing(choice)
     if at.is_kept:
         return _kept_inputs(place(), at.shown, chosen(choice))
-    return _inputs(place(), at.shown, replace(choice, at=None), _stamp(choice))
+    return _inputs(place(), at.shown, choice.unpinned(), _stamp(choice))
 
 
 def facts(choice: Choice) -> Facts:
@@ -230,7 +234,7 @@ def figure(choice: Choice, name: str, *arguments: str) -> pd.DataFrame:
     question = Question(figure=name, chosen=chosen(choice), arguments=arguments)
     if at.is_kept:
         return _kept(place(), Asked(question=question, now=at.shown))
-    return _made(place(), at.shown, replace(choice, at=None), _stamp(choice), question)
+    return _made(place(), at.shown, choice.unpinned(), _stamp(choice), question)
 
 
 def ahead(choice: Choice, *names: str) -> None:
@@ -263,6 +267,12 @@ def has_traces() -> bool:
     """Whether there is any trace here."""
     with reading(workspace().engine) as connection:
         return connection.scalar(select(schema.trace.c.trace_id).limit(1)) is not None
+
+
+def has_trace(trace_id: str) -> bool:
+    """Whether this trace is here: labels of one that is not wait for it."""
+    with reading(workspace().engine) as connection:
+        return connection.scalar(select(schema.trace.c.trace_id).where(schema.trace.c.trace_id == trace_id)) is not None
 
 
 class SideOption(NamedTuple):
@@ -336,7 +346,7 @@ def _waited(choice: Choice, names: Sequence[str]) -> Choice:
         except MovedOnError:
             if attempt == ATTEMPTS - 1:
                 raise
-            choice = replace(choice, at=None)
+            choice = choice.unpinned()
             continue
         return replace(choice, at=Standing(shown=at.coming, coming=at.coming, is_kept=True))
     raise AssertionError("the last attempt returns or raises")
@@ -349,7 +359,7 @@ def with_frames(choice: Choice) -> Choice:
 
 def chosen(choice: Choice) -> Chosen:
     """The choice as figures are asked for. Raises `SplitError`."""
-    return _chosen(replace(choice, at=None), _stamp(choice), str(split_folder()))
+    return _chosen(choice.unpinned(), _stamp(choice), str(split_folder()))
 
 
 @st.cache_resource(show_spinner=False)
@@ -506,7 +516,7 @@ def _team(place: str, now: Revision) -> pd.DataFrame:
             [e.annotator for e in error_labels(connection, tables.error_label.c.occasion == 0)], dtype=object
         )
     submitted = rows[rows["status"] == "submitted"]
-    timed = pd.to_numeric(submitted["active_ms"]).groupby(submitted["annotator"]).mean() / 60_000
+    minutes = pd.to_numeric(submitted["active_ms"]).groupby(submitted["annotator"])
     table = pd.DataFrame(
         {
             "submitted": submitted.groupby("annotator").size(),
@@ -516,9 +526,8 @@ def _team(place: str, now: Revision) -> pd.DataFrame:
     )
     table = table.reindex(sorted(set(rows["annotator"]))).fillna(0).astype("int64")
     table["errors_a_trace"] = table["errors"] / table["submitted"].where(table["submitted"] > 0)
-    table["minutes_a_trace"] = timed.reindex(table.index)
-    known = submitted.loc[submitted["active_ms"].notna(), "annotator"].value_counts()
-    table["timed"] = known.reindex(table.index).fillna(0).astype("int64")
+    table["minutes_a_trace"] = (minutes.mean() / 60_000).reindex(table.index)
+    table["timed"] = minutes.count().reindex(table.index).fillna(0).astype("int64")
     return table.rename_axis("annotator").reset_index()
 
 

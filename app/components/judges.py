@@ -111,11 +111,10 @@ def _between_people(found: Inputs) -> pd.DataFrame:
     return found.error_ceiling[found.error_ceiling["impact"] == "all"]
 
 
-def split_labels(rows: pd.DataFrame) -> pd.DataFrame:
-    """Labels with the split where the choice holds several."""
-    if rows["split"].nunique() < 2:
-        return rows
-    return rows.assign(label=rows["label"] + " (" + rows["split"] + ")")
+def split_labels(rows: pd.DataFrame, *, is_split: bool | None = None) -> pd.DataFrame:
+    """Labels with the split where the choice holds several; `is_split`: whether it does, where other rows tell."""
+    several = rows["split"].nunique() > 1 if is_split is None else is_split
+    return rows.assign(label=rows["label"] + " (" + rows["split"] + ")") if several else rows
 
 
 TABLE_COLUMNS = (

@@ -48,8 +48,19 @@ def sheet(
         st.dataframe(shown, **settings)
         return None
     event = st.dataframe(shown, **settings, on_select="rerun", selection_mode="single-row")
+    return chosen_row(event, len(frame))
+
+
+def chosen_row(event: Any, rows: int) -> int | None:
+    """The position of the row of a table that is chosen; None while none of its `rows` is."""
     chosen = event.selection.rows
-    return int(chosen[0]) if chosen and chosen[0] < len(frame) else None
+    return int(chosen[0]) if chosen and chosen[0] < rows else None
+
+
+def chosen_cell(event: Any, rows: int) -> tuple[int, str] | None:
+    """Row and column of the cell of a table that is chosen; None while none of its `rows` has one."""
+    chosen = event.selection.cells
+    return (int(chosen[0][0]), str(chosen[0][1])) if chosen and chosen[0][0] < rows else None
 
 
 def _config(name: str, values: pd.Series, digits: int) -> Any:

@@ -19,7 +19,7 @@ from app.components.behind import open_in_compare
 from app.components.figures import counted, plain
 from app.components.rater_charts import rater_dots
 from app.components.sheet import sheet
-from app.datasets import open_rows
+from app.datasets import open_to_me
 from app.painting import paint
 from app.session import drawn, link_params, said, say, user, workspace
 from ingest.store import reading, schema, writing
@@ -423,7 +423,7 @@ def history(trace_id: str) -> None:
 def reveals() -> None:
     loading.must("researcher")
     with reading(workspace().engine) as connection:
-        report, scores_after = anchoring(connection), open_rows(changed_scores(connection), loading.blind_to_me())
+        report, scores_after = anchoring(connection), open_to_me(changed_scores(connection))
     if report.empty:
         st.info("Nobody has asked to see the judges' errors after submitting, so the reveal changed nothing.")
         return

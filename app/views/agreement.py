@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import pandas as pd
@@ -39,9 +38,9 @@ from app.components.judges import (
     figure_rows,
     split_labels,
 )
-from app.components.sheet import sheet, words
+from app.components.sheet import chosen_cell, chosen_row, sheet, words
 from app.computing import Asked, shown_revision
-from app.datasets import findings_said, open_rows
+from app.datasets import findings_said, open_to_me
 from app.loading import Choice
 from app.painting import paint
 from app.session import link_params
@@ -88,9 +87,10 @@ AHEAD: dict[str, tuple[str, ...]] = {
 
 @awaited(height=760)
 def view_of(choice: Choice, at: loading.Standing) -> None:
-    found, first = loading.inputs(choice), VIEWS[0] if is_judged() else OF_PEOPLE[0]
+    is_alone = not is_judged()
+    found, first = loading.inputs(choice), OF_PEOPLE[0] if is_alone else VIEWS[0]
     loading.ahead(choice, *CAPTION, *AHEAD.get(str(st.session_state.get("view", first)), ()))
-    st.caption(f"{summary(choice) if is_judged() else people_alone(choice)} · {shown_revision(at.shown)}")
+    st.caption(f"{people_alone(choice) if is_alone else summary(choice)} · {shown_revision(at.shown)}")
     blind = loading.blind_to_me()
     if blind:
         st.caption(f"Without rows and marks of {counted(len(blind), 'trace')} that you are at work on yourself, blind; "
@@ -105,10 +105,10 @@ def view_of(choice: Choice, at: loading.Standing) -> None:
         bind="query-params",
         persist_state="session",
     )
-    if is_judged() or view in OF_PEOPLE:
-        DRAW[str(view)](choice, found)
-    else:
+    if is_alone and view not in OF_PEOPLE:
         st.info(NO_JUDGE)
+    else:
+        DRAW[str(view)](choice, found)
 
 
 NO_JUDGE = (
@@ -247,16 +247,11 @@ def forest_card(choice: Choice) -> None:
     event = st.plotly_chart(
         drawn, key="chart-forest", config=CONFIG, on_select="rerun", selection_mode="points", alt=figure.title
     )
-    point = kept_point(event, key="forest", of=(now_and_later(choice), figure.name), drawn=late is None)
+    point = kept_point(event, key="forest", of=(choice.unpinned(), figure.name), drawn=late is None)
     if point is not None:
         behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
         behind(choice, figure.name, *map(str, point[:3]), key="behind-forest")
     ceiling_line(late, has_ceiling="ceiling" in rows.columns, name="late-ceiling")
-
-
-def now_and_later(choice: Choice) -> Choice:
-    """The choice, whichever revision of the data it shows."""
-    return replace(choice, at=None)
 
 
 def ceiling_line(late: Asked | None, *, has_ceiling: bool, name: str) -> None:
@@ -291,7 +286,7 @@ def impact_card(choice: Choice) -> None:
         charts.impact_bars(shown), key="chart-impact", config=CONFIG, on_select="rerun", selection_mode="points",
         alt="Coverage by impact",
     )  # fmt: skip
-    point = kept_point(event, key="impact", of=(now_and_later(choice), panels), drawn=late is None)
+    point = kept_point(event, key="impact", of=(choice.unpinned(), panels), drawn=late is None)
     if point is not None:
         system, judge, split, impact, kind = map(str, point[:5])
         if point[-1] == charts.CEILING:
@@ -346,7 +341,7 @@ def table_card(choice: Choice) -> None:
         selection_mode="single-cell",
         alt="Figures of every judge",
     )
-    behind_cell(choice, event.selection.cells, whose)
+    behind_cell(choice, chosen_cell(event, len(whose)), whose)
     if late is not None:
         st.caption("What people reach on errors is being computed and not yet among the rows.")
     with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
@@ -354,12 +349,12 @@ def table_card(choice: Choice) -> None:
             sheet(long)
 
 
-def behind_cell(choice: Choice, cells: list[tuple[int, str]], whose: list[list[str]]) -> None:
+def behind_cell(choice: Choice, cell: tuple[int, str] | None, whose: list[list[str]]) -> None:
     """What is behind the cell that was clicked."""
-    if not cells or cells[0][1] not in TABLE_COLUMNS or cells[0][0] >= len(whose):
+    if cell is None or cell[1] not in TABLE_COLUMNS:
         st.caption("Click a figure for what is behind it.")
         return
-    row, name = cells[0]
+    row, name = cell
     system, judge, split = whose[row]
     behind = behind_ceiling if system == PEOPLE else behind_figure
     behind(choice, name, system, judge, split, key="behind-cell")
@@ -412,7 +407,7 @@ def incomplete_card(choice: Choice) -> None:
         f"{counted(len(rows), 'error')} in no figure",
         "An error without a span, a dimension or an impact can be neither caught nor missed.",
     )
-    row = listing(shown(rows), key="behind-incomplete")
+    row = listing(open_to_me(rows), key="behind-incomplete")
     if row is not None:
         open_in_work(link_params(trace=str(row["trace_id"])), key="incomplete-open")
 
@@ -425,7 +420,7 @@ def strip_card(choice: Choice) -> None:
         "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
     )
     own = st.toggle("Only errors of the judge's dimension", value=True, key="own_dimension")
-    pairs = with_labels(shown(loading.figure(choice, "strip_marks", "own" if own else "every")))
+    pairs = with_labels(open_to_me(loading.figure(choice, "strip_marks", "own" if own else "every")))
     counts = loading.figure(choice, "strip_counts", "own" if own else "every")
     event = st.plotly_chart(
         charts.coverage_strip(pairs, counts=[int(count) for count in counts["count"]]), key="chart-strip",
@@ -492,7 +487,7 @@ def map_card(choice: Choice) -> None:
         charts.precision_recall(rates, reached), key="chart-map", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Precision against recall",
     )  # fmt: skip
-    point = kept_point(event, key="map", of=now_and_later(choice), drawn=late is None)
+    point = kept_point(event, key="map", of=choice.unpinned(), drawn=late is None)
     if point is not None:
         behind = behind_ceiling if point[-1] == charts.CEILING else behind_figure
         behind(choice, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
@@ -523,11 +518,11 @@ def findings_card(choice: Choice) -> None:
         selection_mode="single-row", alt="Findings beyond the human errors",
         column_config={name: name.replace("_", " ") for name in map(str, drawn.columns)},
     )  # fmt: skip
-    rows = event.selection.rows
-    if not rows or rows[0] >= len(table):
+    row = chosen_row(event, len(table))
+    if row is None:
         st.caption("Choose a row for its findings. " + FEW_NOTE)
         return
-    one = table.iloc[rows[0]]
+    one = table.iloc[row]
     behind_findings(choice, str(one["system"]), str(one["judge"]), str(one["split"]))
 
 
@@ -552,7 +547,7 @@ def behind_findings(choice: Choice, system: str, judge: str, split: str) -> None
     """The findings of a judge, the unmatched ones first."""
     found = loading.frames(choice).findings
     mine = found[(found["system"] == system) & (found["judge"] == judge) & (found["split"] == split)]
-    mine = findings_said(shown(mine).sort_values("matched", kind="stable").head(MOST_ROWS))
+    mine = findings_said(open_to_me(mine).sort_values("matched", kind="stable").head(MOST_ROWS))
     words = mine[["trace_id", "finding_id", "system", "matched", "verdict", "impact", "description", "cites"]]
     row = listing(
         words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="behind-findings"
@@ -635,10 +630,10 @@ def bias_card(choice: Choice) -> None:
     one = alone.to_dict("records")[0] if len(alone) else None
     asked = () if one is None else tuple(str(one[name]) for name in ("system", "judge", "split"))
     drawn, lines = loading.figure(choice, "bias_marks", *asked), loading.figure(choice, "bias_lines", *asked)
+    between = None if one is None else (float(one["low"]), float(one["high"]))
     event = st.plotly_chart(
-        charts.bias_plot(shown(drawn), lines, between=None if one is None else (float(one["low"]), float(one["high"]))),
-        key="chart-bias", config=CONFIG, on_select="rerun", selection_mode="points",
-        alt="Judge minus human against their mean",
+        charts.bias_plot(open_to_me(drawn), lines, between=between), key="chart-bias", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Judge minus human against their mean",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
@@ -661,14 +656,14 @@ def bias_means(choice: Choice, means: pd.DataFrame) -> None:
         on_select="rerun", selection_mode="single-row", alt="Mean bias of each judge",
         column_config={"mean bias": st.column_config.TextColumn("mean bias [95 %]", alignment="right")},
     )  # fmt: skip
-    rows = event.selection.rows
-    if not rows or rows[0] >= len(means):
+    row = chosen_row(event, len(means))
+    if row is None:
         st.caption(
             "Choose a judge for its pairs. No human ceiling: every pair of people counts both ways, so theirs is 0. "
             + FEW_NOTE
         )
         return
-    one = means.iloc[rows[0]]
+    one = means.iloc[row]
     behind_scores(
         choice, system=str(one["system"]), judge=str(one["judge"]), split=str(one["split"]), metric="bias",
         key="behind-bias",
@@ -740,11 +735,11 @@ def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
         }
         | {name: words(name) for name in ("system", "not_applicable")},
     )  # fmt: skip
-    rows = event.selection.rows
-    if not rows or rows[0] >= len(table):
+    row = chosen_row(event, len(table))
+    if row is None:
         st.caption("Value [95 % interval] over n traces. Choose a row for them. " + FEW_NOTE)
         return
-    one = table.iloc[rows[0]]
+    one = table.iloc[row]
     behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-consistency")
 
 
@@ -781,7 +776,7 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     )
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
     system, judge = table.loc[table["label"] == label, ["system", "judge"]].iloc[0]
-    mine = shown(loading.figure(choice, "run_marks", str(system), str(judge)))
+    mine = open_to_me(loading.figure(choice, "run_marks", str(system), str(judge)))
     event = st.plotly_chart(
         charts.run_strip(mine, units=int(mine["units"].iloc[0]) if len(mine) else None),
         key="chart-runs",
@@ -846,7 +841,7 @@ def alpha_words(row: Mapping[Any, Any], *, draws: int) -> str:
 def rationale_card(choice: Choice) -> None:
     layout.title("Rationale consistency", definition("sci"))
     by_trace = labelled(choice, loading.figure(choice, "trace_rationales"))
-    known = shown(by_trace.dropna(subset=["cosine"]))
+    known = open_to_me(by_trace.dropna(subset=["cosine"]))
     if known.empty:
         st.caption("No judge wrote two rationales on one trace.")
         return
@@ -868,8 +863,7 @@ def repeated_labels(choice: Choice) -> list[str]:
 def labelled(choice: Choice, rows: pd.DataFrame) -> pd.DataFrame:
     """With labels as the table of consistency has them: with the split where it holds several."""
     several = loading.inputs(choice).consistency["split"].nunique() > 1
-    named = with_labels(rows)
-    return named.assign(label=named["label"] + " (" + named["split"] + ")") if several else named
+    return split_labels(with_labels(rows), is_split=several)
 
 
 RATER_FIGURES: dict[str, str] = {
@@ -935,7 +929,7 @@ def raters_card(choice: Choice) -> None:
         of_pair = chosen_point(event)
     paint("raters")
     with right:
-        items = shown(loading.figure(choice, "item_marks", str(dimension)))
+        items = open_to_me(loading.figure(choice, "item_marks", str(dimension)))
         event = st.plotly_chart(
             charts.item_strip(items), key="chart-items", config=CONFIG, on_select="rerun", selection_mode="points",
             alt="Raters by items",
@@ -976,9 +970,9 @@ def ceiling_card(choice: Choice, found: Inputs) -> None:
         greyed(shown, few), hide_index=True, height="auto", key="ceiling", on_select="rerun",
         selection_mode="single-row", column_config={"judge": "dimension", **titles}, alt="Human ceiling",
     )  # fmt: skip
-    rows = event.selection.rows
-    if rows and rows[0] < len(whose):
-        listed(choice, loading.figure(choice, "people_behind", *whose[rows[0]]), key="behind-ceiling")
+    row = chosen_row(event, len(whose))
+    if row is not None:
+        listed(choice, loading.figure(choice, "people_behind", *whose[row]), key="behind-ceiling")
     else:
         st.caption("Value [95 % interval] and n traces; choose a row for them. " + FEW_NOTE)
 
@@ -1006,10 +1000,10 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
         greyed(shown, few), hide_index=True, height="auto", column_config=rates, key="error-ceiling", on_select="rerun",
         selection_mode="single-cell", alt="Human ceiling for errors",
     )  # fmt: skip
-    cells = event.selection.cells
-    if cells and cells[0][1] in errors.RATES and cells[0][0] < len(whose):
-        judge, split, kind = whose[cells[0][0]]
-        behind_ceiling(choice, f"{kind}.{cells[0][1]}", "", judge, split, key="behind-error-ceiling")
+    cell = chosen_cell(event, len(whose))
+    if cell is not None and cell[1] in errors.RATES:
+        judge, split, kind = whose[cell[0]]
+        behind_ceiling(choice, f"{kind}.{cell[1]}", "", judge, split, key="behind-error-ceiling")
     st.caption(
         "Click a figure for the comparisons behind it. "
         "any: whether the other reported the error under whatever dimension; over both directions its recall is its "
@@ -1035,7 +1029,7 @@ def deciders_card(choice: Choice, *, decided: str) -> None:
         return
     first, second = map(str, table.iloc[row, :2])
     both = decided_by_both(found.frame(given), first, second)
-    chosen = listing(shown(both), key=f"behind-{decided}")
+    chosen = listing(open_to_me(both), key=f"behind-{decided}")
     if chosen is not None:
         open_trace(decided_link(choice, chosen), key=f"{decided}-open")
 
@@ -1225,7 +1219,7 @@ def team_card(choice: Choice) -> None:
 @st.fragment(key="card-skipped")
 def skipped_card() -> None:
     layout.title("Why traces were skipped", "")
-    reasons = shown(loading.skip_reasons())
+    reasons = open_to_me(loading.skip_reasons())
     row = sheet(reasons, key="skipped", is_chosen=True)
     if row is not None:
         open_in_work(link_params(trace=str(reasons["trace_id"].iloc[row])), key="skipped-open")
@@ -1277,7 +1271,7 @@ def behind_ceiling(
         return
     dimension = judge if judge in DIMENSIONS else ceiling.ANY
     pairs = loading.figure(choice, "people_errors_behind", dimension, split, kind, metric, impact)
-    row = listing(shown(pairs), key=key)
+    row = listing(open_to_me(pairs), key=key)
     if row is not None:
         author = str(row["author"])
         open_trace(link_params(trace=str(row["trace_id"]), person=author, pair=str(row["error_id"])), key=f"{key}-open")
@@ -1322,7 +1316,9 @@ def behind_raters(choice: Choice, dimension: str, metric: str, first: str, secon
         st.caption(plain(f"{first} and {second}, {RATER_FIGURES[metric]}: {told}"))
     both = loading.figure(choice, "raters_behind", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
-    row = listing(shown(both).drop(columns=["annotator", "system", "run"]).rename(columns=named), key="behind-raters")
+    row = listing(
+        open_to_me(both).drop(columns=["annotator", "system", "run"]).rename(columns=named), key="behind-raters"
+    )
     if row is not None:
         one = both[both["trace_id"] == row["trace_id"]].iloc[0]
         person, judge = (None if pd.isna(one[name]) else str(one[name]) for name in ("annotator", "system"))
@@ -1352,16 +1348,11 @@ def behind_pairs(
     listed(choice, pairs[columns], key=key)
 
 
-def shown(marks: pd.DataFrame) -> pd.DataFrame:
-    """Without those of traces that the person at the screen labels blind: Compare would refuse them."""
-    return open_rows(marks, loading.blind_to_me())
-
-
 def listed(
     choice: Choice, rows: pd.DataFrame, *, key: str, repeat: int | None = None, person: str | None = None
 ) -> None:
     """The rows, and the way from one to Compare; `person`: whose labels it shows, whatever the choice."""
-    row = listing(shown(rows), key=key)
+    row = listing(open_to_me(rows), key=key)
     if row is None:
         return
     said = {name: None if row.get(name) is None else str(row[name]) for name in LINKED}
@@ -1379,7 +1370,7 @@ def listed(
 
 def open_trace(link: Mapping[str, str], *, key: str) -> None:
     """A button that leads to Compare; to the first span of the error in Work while there is no judge to compare."""
-    if link["trace"] not in set(loading.traces()["trace_id"]):
+    if not loading.has_trace(link["trace"]):
         st.caption("This trace is not in the workspace.")
     elif is_judged():
         open_in_compare(link, key=key)

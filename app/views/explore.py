@@ -13,8 +13,8 @@ from app import loading
 from app.components import charts, layout
 from app.components.behind import chosen_point, listing, open_in_compare, open_in_work
 from app.components.figures import FEW_NOTE, counted, greyed, interval_text
-from app.components.sheet import sheet
-from app.datasets import open_rows
+from app.components.sheet import chosen_cell, chosen_row, sheet
+from app.datasets import open_to_me
 from app.painting import paint
 from app.session import link_params, workspace
 from ingest.store import reading
@@ -163,8 +163,9 @@ def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
                 found, hide_index=True, height=min(38 + 35 * len(found), 250), key="hits", on_select="rerun",
                 selection_mode="single-row", column_config={"trace_id": "trace", "span_id": "span", "ordinal": "place"},
             )  # fmt: skip
-            if event.selection.rows:
-                row = found.iloc[event.selection.rows[0]]
+            chosen = chosen_row(event, len(found))
+            if chosen is not None:
+                row = found.iloc[chosen]
                 if st.button(
                     f"Open {row['ordinal']} in Work", key="hit-open", type="primary", icon=":material/edit_note:"
                 ):
@@ -213,10 +214,11 @@ def listed(kept: pd.DataFrame, total: int) -> None:
                 "warning_count": st.column_config.NumberColumn("warnings", help="Doubts noted while it was read"),
             },
         )
-        if not event.selection.rows:
+        row = chosen_row(event, len(shown))
+        if row is None:
             st.caption("Choose a row to open its trace.")
             return
-        open_trace(str(shown["trace_id"].iloc[event.selection.rows[0]]))
+        open_trace(str(shown["trace_id"].iloc[row]))
 
 
 def open_trace(trace_id: str) -> None:
@@ -303,13 +305,13 @@ def tools_card(tools: pd.DataFrame, kept: pd.DataFrame) -> None:
         },
         alt="Failures by tool",
     )  # fmt: skip
-    cells = event.selection.cells
-    if not cells or cells[0][0] >= len(tools):
+    cell = chosen_cell(event, len(tools))
+    if cell is None:
         st.caption("Click a row for its calls, the number that failed for those.")
         return
     with reading(workspace().engine) as connection:
-        calls = of_traces(exploring.tool_calls(connection, str(tools["tool"].iloc[cells[0][0]])), kept)
-    behind_calls(calls[calls["status"] == "ERROR"] if cells[0][1] == "failed" else calls)
+        calls = of_traces(exploring.tool_calls(connection, str(tools["tool"].iloc[cell[0]])), kept)
+    behind_calls(calls[calls["status"] == "ERROR"] if cell[1] == "failed" else calls)
 
 
 @st.fragment(key="card-together")
@@ -333,11 +335,6 @@ def together_card(errors: pd.DataFrame) -> None:
 # What stands behind a mark: a list, and from a row of it the way to Compare and to the span in Work.
 
 
-def still_open(rows: pd.DataFrame) -> pd.DataFrame:
-    """Without those of traces that the person has taken up to label blind since the page was drawn."""
-    return open_rows(rows, loading.blind_to_me())
-
-
 def first_spans(errors: pd.DataFrame) -> pd.DataFrame:
     with reading(workspace().engine) as connection:
         return exploring.started(connection, errors)
@@ -350,7 +347,7 @@ def with_ordinal(rows: pd.DataFrame) -> pd.DataFrame:
 
 def behind_errors(found: pd.DataFrame, *, key: str) -> None:
     """People's errors, each opened beside a judge and at its first span."""
-    rows = with_ordinal(still_open(found)).assign(dimensions=found["dimensions"].map("+".join))
+    rows = with_ordinal(open_to_me(found)).assign(dimensions=found["dimensions"].map("+".join))
     columns = ["trace_id", "span", "annotator", "dimensions", "impact", "description", "label_id", "span_id"]
     row = listing(rows[columns], key=key)
     if row is not None:
@@ -360,7 +357,7 @@ def behind_errors(found: pd.DataFrame, *, key: str) -> None:
 
 def behind_findings(found: pd.DataFrame) -> None:
     """Judges' findings, each opened beside people and at the first span that it cites."""
-    rows = with_ordinal(still_open(found)).rename(columns={"repeat": "run"})
+    rows = with_ordinal(open_to_me(found)).rename(columns={"repeat": "run"})
     columns = [
         "trace_id", "span", "system", "judge", "run", "dimension", "impact", "description", "finding_key", "span_id",
     ]  # fmt: skip
@@ -407,7 +404,7 @@ def similar(errors: pd.DataFrame) -> None:
         st.caption(f"The first {OFFERED:,} of {len(errors):,} errors are offered: filter the traces for others.")
     if chosen is None:
         return
-    table = still_open(exploring.alike(errors, str(chosen)))
+    table = open_to_me(exploring.alike(errors, str(chosen)))
     if table.empty:
         st.caption("No other error has words in common with this one.")
         return

@@ -203,11 +203,17 @@ def here() -> None:
                     noted([str(trace_id) for trace_id in doubted["trace_id"]])
 
 
+@st.cache_data(show_spinner=False, max_entries=2)
+def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Trace and warning: what readers noted of these traces."""
+    with reading(workspace().engine) as connection:
+        found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids]
+    return [(trace.trace_id, warning) for trace in found for warning in trace.all_warnings]
+
+
 def noted(trace_ids: Sequence[str]) -> None:
     """What readers noted of stored traces, and the way to each of these."""
-    with reading(workspace().engine) as connection:
-        found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids[:SHOWN]]
-    rows = [(trace.trace_id, warning) for trace in found for warning in trace.all_warnings]
+    rows = _warnings(loading.place(), loading.now_revision(), tuple(trace_ids[:SHOWN]))
     if len(trace_ids) > SHOWN:
         st.caption(f"Of the first {SHOWN} traces. Explore lists all with their number of warnings.")
     chosen = sheet(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")

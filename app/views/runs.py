@@ -14,8 +14,8 @@ from app import loading
 from app.components import charts, layout
 from app.components.behind import chosen_point, listing, open_in_compare
 from app.components.figures import cell_text, counted, definition, greyed, plain
-from app.components.sheet import sheet
-from app.datasets import open_rows
+from app.components.sheet import chosen_cell, sheet
+from app.datasets import open_to_me
 from app.estimating import EstimateError, estimate
 from app.painting import paint
 from app.session import link_params, user, workspace
@@ -167,7 +167,7 @@ def outcomes_card(run_key: int, shown: Shown) -> None:
         st.caption("Click a part of a bar for its judgements.")
         return
     found = judgements(run_key, str(point[0]), str(point[1]))
-    row = listing(open_rows(found, loading.blind_to_me()), key="behind-outcomes")
+    row = listing(open_to_me(found), key="behind-outcomes")
     if row is not None:
         open_in_compare(compare_link(row), key="outcomes-open")
 
@@ -288,7 +288,7 @@ def jury(run_key: int, kept: Rule) -> None:
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
     st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share for the votes behind it.")
     rows = votes_behind(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
-    row = listing(open_rows(rows, loading.blind_to_me()), key="behind-votes")
+    row = listing(open_to_me(rows), key="behind-votes")
     if row is not None and system is not None:
         open_in_compare(compare_link({**row, "system": system}), key="votes-open")
 
@@ -316,10 +316,8 @@ def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
             },
         },
     )  # fmt: skip
-    cells = event.selection.cells
-    if not cells or cells[0][1] not in VOTE_SHARES or cells[0][0] >= len(table):
-        return None
-    return str(table["judge"].iloc[cells[0][0]]), str(cells[0][1])
+    cell = chosen_cell(event, len(table))
+    return None if cell is None or cell[1] not in VOTE_SHARES else (str(table["judge"].iloc[cell[0]]), cell[1])
 
 
 _CELL = ("value", "low", "high", "n")
@@ -423,7 +421,7 @@ def failures(run_key: int, shown: Shown) -> None:
     if shown.failed.empty:
         st.caption("None failed.")
         return
-    rows = open_rows(shown.failed, loading.blind_to_me())
+    rows = open_to_me(shown.failed)
     chosen = sheet(
         rows.assign(state=rows["state"].str.replace("_", " ")), most=8, key=f"failed-{run_key}", is_chosen=True
     )
