@@ -15,6 +15,7 @@ RATES = Table(
     title="GAIA2: goal success rate by capability, as ARE counts it",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
+    interval="Wilson's",
 )
 RUNS = Table(
     name="gaia2_runs",

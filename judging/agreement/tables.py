@@ -230,6 +230,8 @@ class Table:
     """Figures whose bounds are not named by them."""
     unbounded: tuple[str, ...] = ()
     """Figures without bounds."""
+    interval: str = "bootstrap by trace"
+    """How its bounds are made, in the words of a note below it."""
 
     def made(self, inputs: Inputs) -> pd.DataFrame:
         """The table, with the reason of each empty figure beside it."""
@@ -356,6 +358,9 @@ _RATINGS: Final[tuple[InputName, ...]] = ("ratings",)
 _TWO_ERRORS: Final[tuple[InputName, ...]] = ("error_pairs", "other_error_pairs")
 _TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
 _TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
+_OR_WILSON: Final = "bootstrap by trace, Wilson's for a share of exactly 0 or 1"
+_WILSON: Final = "Wilson's"
+_OF_SCORES: Final = "Wilson's for accuracies, bootstrap by trace for the others"
 _COVERED: Final = ("coverage", "coverage_low", "coverage_high")
 
 TABLES: Final[tuple[Table, ...]] = (
@@ -375,6 +380,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 2",
         needs=_ERRORS,
         build=_suite("caught"),
+        interval=_WILSON,
         why=reasons.always("no units"),
         percents=_COVERED,
     ),
@@ -384,6 +390,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 3",
         needs=_ERRORS,
         build=_rates("caught", "all"),
+        interval=_OR_WILSON,
         why=reasons.of_rate,
     ),
     Table(
@@ -392,6 +399,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 4",
         needs=_SCORES,
         build=_score_columns("off_by_one", "bucketed", "pearson", "spearman"),
+        interval=_OF_SCORES,
         why=reasons.of_score,
         digits=3,
     ),
@@ -401,6 +409,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 5",
         needs=_ERRORS,
         build=_suite("localized"),
+        interval=_WILSON,
         why=reasons.always("no units"),
         percents=_COVERED,
     ),
@@ -410,6 +419,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 6",
         needs=_ERRORS,
         build=_rates("localized", "all"),
+        interval=_OR_WILSON,
         why=reasons.of_rate,
     ),
     Table(
@@ -418,6 +428,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 7",
         needs=_RATINGS,
         build=lambda inputs: inputs.consistency,
+        interval="bootstrap by trace for alpha, Student's t for the mean SD, Wilson's for shares",
         why=reasons.of_consistency,
         bounded={"alpha_interval": "alpha"},
         unbounded=(
@@ -432,6 +443,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 8",
         needs=_SCORES,
         build=_score_columns("bucketed", "pearson", "spearman", "nmae", "pair_alpha"),
+        interval=_OF_SCORES,
         why=reasons.of_score,
         digits=3,
     ),
@@ -441,6 +453,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 9",
         needs=_ERRORS,
         build=_coverage("caught"),
+        interval=_WILSON,
         why=reasons.always("no positives"),
         percents=_COVERED,
     ),
@@ -450,6 +463,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 10",
         needs=_ERRORS,
         build=_coverage("localized"),
+        interval=_WILSON,
         why=reasons.always("no positives"),
         percents=_COVERED,
     ),
@@ -460,6 +474,7 @@ TABLES: Final[tuple[Table, ...]] = (
             paper=f"Table {number}",
             needs=_ERRORS,
             build=_rates(kind, impact),
+            interval=_OR_WILSON,
             why=reasons.of_rate,
         )
         for number, (kind, impact) in enumerate(
@@ -472,6 +487,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 17",
         needs=_SCORES,
         build=_score_columns("bucketed", "two_point", "pearson", "spearman", "nmae"),
+        interval=_OF_SCORES,
         why=reasons.of_score,
         digits=3,
     ),
@@ -480,6 +496,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Every rate of caught and localized with its own n and reason, beside the human ceiling",
         needs=_ERRORS,
         build=lambda inputs: reasons.of_long(inputs.error_figures, draws=inputs.draws),
+        interval=_OR_WILSON,
     ),
     Table(
         name="coverage_grid",
@@ -505,12 +522,14 @@ TABLES: Final[tuple[Table, ...]] = (
             inputs.frame("findings"), inputs.given("judged"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
         why=reasons.of_finding,
+        interval=_OR_WILSON,
     ),
     Table(
         name="score_figures",
         title="Every score metric with its n and reason, beside the human ceiling",
         needs=_SCORES,
         build=lambda inputs: reasons.of_long(inputs.figures_of_scores, draws=inputs.draws),
+        interval=_OF_SCORES,
     ),
     Table(
         name="score_confusion",
@@ -525,6 +544,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="How often each score is given",
         needs=_SCORES,
         build=lambda inputs: scores.score_prevalence(inputs.frame("score_pairs")),
+        interval=_WILSON,
         why=reasons.always("no units"),
     ),
     Table(
@@ -555,12 +575,14 @@ TABLES: Final[tuple[Table, ...]] = (
         title="The judge's rates of caught and localized errors between people",
         needs=("person_pairs",),
         build=lambda inputs: reasons.of_long(inputs.error_ceiling, draws=inputs.draws),
+        interval=_OR_WILSON,
     ),
     Table(
         name="matcher_agreement",
         title="People who decided the same matches",
         needs=("match_words",),
         build=lambda inputs: inputs.matcher_agreement,
+        interval=_OR_WILSON,
         why=reasons.already,
     ),
     Table(
@@ -568,6 +590,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="People who judged the same unmatched findings",
         needs=("finding_words",),
         build=lambda inputs: inputs.reviewer_agreement,
+        interval=_OR_WILSON,
         why=reasons.of_reviewers,
     ),
     Table(
@@ -575,6 +598,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="How often people had a majority, and what had none",
         needs=("votes",),
         build=lambda inputs: majority.vote_table(inputs.frame("votes")),
+        interval=_WILSON,
         why=reasons.always("no units"),
     ),
     Table(
@@ -582,6 +606,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Ties, unanimous verdicts and absent votes of juries",
         needs=("jury_votes",),
         build=lambda inputs: juries.jury_table(inputs.frame("jury_votes")),
+        interval=_WILSON,
         why=reasons.always("no units"),
         bounded={f"{name}_share": name for name in ("unanimous", "tied", "absent")},
     ),
@@ -607,6 +632,7 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: raters.self_consistency(
             inputs.frame("repeats"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
+        interval="bootstrap by unit",
         why=reasons.of_score,
     ),
     Table(
@@ -621,6 +647,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Corpus-level error rates, corrected for the judge",
         needs=("unit_labels",),
         build=lambda inputs: prevalence.corpus_table(inputs.frame("unit_labels"), seed=inputs.seed),
+        interval="from the posterior of both sets of labels",
         why=reasons.of_calibration,
         unbounded=("apparent", "sensitivity", "specificity"),
     ),
