@@ -841,7 +841,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="winning_rate",
         words=(
             "Of the people, the share beside whom the judge passes the alternative annotator test: it agrees with "
-            "the others as often as the person does, or less often by less than epsilon (Calderon et al. 2025)."
+            "the others as often as the person does, or less often by less than epsilon (Calderon, Reichart and Dror "
+            "2025)."
         ),
     ),
     Metric(
@@ -852,7 +853,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="average_advantage",
         words=(
             "Mean over people of the share of traces on which the judge agrees with the others at least as well as the "
-            "person left out does, in the alternative annotator test (Calderon et al. 2025)."
+            "person left out does, in the alternative annotator test (Calderon, Reichart and Dror 2025)."
         ),
     ),
     Metric(
