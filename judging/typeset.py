@@ -111,7 +111,7 @@ def _compared(made_from: Mapping[str, Json], table: Table) -> list[str]:
     selection = made_from.get("selection")
     said = [f"human labels: {made_from['human']}"] if made_from.get("human") else []
     if isinstance(selection, Mapping) and {"error_pairs", "findings"} & {*table.needs}:
-        said.append(f"matches: {selection['matches']}")
+        said.append("matches: confirmed" if selection["matches"] == "confirmed" else "matches: proposed and confirmed")
     return said
 
 

@@ -121,7 +121,8 @@ def one_table(choice: Choice, found: Inputs) -> None:
     )
     more = f" The first {PREVIEWED} are shown." if len(frame) > PREVIEWED else ""
     st.caption(
-        f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent.{more}"
+        f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent: the column "
+        f"reason says why.{more}"
     )
     export_buttons(
         choice, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table, manifest_now(choice))

@@ -29,7 +29,7 @@ def test_intervals_stand_in_the_cell_of_their_figure(made: dict[str, pd.DataFram
 def test_what_never_varies_is_said_once_with_who_is_compared(made: dict[str, pd.DataFrame]) -> None:
     shown = typeset(made[RATES.name], RATES, MADE)
     assert not {"kind", "split", "impact"} & set(shown.cells.columns)
-    assert shown.said.startswith("as the paper's Table 3; human labels: ada; matches: proposed")
+    assert shown.said.startswith("as the paper's Table 3; human labels: ada; matches: proposed and confirmed; ")
     assert "kind: caught" in shown.said
     assert "LC Logical Consistency" in shown.notes[0]
     assert any("2,000 resamples, seed 7" in note for note in shown.notes)
