@@ -22,10 +22,15 @@ WORDS: Final = {
     "pearson": "Pearson r",
     "spearman": "Spearman rho", "quadratic_kappa": "quadratic kappa", "alpha_interval": "alpha (interval)",
     "alpha_ordinal": "alpha (ordinal)", "alpha_nominal": "alpha (nominal)", "pair_alpha": "alpha",
-    "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)", "mean_sd": "mean SD", "sd": "SD",
-    "off_by_one": "off by one", "reason": "empty because",
+    "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)", "mean_sd": "mean SD of 0..1", "sd": "SD of 0..1",
+    "off_by_one": "off by one", "two_point": "2-point", "bias": "bias, points",
+    "unmatched_per_trace": "unmatched a trace",
+    "pass_at_k": "pass@k", "pass_k": "pass^k", "statistic": "chi squared", "p_corrected": "p (corrected)",
+    "p_exact": "p (exact)", "p_holm": "p (Holm)", "reason": "empty because",
 }  # fmt: skip
 _LEFT_OUT: Final = ("failed", "not_applicable", "missing")
+_AGAINST_PEOPLE: Final = frozenset({"error_pairs", "score_pairs", "findings", "unit_labels", "trail_gold"})
+_P_VALUES: Final = ("p_corrected", "p_exact", "p_holm")
 _REDUNDANT: Final = ("printed", "mean_sd_ci95", "undefined_draws")
 
 
@@ -42,7 +47,7 @@ class Typeset:
 
 def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | None = None) -> Typeset:
     """The table for a reader: as `printed`, in fewer columns."""
-    text = printed(frame, table)
+    text = _of_least(printed(frame, table), frame)
     joined = _with_intervals(text.drop(columns=[name for name in _REDUNDANT if name in text.columns]))
     has_interval = joined.apply(lambda cells: cells.str.contains(r"\[.*, .*\]")).any(axis=None)
     same = _constant(joined)
@@ -50,8 +55,10 @@ def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | N
     kept = joined.drop(columns=[*same, *zero, *_empty(joined)])
     numbers = {str(name) for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name].dtype)}
     right = [name for name in kept.columns if name.removesuffix("_pct") in numbers or name.endswith(_BOUNDS)]
+    if "metric" in kept.columns:
+        kept["metric"] = kept["metric"].map(words)
     if "reason" in kept.columns:
-        kept["reason"] = kept["reason"].map(_reason_in_words)
+        kept["reason"] = kept.pop("reason").map(_reason_in_words)
     heads = {name: words(name) for name in map(str, kept.columns)}
     return Typeset(
         title=table.title,
@@ -76,6 +83,15 @@ def words(name: str) -> str:
 
 
 _BOUNDS: Final = "95 % interval"
+
+
+def _of_least(text: pd.DataFrame, frame: pd.DataFrame) -> pd.DataFrame:
+    """No p of 0.0000: it is less than the least that is printed."""
+    shown = text.copy()
+    for name in (name for name in _P_VALUES if name in text.columns):
+        is_small = text[name].str.fullmatch("0[.]0+") & (frame[name] > 0).to_numpy()
+        shown[name] = text[name].where(~is_small, "<" + text[name].str.replace("0$", "1", regex=True))
+    return shown
 
 
 def _with_intervals(text: pd.DataFrame) -> pd.DataFrame:
@@ -109,7 +125,8 @@ def _paper(table: Table) -> list[str]:
 def _compared(made_from: Mapping[str, Json], table: Table) -> list[str]:
     """Whose labels the judges are compared with, and which matches count."""
     selection = made_from.get("selection")
-    said = [f"human labels: {made_from['human']}"] if made_from.get("human") else []
+    is_against = bool(made_from.get("human")) and not _AGAINST_PEOPLE.isdisjoint(table.needs)
+    said = [f"human labels: {made_from['human']}"] if is_against else []
     if isinstance(selection, Mapping) and {"error_pairs", "findings"} & {*table.needs}:
         said.append("matches: confirmed" if selection["matches"] == "confirmed" else "matches: proposed and confirmed")
     return said
@@ -133,6 +150,8 @@ def _reason_in_words(reason: str) -> str:
 
 def _named(figure: str) -> str:
     """The figure in words; the kind of gap after it stays."""
+    if figure.endswith("_low"):
+        return f"{words(figure.removesuffix('_low'))} interval"
     name, space, gap = figure.partition(" ")
     return words(name) + space + gap
 

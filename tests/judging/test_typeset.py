@@ -58,6 +58,24 @@ def test_counts_of_what_is_left_out_that_are_0_throughout_are_said_once() -> Non
     assert "Failed: 0 in every row." in shown.notes
 
 
+def test_a_small_p_is_not_printed_as_zero() -> None:
+    frame = pd.DataFrame({"judge": ["LC", "EE", "TC"], "p_exact": [0.00001, 0.25, float("nan")]})
+    shown = typeset(frame, Table(name="odd", title="Odd", needs=(), build=lambda _: frame))
+    assert list(shown.cells["p (exact)"]) == ["<0.0001", "0.2500", ""]
+
+
+def test_metrics_are_named_in_words_and_the_reason_comes_last(made: dict[str, pd.DataFrame]) -> None:
+    table = next(table for table in TABLES if table.name == "score_figures")
+    shown = typeset(made[table.name], table, MADE)
+    assert {"off by one", "quadratic kappa"} <= set(shown.cells["metric"])
+    assert shown.cells.columns[-1] == "empty because"
+
+
+def test_only_tables_of_judges_against_people_name_whose_labels_they_are(made: dict[str, pd.DataFrame]) -> None:
+    table = next(table for table in TABLES if table.name == "table_07_consistency")
+    assert "human" not in typeset(made[table.name], table, MADE).said
+
+
 def test_lowest_and_highest_scores_are_no_interval(made: dict[str, pd.DataFrame]) -> None:
     table = next(table for table in TABLES if table.name == "trace_spread")
     assert {"low", "high"} <= set(typeset(made[table.name], table).cells.columns)
@@ -67,7 +85,7 @@ def test_reasons_are_in_the_words_of_the_heads() -> None:
     frame = pd.DataFrame({"judge": ["LC"], "f1": [0.1], "reason": ["f1, mean_sd interval: no units; ac1: no pairs"]})
     table = Table(name="odd", title="Odd", needs=(), build=lambda _: frame)
     shown = typeset(frame, table)
-    assert list(shown.cells["empty because"]) == ["F1, mean SD interval: no units; AC1: no pairs"]
+    assert list(shown.cells["empty because"]) == ["F1, mean SD of 0..1 interval: no units; AC1: no pairs"]
 
 
 @pytest.mark.parametrize("table", TABLES, ids=lambda table: table.name)
