@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,7 +11,7 @@ import pandas as pd
 
 from ingest.trace import Json
 from judging.agreement.frames import JUDGES
-from judging.agreement.tables import Table, printed
+from judging.agreement.tables import COMPARED, Table, printed
 from judging.rubric import rubrics
 
 KEYS: Final = ("system", "judge", "split", "impact", "kind", "failures", "vectoriser", "epsilon")
@@ -25,6 +25,7 @@ WORDS: Final = {
     "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)", "mean_sd": "mean SD of 0..1", "sd": "SD of 0..1",
     "off_by_one": "off by one", "two_point": "2-point", "bias": "bias, points",
     "unmatched_per_trace": "unmatched a trace",
+    "weighted_f1": "weighted F1", "pair_f1": "pair F1",
     "pass_at_k": "pass@k", "pass_k": "pass^k", "statistic": "chi squared", "p_corrected": "p (corrected)",
     "p_exact": "p (exact)", "p_holm": "p (Holm)", "reason": "empty because",
 }  # fmt: skip
@@ -66,6 +67,7 @@ def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | N
         numeric=tuple(heads[name] for name in right),
         said="; ".join([*_paper(table), *_compared(made_from or {}, table), *_alike(same)]),
         notes=(
+            *([] if len(frame) else ["No row: the choice holds nothing for this table."]),
             *_abbreviations(frame),
             *([f"{', '.join(map(words, zero)).capitalize()}: 0 in every row."] if zero else []),
             *_notes(
@@ -123,10 +125,13 @@ def _paper(table: Table) -> list[str]:
 
 
 def _compared(made_from: Mapping[str, Json], table: Table) -> list[str]:
-    """Whose labels the judges are compared with, and which matches count."""
+    """Whose labels the judges are compared with, which sides with each other, and which matches count."""
     selection = made_from.get("selection")
     is_against = bool(made_from.get("human")) and not _AGAINST_PEOPLE.isdisjoint(table.needs)
     said = [f"human labels: {made_from['human']}"] if is_against else []
+    sides = made_from.get("compared")
+    if isinstance(sides, Sequence) and table.name in COMPARED:
+        said.append(f"left: {sides[0]}; right: {sides[1]}")
     if isinstance(selection, Mapping) and {"error_pairs", "findings"} & {*table.needs}:
         said.append("matches: confirmed" if selection["matches"] == "confirmed" else "matches: proposed and confirmed")
     return said

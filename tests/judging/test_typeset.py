@@ -76,6 +76,13 @@ def test_only_tables_of_judges_against_people_name_whose_labels_they_are(made: d
     assert "human" not in typeset(made[table.name], table, MADE).said
 
 
+def test_two_sides_are_named_and_a_table_without_rows_says_so(made: dict[str, pd.DataFrame]) -> None:
+    table = next(table for table in TABLES if table.name == "compared_errors")
+    shown = typeset(made[table.name].head(0), table, {**MADE, "compared": ["checks", "person=ben"]})
+    assert "left: checks; right: person=ben" in shown.said
+    assert shown.notes[0] == "No row: the choice holds nothing for this table."
+
+
 def test_lowest_and_highest_scores_are_no_interval(made: dict[str, pd.DataFrame]) -> None:
     table = next(table for table in TABLES if table.name == "trace_spread")
     assert {"low", "high"} <= set(typeset(made[table.name], table).cells.columns)
