@@ -24,7 +24,8 @@ from ingest.spreadsheet import safe_cell
 from ingest.store import reading
 from ingest.trace import Json
 from judging.agreement.tables import TABLES, Inputs, Table, can_build
-from judging.export import WRITERS, latex_text, manifest_of, markdown_text, parquet_bytes
+from judging.export import WRITERS, MadeFrom, latex_origin, manifest_of, markdown_origin, markdown_text, parquet_bytes
+from judging.latex import latex_table
 from judging.ledger import tables
 from judging.ledger.frames import submitted
 from judging.ledger.labels import error_labels, score_labels
@@ -148,23 +149,27 @@ def open_to_me(rows: pd.DataFrame) -> pd.DataFrame:
 
 def dataset_bytes(dataset: Dataset, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
     """The rows in `csv`, `json`, `parquet`, `md` or `tex`."""
-    return rows_bytes(dataset, open_rows(dataset.frame(choice), blind), form)
+    return rows_bytes(dataset, open_rows(dataset.frame(choice), blind), form, manifest(choice, blind=blind))
 
 
-def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str) -> bytes:
-    """These rows of a data set."""
+def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str, made_from: MadeFrom) -> bytes:
+    """These rows of a data set, with what they were `made_from` where the format can hold it: in all but CSV."""
+    about: dict[str, Json] = {"table": dataset.name, "title": dataset.title, "about": dataset.about}
     match form:
         case "csv":
             return csv_bytes(frame)
         case "parquet":
-            return parquet_bytes(_plain(frame))
+            return parquet_bytes(_plain(frame), {**about, **made_from})
         case "md":
-            return markdown_text(_plain(frame)).encode()
+            return (markdown_text(_plain(frame), numeric=_numbers(frame)) + markdown_origin(made_from)).encode()
         case "tex":
-            return latex_text(_plain(frame), title=dataset.title).encode()
+            cells, origin = _plain(frame), latex_origin(made_from)
+            return latex_table(
+                cells, title=dataset.title, name=dataset.name, numeric=_numbers(frame), about=origin
+            ).encode()
         case _:
             rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-            return _json({"table": dataset.name, "title": dataset.title, "rows": rows})
+            return _json({**about, "made_from": made_from, "rows": rows})
 
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
@@ -184,7 +189,7 @@ def table_frame(table: Table, choice: Choice, *, blind: Collection[str] = ()) ->
 
 def table_bytes(table: Table, choice: Choice, form: str, *, blind: Collection[str] = ()) -> bytes:
     """A report table in one of `FORMATS`."""
-    return WRITERS[form](table_frame(table, choice, blind=blind), table)
+    return WRITERS[form](table_frame(table, choice, blind=blind), table, manifest(choice, blind=blind))
 
 
 def available(inputs: Inputs) -> list[Table]:
@@ -208,7 +213,7 @@ def report_zip(
 ) -> bytes:
     """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive."""
     choice = loading.whole(choice, *(table.name for table in TABLES if can_build(table, loading.inputs(choice))))
-    inputs = loading.inputs(choice)
+    inputs, made_from = loading.inputs(choice), manifest(choice, blind=blind)
     held = io.BytesIO()
     files: list[Json] = []
 
@@ -220,15 +225,13 @@ def report_zip(
         for table in available(inputs):
             frame = table_frame(table, choice, blind=blind)
             for form in forms:
-                add(archive, f"tables/{table.name}.{form}", WRITERS[form](frame, table), len(frame))
+                add(archive, f"tables/{table.name}.{form}", WRITERS[form](frame, table, made_from), len(frame))
         for dataset in DATASETS:
             frame = open_rows(dataset.frame(choice), blind)
             add(archive, f"data/{dataset.name}.csv", csv_bytes(frame), len(frame))
         if long is not None:
             add(archive, "tables/every_figure_long.csv", csv_bytes(long), len(long))
-        archive.writestr(
-            "manifest.json", orjson.dumps({**manifest(choice, blind=blind), "files": files}, option=orjson.OPT_INDENT_2)
-        )
+        archive.writestr("manifest.json", orjson.dumps({**made_from, "files": files}, option=orjson.OPT_INDENT_2))
     return held.getvalue()
 
 
@@ -292,6 +295,10 @@ def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
         "span_ids",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns, dtype=object).astype({"finding_id": "int64"})
+
+
+def _numbers(frame: pd.DataFrame) -> list[str]:
+    return [str(name) for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name].dtype)]
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -19,10 +20,15 @@ from ingest.spreadsheet import safe_cell
 from ingest.trace import Json
 from judging.agreement.majority import vote_table
 from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
+from judging.latex import latex_table
 from judging.ledger.frames import Frames, LateFrames, Selection, chosen_traces
 from judging.ledger.matches import finding_words, match_words
 from judging.ledger.person_pairs import person_pairs
 from judging.outcomes import OUTCOME_TABLES
+from judging.typeset import typeset
+
+MadeFrom = Mapping[str, Json]
+"""What a manifest tells: it goes into every file that can hold it."""
 
 MISSING_RULES = {
     "drop": "failed judgements are left out and counted beside the figure",
@@ -81,7 +87,9 @@ def _said_of(words: pd.DataFrame, traces: set[str], selection: Selection) -> pd.
     return words[kept].reset_index(drop=True)
 
 
-def write_report(out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequence[str]) -> list[Written]:
+def write_report(
+    out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequence[str], made_from: MadeFrom
+) -> list[Written]:
     """Write every table in every format into `out`. Raises `ValueError` for an unknown format."""
     unknown = [name for name in formats if name not in WRITERS]
     if unknown:
@@ -91,7 +99,7 @@ def write_report(out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequen
     written = []
     for name, frame in made.items():
         for form in formats:
-            data = WRITERS[form](frame, by_name[name])
+            data = WRITERS[form](frame, by_name[name], made_from)
             written.append(_write(out, f"{name}.{form}", data, table=name, rows=len(frame)))
     return written
 
@@ -222,66 +230,88 @@ def csv_text(frame: pd.DataFrame, table: Table) -> str:
     return text.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n")
 
 
-def _csv(frame: pd.DataFrame, table: Table) -> bytes:
+def _csv(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    """No word of what it was made from: every reader of CSV would take that for a row. The manifest has it."""
     return csv_text(frame, table).encode()
 
 
-def _json(frame: pd.DataFrame, table: Table) -> bytes:
+def _json(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
     rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
-    document = {"table": table.name, "title": table.title, "paper": table.paper, "rows": rows}
+    document = {"table": table.name, "title": table.title, "paper": table.paper, "made_from": made_from, "rows": rows}
     return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
 
 
-def _markdown(frame: pd.DataFrame, table: Table) -> bytes:
-    return f"**{table.title}**\n\n{markdown_text(printed(frame, table))}".encode()
+def _markdown(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    made = typeset(frame, table, made_from)
+    said = f" ({in_markdown(made.said)})" if made.said else ""
+    notes = f"\n{in_markdown(' '.join(made.notes))}\n" if made.notes else ""
+    text = f"**{in_markdown(made.title)}**{said}\n\n{markdown_text(made.cells, numeric=made.numeric)}{notes}"
+    return (text + markdown_origin(made_from)).encode()
 
 
-def _latex(frame: pd.DataFrame, table: Table) -> bytes:
-    return latex_text(printed(frame, table), title=table.title).encode()
+def _latex(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    made = typeset(frame, table, made_from)
+    notes = [*([f"{made.said[0].upper()}{made.said[1:]}."] if made.said else []), *made.notes]
+    about = latex_origin(made_from)
+    return latex_table(
+        made.cells, title=made.title, name=table.name, numeric=made.numeric, notes=notes, about=about
+    ).encode()
 
 
+_GREATER = r"\u003e"  # in JSON within a comment, which it would end
 _MARKUP = re.compile(r"[\\`*_\[\]<>|~&$]")
-_LATEX_NEEDS = (
-    "% Needs \\usepackage{booktabs}; names in other scripts than Latin need XeLaTeX or LuaLaTeX and a font with them.\n"
-)
-_NO_SUCH_GLYPH = str.maketrans({"|": r"\textbar{}", "<": r"\textless{}", ">": r"\textgreater{}"})
-"""LaTeX's usual fonts print a dash and turned marks in their place, without a word."""
 
 
-def markdown_text(cells: pd.DataFrame) -> str:
+def in_markdown(text: str) -> str:
+    """Text none of which is markup."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def markdown_text(cells: pd.DataFrame, *, numeric: Sequence[str] = ()) -> str:
     """Cells of text as a Markdown table: each on one line, empty where missing, and none of it markup."""
-    return (
-        _one_line(cells, lambda text: _MARKUP.sub(r"\\\g<0>", text)).to_markdown(index=False, disable_numparse=True)
-        + "\n"
-    )
-
-
-def latex_text(cells: pd.DataFrame, *, title: str) -> str:
-    """Cells of text as a LaTeX table; empty where missing."""
-    table = _one_line(cells, str).to_latex(index=False, escape=True, caption=title)
-    return _LATEX_NEEDS + table.translate(_NO_SUCH_GLYPH)
-
-
-def _one_line(cells: pd.DataFrame, escaped: Callable[[str], str]) -> pd.DataFrame:
-    """A blank line ends a cell in LaTeX, any line a row in Markdown."""
 
     def line(value: object) -> str:
-        return escaped(" ".join(str(value).split()))
+        return in_markdown(" ".join(str(value).split()))  # any line ends a row
 
-    return cells.astype("object").where(cells.notna(), "").map(line).rename(columns=line)  # a judge may head a column
+    text = cells.astype("object").where(cells.notna(), "").map(line).rename(columns=line)  # a judge may head a column
+    sides = ["right" if name in numeric else "left" for name in cells.columns]
+    return text.to_markdown(index=False, disable_numparse=True, colalign=sides if len(text) else None) + "\n"
 
 
-def parquet_bytes(frame: pd.DataFrame) -> bytes:
-    """Parquet (zstd). A column of text that holds none is text all the same: files of two reports can be joined."""
+def markdown_origin(made_from: MadeFrom) -> str:
+    """What it was made from, as a comment that no reader sees and every editor does."""
+    return f"\n<!-- Made from: {json.dumps(made_from).replace('>', _GREATER)} -->\n"
+
+
+def latex_origin(made_from: MadeFrom) -> list[str]:
+    """What it was made from, as lines for comments."""
+    return [f"Made from: {json.dumps(made_from)}"]
+
+
+def parquet_bytes(frame: pd.DataFrame, about: Mapping[str, Json]) -> bytes:
+    """Parquet (zstd) that says what it is `about` under the key `tracejury` of its schema's metadata, as JSON.
+
+    A column of text that holds none is text all the same: files of two reports can be joined.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     empty = [name for name in frame.columns if frame[name].dtype == object and frame[name].isna().all()]
-    return bytes(frame.astype(dict.fromkeys(empty, "str")).to_parquet(index=False, compression="zstd"))
+    table = pa.Table.from_pandas(frame.astype(dict.fromkeys(empty, "str")), preserve_index=False)
+    told = {**(table.schema.metadata or {}), ORIGIN: json.dumps(about).encode()}
+    held = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(told), held, compression="zstd")
+    return bytes(held.getvalue())
 
 
-def _parquet(frame: pd.DataFrame, table: Table) -> bytes:
-    return parquet_bytes(frame)
+ORIGIN = b"tracejury"
 
 
-WRITERS: dict[str, Callable[[pd.DataFrame, Table], bytes]] = {
+def _parquet(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    return parquet_bytes(frame, {"table": table.name, "title": table.title, "paper": table.paper, **made_from})
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame, Table, MadeFrom], bytes]] = {
     "csv": _csv,
     "json": _json,
     "md": _markdown,

@@ -430,7 +430,7 @@ def _derived(name: str) -> Build:
 
 def _table(name: str) -> Build:
     known = {table.name: table for table in TABLES}
-    return lambda bench: known[name].build(bench.inputs)
+    return lambda bench: known[name].made(bench.inputs)
 
 
 DERIVED: Final = (

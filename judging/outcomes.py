@@ -15,6 +15,7 @@ RATES = Table(
     title="GAIA2: goal success rate by capability, as ARE counts it",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
+    interval="Wilson's",
 )
 RUNS = Table(
     name="gaia2_runs",
@@ -25,14 +26,17 @@ RUNS = Table(
 OUTCOME_TABLES = (RATES, RUNS)
 _RATE_COLUMNS = (
     "capability", "runs", "scored", "succeeded", "gsr", "gsr_low", "gsr_high", "scenarios", "pass_at_k", "pass_k",
+    "reason",
 )  # fmt: skip
+_NONE = "gsr: no run scored"
+_MEAN = "counts, interval: the mean over capabilities has none"
 
 
 def outcome_tables(connection: Connection) -> dict[str, pd.DataFrame]:
     """The tables of `OUTCOME_TABLES` by name; none where no trace of the workspace has an outcome.
 
     `gsr` is succeeded / scored runs (empty where none is scored), with Wilson's 95 % interval; the row `all`
-    is ARE's micro rate, `macro` the mean over capabilities.
+    is ARE's micro rate, `macro` the mean over capabilities. `reason` says why a cell is empty.
     """
     runs = _runs(connection)
     if not runs:
@@ -50,7 +54,14 @@ def _runs(connection: Connection) -> list[Run]:
 
 def _rates(found: Gsr) -> pd.DataFrame:
     rows = [_row(name, rate) for name, rate in found.by_capability.items()]
-    rows += [_row("all", found.micro), {"capability": "macro", "gsr": found.macro}]
+    rows += [
+        _row("all", found.micro),
+        {
+            "capability": "macro",
+            "gsr": found.macro,
+            "reason": _MEAN if found.macro is not None else f"{_MEAN}; {_NONE}",
+        },
+    ]
     return pd.DataFrame(rows, columns=list(_RATE_COLUMNS)).astype(
         dict.fromkeys(("runs", "scored", "succeeded", "scenarios", "pass_at_k", "pass_k"), "Int64")
         | dict.fromkeys(("gsr", "gsr_low", "gsr_high"), "float64")
@@ -70,6 +81,7 @@ def _row(name: str, rate: Rate) -> dict[str, object]:
         "scenarios": rate.scenarios,
         "pass_at_k": rate.pass_at_k,
         "pass_k": rate.pass_k,
+        "reason": None if rate.scored else _NONE,
     }
 
 

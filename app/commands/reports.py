@@ -56,7 +56,7 @@ def report(
             made |= _compared(home, options, settings, names)
             manifest |= {"compared": [*options["sides"]]}
         made |= {name: frame for name, frame in outcomes.items() if not names or name in names}
-        written = write_report(out, made, formats=_listed(formats))
+        written = write_report(out, made, formats=_listed(formats), made_from=manifest)
         written += write_inputs(out / "inputs", inputs) if options["inputs"] else []
         write_manifest(out, manifest, written)
     except ValueError as error:

@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from judging.agreement.figure import TOO_FEW
+from judging.agreement.reasons import FLAT
 from judging.agreement.rounding import half_up
 from judging.agreement.tables import METRICS
 from judging.records import DIMENSIONS
@@ -25,12 +26,15 @@ _WORDS = (
 )
 QUIET = {"light": "color: #6B7078", "dark": "color: #A3A8B0"}
 """Grey of the scheme in which the page is shown: no one grey has a contrast of 4.5 to 1 in both."""
+NO_INTERVAL = f"[{FLAT}]"
 FEW_NOTE = f"Grey: fewer than {TOO_FEW} units, too few to conclude from. n/a: undefined, with its reason."
 
 
-def figure_text(value: float | None, low: float | None = None, high: float | None = None, *, digits: int = 3) -> str:
-    """`0.624 [0.410, 0.802]`; without bounds only the value. The value is present."""
-    return f"{half_up(value, digits)} {interval_text(low, high, digits=digits)}".rstrip()
+def figure_text(
+    value: float | None, low: float | None = None, high: float | None = None, *, digits: int = 3, without: str = ""
+) -> str:
+    """`0.624 [0.410, 0.802]`; what stands `without` bounds, else only the value. The value is present."""
+    return f"{half_up(value, digits)} {interval_text(low, high, digits=digits) or without}".rstrip()
 
 
 def interval_text(low: float | None, high: float | None, *, digits: int = 3) -> str:
@@ -38,13 +42,13 @@ def interval_text(low: float | None, high: float | None, *, digits: int = 3) -> 
     return f"[{half_up(low, digits)}, {half_up(high, digits)}]" if _is_known(low) and _is_known(high) else ""
 
 
-def cell_text(row: Mapping[str, Any], *, digits: int = 3) -> str:
+def cell_text(row: Mapping[str, Any], *, digits: int = 3, without: str = "") -> str:
     """A figure of a long table as one cell: value, interval, n; or `n/a: reason`."""
     n = int(row["n"])
     if not _is_known(row["value"]):
         reason = row.get("reason")
         return f"n/a: {reason if isinstance(reason, str) and reason else 'undefined'}"
-    return f"{figure_text(row['value'], row.get('low'), row.get('high'), digits=digits)}  n {n:,}"
+    return f"{figure_text(row['value'], row.get('low'), row.get('high'), digits=digits, without=without)}  n {n:,}"
 
 
 def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pandas as pd
 
 from app.components.figures import title_of, with_labels
-from judging.agreement import ceiling, errors, scores
+from judging.agreement import ceiling, errors, reasons, scores
 from judging.agreement.raters import long_ceiling
 from judging.agreement.tables import Inputs
 from judging.records import DIMENSIONS
@@ -146,6 +146,7 @@ def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
         between.assign(metric=between["kind"] + "." + between["metric"], system=PEOPLE, failed=0, not_applicable=0),
         scored.assign(metric="scores." + scored["metric"], system=PEOPLE, failed=0, not_applicable=0),
     ]
-    return pd.concat(
+    every = pd.concat(
         [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True
     )
+    return reasons.of_long(every, draws=found.draws)

@@ -1,4 +1,7 @@
-"""A report as one HTML file with its charts: needs no network and no Tracejury to be read."""
+"""A report as one HTML file with its charts: needs no network and no Tracejury to be read.
+
+It is light or dark as the reader's screen is, and light on paper.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +17,32 @@ from app.components.figures import with_labels
 from app.components.judges import FIGURES, SIGNED, figure_rows, has_rows
 from ingest.trace import Json
 from judging.agreement import scores
-from judging.agreement.tables import Inputs, Table, printed
+from judging.agreement.tables import Inputs, Table
+from judging.typeset import typeset
 
 SHOWN_FIGURES = ("caught.recall", "localized.recall", "scores.off_by_one", "scores.quadratic_kappa", "scores.ac2")
 MOST_ROWS = 500  # of one table; the files hold all
 _STYLE = """
-body { font: 14px/1.5 system-ui, sans-serif; max-width: 1180px; margin: 2rem auto; padding: 0 1rem; color: #24262d; }
+:root { color-scheme: light dark; --ink: #24262d; --quiet: #5b606b; --page: #ffffff; --raised: #f5f6f8;
+  --line: #d9dce1; --grid: rgba(138, 143, 152, 0.25); }
+@media screen and (prefers-color-scheme: dark) { :root { --ink: #fafafa; --quiet: #a3a8b0; --page: #0e1117;
+  --raised: #1a1d24; --line: #3a3f4a; --grid: rgba(163, 168, 176, 0.25); } }
+@media print { :root { color-scheme: light; } }
+body { font: 14px/1.5 system-ui, sans-serif; max-width: 1180px; margin: 2rem auto; padding: 0 1rem;
+  color: var(--ink); background: var(--page); }
 h1 { font-size: 1.6rem; } h2 { font-size: 1.1rem; margin-top: 2.2rem; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 12.5px; display: block;
   overflow-x: auto; }
-th, td { border: 1px solid #d9dce1; padding: 3px 8px; text-align: left; white-space: nowrap; }
-td.n, th.n { text-align: right; } th { background: #f5f6f8; }
-pre { background: #f5f6f8; padding: 1rem; overflow-x: auto; font-size: 12px; } p { color: #5b606b; }
+th, td { border: 1px solid var(--line); padding: 3px 8px; text-align: left; white-space: nowrap; }
+td:not(.n) { white-space: normal; max-width: 26rem; } td.n, th.n { text-align: right; }
+th, pre { background: var(--raised); }
+pre { padding: 1rem; overflow-x: auto; font-size: 12px; } p { color: var(--quiet); }
+.js-plotly-plot :is([class*="axislayer"], .infolayer) text { fill: var(--ink) !important; }
+.js-plotly-plot .legend .bg { fill: none !important; }
+.js-plotly-plot :is(.gridlayer, .zerolinelayer) path { stroke: var(--grid) !important; }
+@media print { table { display: table; font-size: 8px; } th, td.n, td, pre { white-space: pre-wrap; padding: 2px; }
+  h2 { break-after: avoid; }
+  .js-plotly-plot, tr { break-inside: avoid; } .modebar { display: none; } }
 """
 
 
@@ -36,8 +53,13 @@ def snapshot(
     parts = [f"<h1>Agreement</h1><p>{escape(about)}</p>"]
     for place, (title, figure) in enumerate(_figures(inputs)):
         parts.append(f"<h2>{escape(title)}</h2>")
-        parts.append(figure.to_html(full_html=False, include_plotlyjs=place == 0, config={"displaylogo": False}))
-    parts += [_table(table, frame) for table, frame in tables]
+        _without_ground(figure)
+        parts.append(
+            figure.to_html(
+                full_html=False, include_plotlyjs=place == 0, config={"displaylogo": False, "responsive": True}
+            )
+        )
+    parts += [_table(table, frame, manifest) for table, frame in tables]
     shown = orjson.dumps(dict(manifest), option=orjson.OPT_INDENT_2).decode()
     parts.append(f"<h2>Made from</h2><pre>{escape(shown)}</pre>")
     page = (
@@ -45,6 +67,12 @@ def snapshot(
         f"<style>{_STYLE}</style></head><body>{''.join(parts)}</body></html>"
     )
     return page.encode("utf-8", "backslashreplace")
+
+
+def _without_ground(figure: Any) -> None:
+    """The page is the ground of its charts: one drawing for light and dark."""
+    clear = "rgba(0,0,0,0)"
+    figure.update_layout(template="plotly_white", paper_bgcolor=clear, plot_bgcolor=clear)
 
 
 def _figures(inputs: Inputs) -> list[tuple[str, Any]]:
@@ -65,11 +93,11 @@ def _figures(inputs: Inputs) -> list[tuple[str, Any]]:
     return made
 
 
-def _table(table: Table, frame: pd.DataFrame) -> str:
+def _table(table: Table, frame: pd.DataFrame, manifest: Mapping[str, Json]) -> str:
     if frame.empty:
         return ""
-    text = printed(frame, table).head(MOST_ROWS)
-    right = [pd.api.types.is_numeric_dtype(frame[column].dtype) for column in frame.columns]
+    made = typeset(frame, table, manifest)
+    right = [name in made.numeric for name in made.cells.columns]
 
     def cells(values: Sequence[str], tag: str) -> str:
         return "".join(
@@ -77,7 +105,14 @@ def _table(table: Table, frame: pd.DataFrame) -> str:
             for value, is_number in zip(values, right, strict=True)
         )
 
-    body = "".join(f"<tr>{cells(list(row), 'td')}</tr>" for row in text.itertuples(index=False, name=None))
-    name = f"{table.paper}: {table.title}" if table.paper else table.title
-    more = f"<p>The first {MOST_ROWS} of {len(frame):,} rows.</p>" if len(frame) > MOST_ROWS else ""
-    return f"<h2>{escape(name)}</h2><table><tr>{cells(list(text.columns), 'th')}</tr>{body}</table>{more}"
+    rows = made.cells.head(MOST_ROWS).itertuples(index=False, name=None)
+    body = "".join(f"<tr>{cells(list(row), 'td')}</tr>" for row in rows)
+    notes = [*made.notes, *([f"The first {MOST_ROWS} of {len(frame):,} rows."] if len(frame) > MOST_ROWS else [])]
+    return (
+        f"<h2>{escape(made.title)}</h2>{_paragraph(made.said)}"
+        f"<table><tr>{cells(list(made.cells.columns), 'th')}</tr>{body}</table>{_paragraph(' '.join(notes))}"
+    )
+
+
+def _paragraph(text: str) -> str:
+    return f"<p>{escape(text[0].upper() + text[1:])}</p>" if text else ""

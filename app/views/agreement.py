@@ -16,6 +16,7 @@ from app.components import charts, filters, layout
 from app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare, open_in_work
 from app.components.figures import (
     FEW_NOTE,
+    NO_INTERVAL,
     cell_text,
     counted,
     definition,
@@ -536,7 +537,9 @@ def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     for name, of in FINDING_RATES.items():
         cells = table[[name, f"{name}_low", f"{name}_high", of]]
         text[name] = [
-            cell_text({"value": value, "low": low, "high": high, "n": n, "reason": WITHOUT.get(name)})
+            cell_text(
+                {"value": value, "low": low, "high": high, "n": n, "reason": WITHOUT.get(name)}, without=NO_INTERVAL
+            )
             for value, low, high, n in cells.itertuples(index=False, name=None)
         ]
         few[name] = (table[of] < TOO_FEW) | table[name].isna()
@@ -764,7 +767,7 @@ def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataF
 def _with_bounds(value: float | None, low: float | None, high: float | None, reason: object) -> str:
     if value is None or math.isnan(value):
         return f"n/a: {reason}" if isinstance(reason, str) else "n/a"
-    return figure_text(value, low, high)
+    return figure_text(value, low, high, without=NO_INTERVAL)
 
 
 @st.fragment(key="card-runs")

@@ -21,6 +21,7 @@ from app.computing import shown_revision
 from app.loading import Choice
 from app.painting import paint
 from app.session import token
+from ingest.trace import Json
 from judging.agreement.tables import Inputs, Table, printed
 from judging.export import WRITERS
 
@@ -120,9 +121,12 @@ def one_table(choice: Choice, found: Inputs) -> None:
     )
     more = f" The first {PREVIEWED} are shown." if len(frame) > PREVIEWED else ""
     st.caption(
-        f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent.{more}"
+        f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent: the column "
+        f"reason says why.{more}"
     )
-    export_buttons(choice, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table))
+    export_buttons(
+        choice, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table, manifest_now(choice))
+    )
 
 
 @st.fragment(key="rows-behind")
@@ -145,7 +149,12 @@ def rows_behind(choice: Choice) -> None:
         st.info("No row fits the current filter.")
         return
     sheet(frame.head(PREVIEWED), most=7, digits=4)
-    export_buttons(choice, len(frame), dataset.name, lambda form: datasets.rows_bytes(dataset, still_open(frame), form))
+    export_buttons(
+        choice,
+        len(frame),
+        dataset.name,
+        lambda form: datasets.rows_bytes(dataset, still_open(frame), form, manifest_now(choice)),
+    )
     st.fragment(stable_address, key="address", run_every=grants.MAX_AGE_S / 2)(dataset.name)
 
 
@@ -168,10 +177,14 @@ def still_open(rows: pd.DataFrame) -> pd.DataFrame:
     return datasets.open_to_me(rows)
 
 
+def manifest_now(choice: Choice) -> dict[str, Json]:
+    return datasets.manifest(choice, blind=loading.blind_to_me())
+
+
 def export_buttons(choice: Choice, rows: int, name: str, made: Callable[[str], bytes]) -> None:
     def manifest() -> bytes:
         files = [{"file": f"{name}.{form}", "rows": rows} for form in NAMES]
-        about = {**datasets.manifest(choice, blind=loading.blind_to_me()), "files": files}
+        about = {**manifest_now(choice), "files": files}
         return orjson.dumps(about, option=orjson.OPT_INDENT_2)
 
     with st.container(horizontal=True):
@@ -201,7 +214,7 @@ def export_buttons(choice: Choice, rows: int, name: str, made: Callable[[str], b
 
 def provenance(choice: Choice) -> None:
     layout.title("Provenance", "Stands beside every report as manifest.json.")
-    content = orjson.dumps(datasets.manifest(choice, blind=loading.blind_to_me()), option=orjson.OPT_INDENT_2).decode()
+    content = orjson.dumps(manifest_now(choice), option=orjson.OPT_INDENT_2).decode()
     st.download_button(
         "Manifest", data=content, file_name="manifest.json", mime="application/json", on_click="ignore", key="manifest",
         icon=":material/fingerprint:",

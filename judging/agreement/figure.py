@@ -20,6 +20,7 @@ Reason = Literal[
     "fewer than three raters",
     "no discordant pairs",
     "no pairs",
+    "resamples do not vary",
 ]
 
 TOO_FEW: Final = 10

@@ -93,14 +93,18 @@ class Bootstrap:
         return np.asarray(np.sqrt((clusters - 1) * spread), dtype=np.float64)
 
     def jackknife_t(self, level: float = LEVEL) -> tuple[Floats, Floats]:
-        """Estimate plus and minus Student's t (T-1 degrees) times the jackknife standard error; (K,), (K,)."""
+        """Estimate plus and minus Student's t (T-1 degrees) times the jackknife standard error; (K,), (K,).
+
+        NaN where no cluster makes a difference, as in `interval`: bounds without width would say that it is certain.
+        """
         from scipy.special import stdtrit
 
         clusters = int(self.multiplicity.sum())
         if clusters < 2:
             nothing = np.full(len(self.estimate), np.nan)
             return nothing, nothing.copy()
-        reach = float(stdtrit(clusters - 1, (1 + level) / 2)) * self.standard_error()
+        error = self.standard_error()
+        reach = float(stdtrit(clusters - 1, (1 + level) / 2)) * np.where(error > 1e-12, error, np.nan)
         return self.estimate - reach, self.estimate + reach
 
 

@@ -268,7 +268,8 @@ def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
     """Mean over units of `run_spread` with Student's t interval of the mean; n counts units with two scores.
 
     Source: Agent GPA Table 7 (`avg std` and the half-width of its 95 % interval, here high - value). No spread is below
-    0, so the lower bound is not either.
+    0, so the lower bound is not either. Edge: equal spreads (a judge that always says the same) give no interval, as
+    resamples of them would not vary: a width of 0 would say that the figure is certain.
     """
     from scipy.special import stdtrit
 
@@ -277,8 +278,8 @@ def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
     if len(spread) == 0:
         return Figure(value=None, n=0, reason="fewer than two runs")
     mean = float(spread.mean())
-    if len(spread) == 1:
-        return Figure(value=mean, n=1)
+    if spread.max() - spread.min() <= 1e-12:
+        return Figure(value=mean, n=len(spread))
     reach = float(stdtrit(len(spread) - 1, 0.975)) * float(spread.std(ddof=1)) / len(spread) ** 0.5
     return Figure(value=mean, n=len(spread), low=max(0.0, mean - reach), high=mean + reach)
 

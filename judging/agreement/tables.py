@@ -3,8 +3,8 @@
 To add a table: one function from `Inputs` to a frame, one line in `TABLES`. A metric: one line in `METRICS`.
 """
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, Literal
 
@@ -22,6 +22,7 @@ from judging.agreement import (
     prevalence,
     raters,
     rationale,
+    reasons,
     reliability,
     scores,
     trail,
@@ -214,7 +215,7 @@ class Inputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Table:
-    """A report table: `name` is its file name, `build` makes it, `digits` and `percents` print it."""
+    """A report table: `name` is its file name, `made` makes it, `digits` and `percents` print it."""
 
     name: str
     title: str
@@ -223,6 +224,21 @@ class Table:
     paper: str | None = None
     digits: int = 4
     percents: tuple[str, ...] = ()
+    why: reasons.Why | None = None
+    """Why a figure of a row is undefined; None where `build` says it itself."""
+    bounded: Mapping[str, str] = field(default_factory=dict)
+    """Figures whose bounds are not named by them."""
+    unbounded: tuple[str, ...] = ()
+    """Figures without bounds."""
+    interval: str = "bootstrap by trace"
+    """How its bounds are made, in the words of a note below it."""
+
+    def made(self, inputs: Inputs) -> pd.DataFrame:
+        """The table, with the reason of each empty figure beside it."""
+        table = self.build(inputs)
+        if self.why is None:
+            return table
+        return reasons.explained(table, self.why, bounds=self.bounded, plain=self.unbounded, draws=inputs.draws)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -248,12 +264,12 @@ def tables_from_frames(inputs: Inputs, names: Iterable[str] | None = None) -> di
     ValueError for a name that is no table.
     """
     if names is None:
-        return {table.name: table.build(inputs) for table in TABLES if can_build(table, inputs)}
+        return {table.name: table.made(inputs) for table in TABLES if can_build(table, inputs)}
     wanted = list(names)
     unknown = sorted(set(wanted) - {table.name for table in TABLES})
     if unknown:
         raise ValueError(f"no such table: {unknown!r}; known are {[table.name for table in TABLES]!r}")
-    return {table.name: table.build(inputs) for table in TABLES if table.name in wanted}
+    return {table.name: table.made(inputs) for table in TABLES if table.name in wanted}
 
 
 def can_build(table: Table, inputs: Inputs) -> bool:
@@ -301,6 +317,11 @@ def _score_columns(*metrics: str) -> Callable[[Inputs], pd.DataFrame]:
     return lambda inputs: inputs.score_rates[columns]
 
 
+def _grid(inputs: Inputs) -> pd.DataFrame:
+    pairs = inputs.frame("error_pairs")
+    return reasons.of_grid(errors.coverage_grid(pairs), pairs)
+
+
 def _rationales(inputs: Inputs) -> pd.DataFrame:
     vectoriser = rationale.VECTORISERS[inputs.vectoriser]()
     return rationale.rationale_table(
@@ -321,12 +342,14 @@ def _trail(inputs: Inputs) -> pd.DataFrame:
 
 def _error_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("error_pairs"), inputs.frame("other_error_pairs")
-    return compare.compare_errors(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+    table = compare.compare_errors(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+    return reasons.of_compared(table, draws=inputs.draws)
 
 
 def _score_differences(inputs: Inputs) -> pd.DataFrame:
     left, right = inputs.frame("score_pairs"), inputs.frame("other_score_pairs")
-    return compare.compare_scores(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+    table = compare.compare_scores(left, right, draws=inputs.draws, seed=inputs.seed, method=inputs.method)
+    return reasons.of_compared(table, draws=inputs.draws)
 
 
 _ERRORS: Final[tuple[InputName, ...]] = ("error_pairs",)
@@ -335,6 +358,9 @@ _RATINGS: Final[tuple[InputName, ...]] = ("ratings",)
 _TWO_ERRORS: Final[tuple[InputName, ...]] = ("error_pairs", "other_error_pairs")
 _TWO_SCORES: Final[tuple[InputName, ...]] = ("score_pairs", "other_score_pairs")
 _TRAIL: Final[tuple[InputName, ...]] = ("trail_gold", "trail_predictions", "trail_traces")
+_OR_WILSON: Final = "bootstrap by trace, Wilson's for a share of exactly 0 or 1"
+_WILSON: Final = "Wilson's"
+_OF_SCORES: Final = "Wilson's for accuracies, bootstrap by trace for the others"
 _COVERED: Final = ("coverage", "coverage_low", "coverage_high")
 
 TABLES: Final[tuple[Table, ...]] = (
@@ -344,6 +370,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 1",
         needs=_ERRORS,
         build=lambda inputs: errors.error_map(inputs.frame("error_pairs")),
+        why=reasons.always("no units"),
+        unbounded=("share",),
         percents=("share",),
     ),
     Table(
@@ -352,6 +380,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 2",
         needs=_ERRORS,
         build=_suite("caught"),
+        interval=_WILSON,
+        why=reasons.always("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -360,6 +390,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 3",
         needs=_ERRORS,
         build=_rates("caught", "all"),
+        interval=_OR_WILSON,
+        why=reasons.of_rate,
     ),
     Table(
         name="table_04_scores",
@@ -367,6 +399,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 4",
         needs=_SCORES,
         build=_score_columns("off_by_one", "bucketed", "pearson", "spearman"),
+        interval=_OF_SCORES,
+        why=reasons.of_score,
         digits=3,
     ),
     Table(
@@ -375,6 +409,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 5",
         needs=_ERRORS,
         build=_suite("localized"),
+        interval=_WILSON,
+        why=reasons.always("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -383,6 +419,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 6",
         needs=_ERRORS,
         build=_rates("localized", "all"),
+        interval=_OR_WILSON,
+        why=reasons.of_rate,
     ),
     Table(
         name="table_07_consistency",
@@ -390,6 +428,13 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 7",
         needs=_RATINGS,
         build=lambda inputs: inputs.consistency,
+        interval="bootstrap by trace for alpha, Student's t for the mean SD, Wilson's for shares",
+        why=reasons.of_consistency,
+        bounded={"alpha_interval": "alpha"},
+        unbounded=(
+            *("alpha_ordinal", "alpha_nominal", "ac2", "agreement"),
+            *("p_below_667", "p_below_800", "alpha_jackknife_low"),
+        ),
         digits=3,
     ),
     Table(
@@ -398,6 +443,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 8",
         needs=_SCORES,
         build=_score_columns("bucketed", "pearson", "spearman", "nmae", "pair_alpha"),
+        interval=_OF_SCORES,
+        why=reasons.of_score,
         digits=3,
     ),
     Table(
@@ -406,6 +453,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 9",
         needs=_ERRORS,
         build=_coverage("caught"),
+        interval=_WILSON,
+        why=reasons.always("no positives"),
         percents=_COVERED,
     ),
     Table(
@@ -414,6 +463,8 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 10",
         needs=_ERRORS,
         build=_coverage("localized"),
+        interval=_WILSON,
+        why=reasons.always("no positives"),
         percents=_COVERED,
     ),
     *(
@@ -423,6 +474,8 @@ TABLES: Final[tuple[Table, ...]] = (
             paper=f"Table {number}",
             needs=_ERRORS,
             build=_rates(kind, impact),
+            interval=_OR_WILSON,
+            why=reasons.of_rate,
         )
         for number, (kind, impact) in enumerate(
             ((kind, impact) for kind in frames.KINDS for impact in frames.IMPACTS[:3]), start=11
@@ -434,26 +487,31 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 17",
         needs=_SCORES,
         build=_score_columns("bucketed", "two_point", "pearson", "spearman", "nmae"),
+        interval=_OF_SCORES,
+        why=reasons.of_score,
         digits=3,
     ),
     Table(
         name="error_figures",
         title="Every rate of caught and localized with its own n and reason, beside the human ceiling",
         needs=_ERRORS,
-        build=lambda inputs: inputs.error_figures,
+        build=lambda inputs: reasons.of_long(inputs.error_figures, draws=inputs.draws),
+        interval=_OR_WILSON,
     ),
     Table(
         name="coverage_grid",
         title="Errors by judges: 0 missed, 1 caught, 2 localized",
         paper="Figures 3 and 4",
         needs=_ERRORS,
-        build=lambda inputs: errors.coverage_grid(inputs.frame("error_pairs")),
+        build=_grid,
     ),
     Table(
         name="dimension_grid",
         title="Which judge caught the errors of which dimension",
         needs=_ERRORS,
         build=lambda inputs: errors.dimension_grid(inputs.frame("error_pairs")),
+        why=reasons.always("no units"),
+        unbounded=("share",),
         percents=("share",),
     ),
     Table(
@@ -463,72 +521,94 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: findings.finding_table(
             inputs.frame("findings"), inputs.given("judged"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
+        why=reasons.of_finding,
+        interval=_OR_WILSON,
     ),
     Table(
         name="score_figures",
         title="Every score metric with its n and reason, beside the human ceiling",
         needs=_SCORES,
-        build=lambda inputs: inputs.figures_of_scores,
+        build=lambda inputs: reasons.of_long(inputs.figures_of_scores, draws=inputs.draws),
+        interval=_OF_SCORES,
     ),
     Table(
         name="score_confusion",
         title="Human scores against judge scores",
         needs=_SCORES,
         build=lambda inputs: scores.confusion(inputs.frame("score_pairs")),
+        why=reasons.always("no units"),
+        unbounded=("share",),
     ),
     Table(
         name="score_prevalence",
         title="How often each score is given",
         needs=_SCORES,
         build=lambda inputs: scores.score_prevalence(inputs.frame("score_pairs")),
+        interval=_WILSON,
+        why=reasons.always("no units"),
     ),
     Table(
         name="score_flags",
         title="Judges whose scores are constant, lenient, harsh or two-peaked",
         needs=_SCORES,
         build=lambda inputs: scores.score_flags(inputs.frame("score_pairs")),
+        why=reasons.always("no units"),
+        unbounded=("bias",),
     ),
     Table(
         name="trace_spread",
         title="The scores of each trace over runs",
         needs=_RATINGS,
         build=lambda inputs: reliability.unit_table(inputs.rated_by("run")),
+        why=reasons.of_runs,
+        unbounded=("mean", "low", "high", "sd", "identical"),
     ),
     Table(
         name="human_ceiling",
         title="The judge's score figures between people",
         needs=_RATINGS,
         build=lambda inputs: inputs.human_ceiling,
+        why=reasons.of_score,
     ),
     Table(
         name="error_ceiling",
         title="The judge's rates of caught and localized errors between people",
         needs=("person_pairs",),
-        build=lambda inputs: inputs.error_ceiling,
+        build=lambda inputs: reasons.of_long(inputs.error_ceiling, draws=inputs.draws),
+        interval=_OR_WILSON,
     ),
     Table(
         name="matcher_agreement",
         title="People who decided the same matches",
         needs=("match_words",),
         build=lambda inputs: inputs.matcher_agreement,
+        interval=_OR_WILSON,
+        why=reasons.already,
     ),
     Table(
         name="reviewer_agreement",
         title="People who judged the same unmatched findings",
         needs=("finding_words",),
         build=lambda inputs: inputs.reviewer_agreement,
+        interval=_OR_WILSON,
+        why=reasons.of_reviewers,
     ),
     Table(
         name="majority_votes",
         title="How often people had a majority, and what had none",
         needs=("votes",),
         build=lambda inputs: majority.vote_table(inputs.frame("votes")),
+        interval=_WILSON,
+        why=reasons.always("no units"),
     ),
     Table(
         name="jury_votes",
         title="Ties, unanimous verdicts and absent votes of juries",
         needs=("jury_votes",),
         build=lambda inputs: juries.jury_table(inputs.frame("jury_votes")),
+        interval=_WILSON,
+        why=reasons.always("no units"),
+        bounded={f"{name}_share": name for name in ("unanimous", "tied", "absent")},
     ),
     Table(
         name="rater_pairs",
@@ -537,6 +617,7 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: raters.pairwise_table(
             inputs.frame("ratings"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
+        why=reasons.of_score,
     ),
     Table(
         name="annotator_test",
@@ -551,18 +632,24 @@ TABLES: Final[tuple[Table, ...]] = (
         build=lambda inputs: raters.self_consistency(
             inputs.frame("repeats"), draws=inputs.draws, seed=inputs.seed, method=inputs.method
         ),
+        interval="bootstrap by unit",
+        why=reasons.of_score,
     ),
     Table(
         name="rationale_consistency",
         title="Semantic Consistency Index",
         needs=("rationales",),
         build=_rationales,
+        why=reasons.already,
     ),
     Table(
         name="corpus_rates",
         title="Corpus-level error rates, corrected for the judge",
         needs=("unit_labels",),
         build=lambda inputs: prevalence.corpus_table(inputs.frame("unit_labels"), seed=inputs.seed),
+        interval="from the posterior of both sets of labels",
+        why=reasons.of_calibration,
+        unbounded=("apparent", "sensitivity", "specificity"),
     ),
     Table(
         name="compared_errors",
@@ -575,6 +662,8 @@ TABLES: Final[tuple[Table, ...]] = (
         title="Two sides: McNemar on caught errors, Holm over judges",
         needs=_TWO_ERRORS,
         build=lambda inputs: compare.mcnemar_table(inputs.frame("error_pairs"), inputs.frame("other_error_pairs")),
+        why=reasons.of_test,
+        unbounded=("statistic", "p_corrected", "p_exact", "p_holm"),
     ),
     Table(
         name="compared_error_flips",
@@ -599,6 +688,7 @@ TABLES: Final[tuple[Table, ...]] = (
         title="TRAIL's official recall measures beside pair-level precision, recall and F1",
         needs=_TRAIL,
         build=_trail,
+        why=reasons.of_trail,
     ),
     Table(
         name="trail_correlations",
@@ -751,7 +841,8 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="winning_rate",
         words=(
             "Of the people, the share beside whom the judge passes the alternative annotator test: it agrees with "
-            "the others as often as the person does, or less often by less than epsilon (Calderon et al. 2025)."
+            "the others as often as the person does, or less often by less than epsilon (Calderon, Reichart and Dror "
+            "2025)."
         ),
     ),
     Metric(
@@ -762,7 +853,7 @@ METRICS: Final[tuple[Metric, ...]] = (
         column="average_advantage",
         words=(
             "Mean over people of the share of traces on which the judge agrees with the others at least as well as the "
-            "person left out does, in the alternative annotator test (Calderon et al. 2025)."
+            "person left out does, in the alternative annotator test (Calderon, Reichart and Dror 2025)."
         ),
     ),
     Metric(

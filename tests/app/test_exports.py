@@ -31,7 +31,8 @@ from app.grants import Grant, mint
 from app.loading import Choice
 from ingest.store import reading, writing
 from judging.agreement.tables import Inputs, Table
-from judging.export import csv_text, latex_text, markdown_text
+from judging.export import ORIGIN, csv_text, markdown_text
+from judging.latex import latex_table
 from judging.ledger import Workspace, tables
 from judging.ledger.labels import error_labels, put_labels
 from judging.ledger.people import take_back_scripts
@@ -141,6 +142,34 @@ def test_columns_of_parquet_have_their_type_where_nothing_is_in_them(full: Works
     assert types["scores"]["value"] == "double"
     assert types["findings"]["verdict"] == types["labels"]["description"] == "large_string"
     assert not [found for found in types.values() if "null" in found.values()]
+
+
+@pytest.mark.parametrize("name", ["pairs", "stats"])
+def test_a_file_names_inside_what_it_was_made_from(full: Workspace, client: TestClient, name: str) -> None:
+    """CSV alone cannot: every reader would take it for a row."""
+    files = {form: get(full, client, name, format=form, judges="checks").content for form in datasets.FORMATS}
+    schema = pyarrow.parquet.read_schema(io.BytesIO(files["parquet"]))
+    assert "columns" in schema.pandas_metadata
+    told = {
+        "parquet": orjson.loads(schema.metadata[ORIGIN]),
+        "json": orjson.loads(files["json"])["made_from"],
+        "md": orjson.loads(re.findall(r"<!-- Made from: (.*) -->", files["md"].decode())[-1]),
+        "tex": orjson.loads(re.findall(r"^% Made from: (.*)$", files["tex"].decode(), re.MULTILINE)[0]),
+    }
+    manifest = get(full, client, "manifest", judges="checks").json()
+    for form, about in told.items():
+        assert {key: about[key] for key in manifest if key != "made_at"} == {
+            key: value for key, value in manifest.items() if key != "made_at"
+        }, form
+    assert told["parquet"]["table"] == ("pairs" if name == "pairs" else "error_figures")
+    assert b"made_with" not in files["csv"]
+
+
+def test_a_name_cannot_end_the_comment_of_a_markdown_file() -> None:
+    dataset = datasets.Dataset("odd", "Odd", "", lambda _: ODD)
+    text = datasets.rows_bytes(dataset, ODD, "md", {"human": "--> <script>"}).decode()
+    assert text.count("-->") == 1
+    assert text.rstrip().endswith("-->")
 
 
 def schema_of(name: str) -> Any:
@@ -258,6 +287,18 @@ def test_the_snapshot_needs_no_network_and_escapes_names(full: Workspace) -> Non
     assert page.count("plotly-graph-div") >= 3
 
 
+def test_the_snapshot_is_dark_where_the_screen_is_and_light_on_paper(full: Workspace) -> None:
+    """Charts too: they have no ground of their own, and their words take the page's colour."""
+    page = snapshot(loading.inputs(Choice()), [], about="", manifest={}).decode()
+    style = page.split("<style>")[1].split("</style>")[0]
+    assert "@media screen and (prefers-color-scheme: dark)" in style
+    assert "@media print { :root { color-scheme: light; } }" in style
+    drawn = page.count("plotly-graph-div")
+    assert drawn >= 3
+    assert page.count('"paper_bgcolor":"rgba(0,0,0,0)"') == page.count('"plot_bgcolor":"rgba(0,0,0,0)"') == drawn
+    assert "fill: var(--ink) !important" in style
+
+
 def test_the_snapshot_shows_agreement_below_chance() -> None:
     """Two judges of opposite minds: kappa is -1, and the axis reaches it."""
     pairs = pd.DataFrame({"trace_id": list("abcdef"), "judge": "LC", "human": [0, 3] * 3, "model": [3, 0] * 3})
@@ -310,7 +351,7 @@ ODD = pd.DataFrame(
 @pytest.mark.parametrize("form", ["md", "tex"])
 def test_rows_as_text_hold_one_line_each_no_markup_and_nothing_where_something_is_missing(form: str) -> None:
     dataset = datasets.Dataset("odd", "Odd", "", lambda _: ODD)
-    text = datasets.dataset_bytes(dataset, Choice(), form).decode()
+    text = datasets.rows_bytes(dataset, ODD, form, {}).decode()
     (first,) = [line for line in text.splitlines() if "1234e567" in line]
     (second,) = [line for line in text.splitlines() if "007" in line]
     assert "one two" in first
@@ -336,7 +377,7 @@ def test_a_name_that_heads_a_column_is_as_safe_as_one_in_a_cell() -> None:
     head, _, row = markdown_text(frame).splitlines()
     assert "two lines" in head
     assert len(re.findall(r"(?<!\\)\|", head)) == len(re.findall(r"(?<!\\)\|", row)) == 4
-    assert r"a\textbar{}b & two lines \\" in latex_text(frame, title="Odd")
+    assert r"a\textbar{}b & two lines \\" in latex_table(frame, title="Odd")
 
 
 def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:

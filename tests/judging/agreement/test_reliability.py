@@ -268,6 +268,21 @@ def test_the_interval_of_a_mean_spread_does_not_reach_below_zero() -> None:
     assert figure.high > 2 * figure.value  # further away than 0: the bounds were symmetric
 
 
+def test_equal_spreads_have_a_mean_and_no_interval() -> None:
+    """A judge that always says the same, or always differs alike: a width of 0 would say that the figure is certain."""
+    for matrix in (np.full((3, 6), 2.0), np.array([[0.0] * 6, [3.0] * 6]), np.array([[0.0], [3.0]])):
+        figure = reliability.mean_spread(matrix)
+        assert figure.value is not None
+        assert (figure.low, figure.high) == (None, None)
+
+
+def test_perfect_agreement_has_no_interval_by_either_way() -> None:
+    matrix = np.array([[0.0, 1, 2, 3, 1]] * 3)
+    for method in ("percentile", "jackknife-t"):
+        figure = reliability.alpha_with_interval(matrix, method=method, draws=50)
+        assert (figure.value, figure.low, figure.high) == (1, None, None)
+
+
 def test_identical_runs_are_a_share_of_traces_scored_twice() -> None:
     figure = reliability.share_identical(np.array([[0, 3, 1, 2], [0, 3, NAN, 1]]))
     assert (figure.value, figure.n) == (pytest.approx(2 / 3), 3)

@@ -1,0 +1,171 @@
+"""Why cells of a wide table are empty, told in one column of it: `precision, f1: no positive predicted`.
+
+A figure without its bounds is told too: `recall interval: resamples do not vary`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from judging.agreement import errors, findings, matchers
+from judging.agreement.figure import Reason
+
+Why = Callable[[Mapping[str, Any], str], str]
+"""Of a row and the name of an undefined figure: why it is undefined."""
+FLAT: Final[Reason] = "resamples do not vary"
+INTERVAL: Final = "interval"
+
+
+def explained(
+    table: pd.DataFrame, why: Why, *, bounds: Mapping[str, str] | None = None, plain: Sequence[str] = (), draws: int = 1
+) -> pd.DataFrame:
+    """The table with `reason` last: which of its figures are undefined, or without an interval, and why.
+
+    Figures are the `plain` ones, and those with bounds: `<name>_low` and `<name>_high`, or as `bounds` names them.
+    `draws=0`: no interval was asked for, and none is missed.
+    """
+    named = {of: name for name, of in (bounds or {}).items()}
+    ends = [str(name).removesuffix("_low") for name in table.columns if str(name).endswith("_low")]
+    found = {named.get(of, of): of for of in ends if of in named or of in table.columns}
+    figures = [*dict.fromkeys([*found, *plain])]
+    empty = table[[*figures, *(f"{of}_low" for of in found.values())]].isna()
+    gapped = empty[empty.any(axis=1)]
+    rows = zip(table.loc[gapped.index].to_dict("records"), gapped.to_dict("records"), strict=True)
+    said = [_told(row, gaps, figures, found if draws else {}, why) for row, gaps in rows]
+    kept = table.drop(columns="reason", errors="ignore")
+    return kept.assign(reason=pd.Series(said, index=gapped.index, dtype="object").reindex(table.index))
+
+
+def _told(
+    row: Mapping[Any, Any], gaps: Mapping[Any, bool], figures: Sequence[str], bounds: Mapping[str, str], why: Why
+) -> str | None:
+    reasons = {name: why(row, name) for name in figures if gaps[name]}
+    for name, of in bounds.items():
+        if not gaps[name] and gaps[f"{of}_low"]:
+            reasons[f"{name} {INTERVAL}"] = FLAT
+    return told(reasons)
+
+
+def told(reasons: Mapping[str, str]) -> str | None:
+    """Names with one reason stand together; None where nothing is undefined."""
+    named: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        named.setdefault(reason, []).append(name)
+    return "; ".join(f"{', '.join(names)}: {reason}" for reason, names in named.items()) or None
+
+
+def of_long(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
+    """A table of one figure a row (value, low, high; perhaps ceiling), its `reason` completed by what else is empty."""
+    empty = table.isna()
+    gaps = {f"{INTERVAL}: {FLAT}": ~empty["value"] & empty["low"] & bool(draws)}
+    if "ceiling" in table.columns:
+        gaps["ceiling: no two people to compare"] = empty["ceiling"]
+        gaps[f"ceiling {INTERVAL}: {FLAT}"] = ~empty["ceiling"] & empty["ceiling_low"] & bool(draws)
+    said = table["reason"].astype(object).where(~empty["reason"], "")
+    for text, holds in gaps.items():
+        said = said.where(~holds, said.where(said == "", said + "; ") + text)
+    return table.assign(reason=said.where(said != "", None).astype(object))
+
+
+def of_grid(grid: pd.DataFrame, error_pairs: pd.DataFrame) -> pd.DataFrame:
+    """`errors.coverage_grid` of these pairs with `reason` last: which judges say nothing of an error, and why."""
+    if grid.empty:
+        return grid
+    keys = ["system", "split", "trace_id", "error_id", "impact"]
+    pairs = errors.checked_pairs(error_pairs)
+    states = pairs.set_index([*keys, "judge"])["state"].unstack("judge").reindex(pd.MultiIndex.from_frame(grid[keys]))
+    unsaid = states.astype(object).where(states.notna(), "not asked").replace("not_applicable", "not applicable")
+    rows = [
+        told({str(judge): str(state) for judge, state in row.items() if state != "scored"})
+        for row in unsaid[[name for name in grid.columns if name not in keys]].to_dict("records")
+    ]
+    return grid.assign(reason=pd.Series(rows, index=grid.index, dtype="object"))
+
+
+def of_compared(table: pd.DataFrame, *, draws: int) -> pd.DataFrame:
+    """`compare.compare_errors` or `compare.compare_scores` with `reason` last."""
+    unknown = table[["left", "right"]].isna()
+    sides = unknown.sum(axis=1).map({0: None, 1: "undefined on one side", 2: "undefined on both sides"})
+    said = sides.astype(object).where(sides.notna(), None)
+    flat = ~unknown.any(axis=1) & table["low"].isna() & bool(draws)
+    return table.assign(reason=said.where(~flat, f"{INTERVAL}: {FLAT}").astype(object))
+
+
+def of_test(row: Mapping[str, Any], name: str) -> str:
+    """Of `compare.mcnemar_table`."""
+    return "no units" if row["n"] == 0 else "no discordant pairs"
+
+
+def always(reason: Reason) -> Why:
+    """One reason, whatever the row."""
+    return lambda row, name: reason
+
+
+def already(row: Mapping[str, Any], name: str) -> str:
+    """The reason that the row has, else that of its n."""
+    return str(row["reason"]) if isinstance(row["reason"], str) else of_score(row, name)
+
+
+def of_rate(row: Mapping[str, Any], name: str) -> str:
+    """Of `errors.error_table`."""
+    rate: errors.Rate = next(rate for rate in errors.RATES if rate == name)
+    return errors.rate_reason(rate, *(int(row[count]) for count in errors.COUNTS)) or "no negatives"
+
+
+def of_score(row: Mapping[str, Any], name: str) -> str:
+    """Of figures of pairs of scores, n of them."""
+    if row["n"] == 0:
+        return "no units"
+    return "fewer than two units" if row["n"] == 1 else "no variation"
+
+
+def of_consistency(row: Mapping[str, Any], name: str) -> str:
+    """Of `reliability.reliability_table`."""
+    if name == "unscored":
+        return "no units"
+    if name in {"mean_sd", "identical"}:
+        return "fewer than two runs"
+    if isinstance(row["reason"], str):
+        return row["reason"]
+    if name in {"p_below_667", "p_below_800"} or (name == "alpha_jackknife_low" and pd.isna(row["p_below_667"])):
+        return "no resamples"
+    if name == "alpha_jackknife_low":
+        return FLAT if pd.isna(row["alpha_low"]) else "undefined without one trace"
+    return "ratings are not on the scale 0 to 3" if name == "ac2" else "too many distinct ratings"
+
+
+def of_reviewers(row: Mapping[str, Any], name: str) -> str:
+    """Of `matchers.reviewer_agreement`: the last row, of all reviewers, has no kappa and no AC1."""
+    if row["reviewer_a"] == matchers.ALL and name in {"kappa", "ac1"}:
+        return "only between two people"
+    return already(row, name)
+
+
+def of_finding(row: Mapping[str, Any], name: str) -> str:
+    """Of `findings.finding_table`."""
+    return findings.WITHOUT.get(name, "no units")
+
+
+def of_trail(row: Mapping[str, Any], name: str) -> str:
+    """Of `trail.trail_table`."""
+    if row["traces"] == 0:
+        return "no units"
+    if name == "pair_precision" or (name == "pair_f1" and pd.isna(row["pair_precision"])):
+        return "no positive predicted"
+    if name == "pair_f1" and row["pair_recall"] == 0:
+        return "precision and recall are both 0"
+    return "no positives"
+
+
+def of_calibration(row: Mapping[str, Any], name: str) -> str:
+    """Of `prevalence.corpus_table`."""
+    known: dict[str, Reason] = {
+        "apparent": "no units", "sensitivity": "no positives", "specificity": "no negatives",
+    }  # fmt: skip
+    return known.get(name) or str(row["reason"])
+
+
+def of_runs(row: Mapping[str, Any], name: str) -> str:
+    """Of `reliability.unit_table`."""
+    return "fewer than two runs" if name in {"sd", "identical"} else "no score"
