@@ -129,6 +129,23 @@ def cluster_bootstrap(
     )
 
 
+def mean_bounds(
+    n: NDArray[np.generic], total: NDArray[np.generic], squares: NDArray[np.generic], level: float = LEVEL
+) -> tuple[Floats, Floats]:
+    """`Bootstrap.jackknife_t` of means of one value a cluster, from n, sum and sum of squares of the values.
+
+    Of a mean it is Student's interval, so that the values themselves need not be read. NaN of fewer than two.
+    """
+    from scipy.special import stdtrit
+
+    count = np.asarray(n, dtype=np.float64)
+    mean = divide(total, count)
+    spread = np.maximum(np.asarray(squares, dtype=np.float64) - count * mean**2, 0.0)
+    several = np.where(count > 1, count, np.nan)
+    reach = stdtrit(several - 1, (1 + level) / 2) * np.sqrt(spread / (several - 1) / several)
+    return mean - reach, mean + reach
+
+
 def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], Ints]:
     """Distinct rows of small counts and how often each occurs: the patterns that bootstrap draws from.
 
