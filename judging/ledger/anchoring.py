@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import Connection, Select, func, select
 
+from ingest.table import query_frame
 from judging.ledger import tables
 from judging.ledger.labels import error_labels, newest, score_labels
 from judging.ledger.people import Role
@@ -169,6 +170,31 @@ def added_errors(connection: Connection) -> pd.DataFrame:
         for label in labels
     ]
     return pd.DataFrame(rows, columns=list(ERROR_COLUMNS)).astype({"from_judge": "bool"})
+
+
+def counted_by(connection: Connection, annotator: str, column: str) -> pd.DataFrame:
+    """What a number of `anchoring` counts of this person, with its trace_id; no row where nothing is counted."""
+    match column:
+        case "submitted" | "revealed":
+            return _reviewed(connection, annotator, column)
+        case "errors_added" | "errors_from_judge":
+            rows = added_errors(connection)
+            kept = rows["from_judge"] | (column == "errors_added")
+        case "scores_changed" | "scores_nearer" | "mean_change":
+            rows = changed_scores(connection)
+            kept = (rows["nearer"] == True) | (column != "scores_nearer")  # noqa: E712 - None: no judge scored
+        case _:
+            return pd.DataFrame(columns=["trace_id"])
+    return rows[kept & (rows["annotator"] == annotator)].reset_index(drop=True)
+
+
+def _reviewed(connection: Connection, annotator: str, column: str) -> pd.DataFrame:
+    newest_of = newest(_review, ("annotator", "trace_id", "occasion"), _review.c.annotator == annotator)
+    is_counted = _review.c.status == "submitted" if column == "submitted" else _review.c.revealed.is_(True)
+    query = select(_review.c.trace_id, _review.c.status, _review.c.revealed).where(
+        newest_of, _review.c.annotator == annotator, _review.c.occasion == FIRST, is_counted
+    )
+    return query_frame(connection, query.order_by(_review.c.trace_id))
 
 
 def _points_at(judge: str, finding: Finding, label: ErrorLabel) -> bool:
