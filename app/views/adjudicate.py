@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select
 from app import loading
 from app.adjudicating import ruled_now, said_now
 from app.components import layout
-from app.components.behind import chosen_point, listing, open_in_compare, open_in_work
+from app.components.behind import WORK, chosen_point, listing, open_in_compare, open_in_work
 from app.components.figures import counted, plain
 from app.components.rater_charts import FINAL, rater_dots
 from app.components.sheet import cell_sheet, sheet
@@ -191,8 +191,8 @@ def desk(one: Case, judge: str | None) -> None:
             settled = act("settle_agreed", trace_id, seed=seed(), judge=judge)
             if type(settled) is int:
                 say(f"{counted(settled, 'point')} settled.")
-        if st.button("Read the trace", icon=":material/search:", key="to_explore"):
-            st.switch_page("views/explore.py", query_params=link_params(trace=trace_id))
+        if st.button("Read the trace", icon=":material/search:", key="to_work"):
+            st.switch_page(WORK, query_params=link_params(trace=trace_id))
         if st.button(
             "Write gold", type="primary", key="close", disabled=bool(one.open_points),
             help="Once every error and every score is decided",

@@ -260,3 +260,11 @@ def test_a_dot_of_a_rater_lists_their_errors_of_the_dimension_and_opens_the_span
     at.button(key="keep-one").click().run()
     click(at, "rater-dots", {"customdata": ["final", "TC"]})
     assert "The gold, TC: 1 error" in texts(at.caption)
+
+
+def test_an_adjudicator_reads_the_trace_in_work(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    at.button(key="to_work").click().run()
+    assert not at.exception
+    assert at.query_params["trace"] == trace_id(0)
+    assert [one.value for one in at.header] != ["Adjudicate"]
