@@ -483,7 +483,10 @@ def reveals() -> None:
 def anchored(report: pd.DataFrame) -> None:
     cell = cell_sheet(report, key="anchoring")
     if cell is None:
-        st.caption("Click a number for the traces that it counts.")
+        st.caption(
+            "Click a number for the traces it counts. Bounds of the mean change: 95 %, traces resampled; n/a where "
+            "fewer than two traces changed, or all alike."
+        )
     else:
         behind_anchoring(str(report["annotator"].iloc[cell[0]]), cell[1])
 

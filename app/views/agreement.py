@@ -1080,7 +1080,10 @@ def majority_card(choice: Choice) -> None:
         st.caption("Click a number for the votes that it counts.")
     else:
         votes = votes_behind(loading.frames(choice).votes, str(table["about"].iloc[cell[0]]), cell[1])
-        listed(choice, votes.rename(columns={"about": "judge"}), key="behind-majority")
+        row = listing(open_to_me(votes), key="behind-majority")
+        if row is not None:
+            link = compare_link(choice, trace=str(row["trace_id"]), dimension=str(row["about"]))
+            open_trace(link, key="behind-majority-open")
     st.caption(
         "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
         "score is left out and counted as missing, such an error is no error of the majority, and a finding that "
@@ -1233,7 +1236,7 @@ def team_card(choice: Choice) -> None:
     if person is None:
         st.caption(
             "Click a bar, or choose a row, for the traces that the person submitted. In brackets the 95 % interval of "
-            "a mean (jackknife-t by trace), which one trace has not; counts are whole and have none. " + FEW_NOTE
+            "a mean (jackknife-t by trace), which one trace has not, nor have equal ones; counts are whole. " + FEW_NOTE
         )
         return
     st.caption(plain(f"Submitted by {person}"))

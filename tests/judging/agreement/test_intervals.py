@@ -208,10 +208,10 @@ def test_a_mean_s_bounds_from_its_sums_are_those_of_the_jackknife() -> None:
         return (cells[..., 0] / cells[..., 1])[..., None]
 
     boot = cluster_bootstrap(np.stack([values, np.ones(25)], axis=1), mean, draws=0)
-    sums = np.array([[25, values.sum(), (values**2).sum()], [1, 2.0, 4.0], [0, 0.0, 0.0]]).T
+    sums = np.array([[25, values.sum(), (values**2).sum()], [1, 2.0, 4.0], [0, 0, 0], [3, 0.3, 0.03], [2, 0, 0]]).T
     low, high = mean_bounds(*sums)
     assert (low[0], high[0]) == pytest.approx([float(bound[0]) for bound in boot.jackknife_t()])
-    assert np.isnan(np.stack([low[1:], high[1:]])).all()  # one value, and none
+    assert np.isnan(np.stack([low[1:], high[1:]])).all()  # one value, none, three of 0.1, two of 0
 
 
 @pytest.mark.slow
