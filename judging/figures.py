@@ -205,8 +205,13 @@ def bias_marks(bench: Bench, system: str = "", judge: str = "", split: str = "")
 
 
 def bias_lines(bench: Bench, system: str = "", judge: str = "", split: str = "") -> pd.DataFrame:
-    """`marks.bias_lines` of all pairs of scores of one judge, or of all but juries."""
-    return marks.bias_lines(_scored(bench, system, judge, split))
+    """`marks.bias_lines` of all pairs of scores of one judge, or of all but juries, with the bounds of the mean.
+
+    Those of one judge stand in `score_figures`, and are missing here.
+    """
+    scored, made = _scored(bench, system, judge, split), bench.inputs
+    low, high = scores.pooled_bias(scored, draws=0 if system else made.draws, seed=made.seed, method=made.method)
+    return marks.bias_lines(scored).assign(low=low, high=high)
 
 
 def _scored(bench: Bench, system: str, judge: str, split: str) -> pd.DataFrame:

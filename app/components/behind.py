@@ -14,6 +14,7 @@ from app.components.sheet import sheet
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 COMPARE = "views/compare.py"
 WORK = "views/work.py"
+EXPLORE = "views/explore.py"
 
 
 def chosen_point(event: Any) -> list[Any] | None:
@@ -45,15 +46,18 @@ def kept_point(event: Any, *, key: str, of: object, drawn: object) -> list[Any] 
     return point
 
 
-def listing(rows: pd.DataFrame, *, key: str) -> dict[str, Any] | None:
-    """Show the rows behind a mark and give the one that is chosen."""
+def listing(
+    rows: pd.DataFrame, *, key: str, of: int | None = None, columns: Mapping[str, Any] | None = None
+) -> dict[str, Any] | None:
+    """Show the rows behind a mark and give the one that is chosen; `of`: how many there are, where not all are read."""
     if rows.empty:
         st.caption("Nothing stands behind this mark.")
         return None
     shown = rows.head(MOST_ROWS).reset_index(drop=True)
-    more = "" if len(rows) <= MOST_ROWS else f", the first {MOST_ROWS:,} shown"
-    st.caption(f"{len(rows):,} behind this{more}. Choose a row to open it.")
-    chosen = sheet(shown, most=8, key=key, is_chosen=True)
+    every = len(rows) if of is None else of
+    more = "" if every <= len(shown) else f", the first {len(shown):,} shown"
+    st.caption(f"{every:,} behind this{more}. Choose a row to open it.")
+    chosen = sheet(shown, most=8, key=key, is_chosen=True, columns=columns)
     return None if chosen is None else {str(name): value for name, value in shown.iloc[chosen].items()}
 
 
@@ -68,3 +72,9 @@ def open_in_work(parameters: Mapping[str, str], *, key: str) -> None:
     label = "Open the span in Work" if "span" in parameters else "Open in Work"
     if st.button(label, key=key, icon=":material/edit_note:"):
         st.switch_page(WORK, query_params=dict(parameters))
+
+
+def open_in_explore(parameters: Mapping[str, str], *, key: str, label: str = "Open in Explore") -> None:
+    """A button that leads to the Explore page with these parameters: the facets that its address names."""
+    if st.button(label, key=key, icon=":material/search:"):
+        st.switch_page(EXPLORE, query_params=dict(parameters))

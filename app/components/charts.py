@@ -661,24 +661,37 @@ def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
 
 
 def histogram(values: Sequence[int], *, x_title: str, y_title: str, color: str = BLUE) -> go.Figure:
-    """A histogram of whole numbers."""
+    """A histogram of whole numbers; `customdata` of a bar is the least and the greatest number that it counts."""
     whole = np.asarray(values, dtype="int64")
     low, high = (int(whole.min()), int(whole.max())) if len(whole) else (0, 0)
     width = max(1, math.ceil((high - low + 1) / 30))
     counts, edges = np.histogram(whole, bins=np.arange(low - 0.5, high + width, width))
-    bins = {"start": edges[0], "end": edges[-1], "size": width}
-    figure = go.Figure(go.Histogram(x=list(values), xbins=bins, marker={"color": color}))
+    least, most = np.ceil(edges[:-1]).astype("int64"), np.floor(edges[1:]).astype("int64")
+    figure = go.Figure(
+        go.Bar(
+            x=(edges[:-1] + edges[1:]) / 2,
+            y=counts,
+            marker={"color": color},
+            customdata=np.stack([least, most], axis=1),
+            hovertemplate=f"%{{customdata[0]:,}} to %{{customdata[1]:,}} {x_title}: %{{y:,}} {y_title}<extra></extra>",
+        )
+    )
+    figure.update_layout(bargap=0.04)
     figure.update_xaxes(title=x_title, dtick=1 if high - low < 8 else None)
     _counts(figure, y_title, int(counts.max()) if len(counts) else 0)
     return _finished(figure, height=260, legend=False)
 
 
 def size_bars(stored: pd.DataFrame) -> go.Figure:
-    """Characters as the sources hold them beside what a judge reads (`stored`: label, before, after)."""
+    """Characters as the sources hold them beside what a judge reads (`stored`: trace_id, label, before, after).
+
+    `customdata` is (trace_id, label).
+    """
     figure = go.Figure()
     for column, name, color in (("before", "all text of the spans", GREY), ("after", "text a judge reads", BLUE)):
         figure.add_bar(
             x=stored[column], y=stored["label"], orientation="h", name=name, marker={"color": color},
+            customdata=stored[["trace_id", "label"]].to_numpy(),
             hovertemplate=name + ": %{x:,} characters<extra>%{y}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="group", bargap=0.3)
@@ -701,7 +714,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
         look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)
         figure.add_bar(
             x=mine["judge"], y=mine["count"], name=said, marker=look, customdata=mine[["judge", "outcome", "count"]],
-            hovertemplate=said + ": %{y} traces<extra>%{x}</extra>",
+            hovertemplate=said + ": %{y:,} judgements<extra>%{x}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})
     figure.update_xaxes(categoryorder="array", categoryarray=order)
@@ -737,15 +750,19 @@ def box_figures(values: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(BOX))
 
 
-def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
-    """One box a label (`figures` as `box_figures` gives them), what lies beyond it shown value by value."""
+def boxes(figures: pd.DataFrame, *, y_title: str, noun: str = "values") -> go.Figure:
+    """One box a label (`figures` as `box_figures` gives them), what lies beyond it shown value by value.
+
+    `customdata` begins with (label, n) of a box and is (label, value) of a mark beyond it; `noun`: what n counts.
+    """
     figure = go.Figure()
     for row in figures.to_dict("records"):
         figure.add_box(
             x=[row["label"]], q1=[row["q1"]], median=[row["median"]], q3=[row["q3"]], lowerfence=[row["low"]],
-            upperfence=[row["high"]], y=[row["outliers"]] if row["outliers"] else None,  # Plotly draws no box of [[]]
-            name=row["label"], marker={"color": BLUE}, boxpoints="outliers",
+            upperfence=[row["high"]], name=row["label"], marker={"color": BLUE}, boxpoints=False, hoverinfo="skip",
         )  # fmt: skip
+    _reach_boxes(figure, figures, noun)
+    _mark_outliers(figure, figures)
     labels = [str(label) for label in figures["label"]]
     shown = [f"{_shortened(label, 24)}<br>n {n:,}" for label, n in zip(labels, figures["n"], strict=True)]
     figure.update_xaxes(
@@ -753,7 +770,34 @@ def boxes(figures: pd.DataFrame, *, y_title: str) -> go.Figure:
         ticktext=shown,
     )  # fmt: skip
     figure.update_yaxes(title=y_title, rangemode="tozero")
-    return _finished(figure, height=300, legend=False)
+    return _finished(figure, height=300, legend=False).update_layout(bargap=0.5)  # as wide as a box
+
+
+def _reach_boxes(figure: go.Figure, figures: pd.DataFrame, noun: str) -> None:
+    """An unseen bar over each box, which can be clicked: Plotly reports clicks on marks, on boxes none."""
+    spare = 0.01 * float(figures["high"].max()) if len(figures) else 0.0  # a box of one value has no height
+    low, high = (figures["low"] - spare).clip(lower=0), figures["high"] + spare
+    figure.add_bar(
+        x=figures["label"],
+        base=low,
+        y=high - low,
+        marker={"color": "rgba(0,0,0,0)"},
+        selected={"marker": {"color": _faint(BLUE, 0.2)}},
+        unselected={"marker": {"opacity": 0}},
+        customdata=figures[["label", "n", "median", "q1", "q3"]].to_numpy(),
+        hovertemplate="median %{customdata[2]:,.3~g}, quartiles %{customdata[3]:,.3~g} and %{customdata[4]:,.3~g}"
+        "<br>%{customdata[1]:,} " + noun + "<extra>%{x}</extra>",
+    )
+
+
+def _mark_outliers(figure: go.Figure, figures: pd.DataFrame) -> None:
+    beyond = [(str(row["label"]), value) for row in figures.to_dict("records") for value in row["outliers"]]
+    if beyond:
+        figure.add_scatter(
+            x=[label for label, _ in beyond], y=[value for _, value in beyond], mode="markers",
+            marker={"color": BLUE, "size": 6}, customdata=[list(one) for one in beyond],
+            hovertemplate="%{y:,.3~g}<extra>%{x}</extra>",
+        )  # fmt: skip
 
 
 def _draw_ceilings(figure: go.Figure, rows: pd.DataFrame) -> None:

@@ -7,16 +7,18 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.components.charts import BLUE, GRID, LEGEND, ORANGE, SERIES
+from app.components.charts import BLUE, GRID, LEGEND, ORANGE, REACH, SERIES
 from judging.records import DIMENSIONS
 
 NOT_APPLICABLE = -1
+FINAL = "final"
+"""Stands in `customdata` where a rater does: the mark of the final score."""
 
 
 def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[str, float | None]) -> go.Figure:
     """One row a dimension, one mark a rater, shifted a little so that equal scores stay apart; a ring is the final one.
 
-    "Not applicable" (None) stands left of 0.
+    "Not applicable" (None) stands left of 0. `customdata` is (rater, dimension).
     """
     raters = sorted({rater for given in scores.values() for rater in given})
     rows = [dimension for dimension in DIMENSIONS if dimension in scores]
@@ -24,22 +26,24 @@ def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[
     figure = go.Figure()
     for place, rater in enumerate(raters):
         shift = (place - (len(raters) - 1) / 2) * apart
-        mine = [(_x(scores[d][rater]), rows.index(d) + shift) for d in rows if rater in scores[d]]
+        mine = [(_x(scores[d][rater]), rows.index(d) + shift, d) for d in rows if rater in scores[d]]
         figure.add_scatter(
-            x=[x for x, _ in mine],
-            y=[y for _, y in mine],
+            x=[x for x, *_ in mine],
+            y=[y for _, y, _ in mine],
+            customdata=[[rater, d] for *_, d in mine],
             mode="markers",
             name=rater,
             marker={"size": 11, "color": SERIES[place % len(SERIES)]},
             hovertemplate=f"{rater}: %{{x}}<extra></extra>",
         )
-    decided = [(_x(final[d]), rows.index(d)) for d in rows if d in final]
+    decided = [(_x(final[d]), rows.index(d), d) for d in rows if d in final]
     if decided:
         figure.add_scatter(
-            x=[x for x, _ in decided],
-            y=[y for _, y in decided],
+            x=[x for x, *_ in decided],
+            y=[y for _, y, _ in decided],
+            customdata=[[FINAL, d] for *_, d in decided],
             mode="markers",
-            name="final",
+            name=FINAL,
             marker={"size": 22, "color": "rgba(0,0,0,0)", "line": {"width": 2, "color": BLUE}},
             hovertemplate="final: %{x}<extra></extra>",
         )
@@ -72,6 +76,10 @@ def _finished(figure: go.Figure, height: int) -> go.Figure:
         height=height,
         margin={"l": 8, "r": 8, "t": 36, "b": 8},
         legend=LEGEND,
+        clickmode="event+select",
+        hovermode="closest",
+        hoverdistance=REACH,
+        dragmode=False,
     )
 
 

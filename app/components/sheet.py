@@ -31,24 +31,39 @@ def sheet(
     width: Literal["stretch", "content"] = "stretch",
 ) -> int | None:
     """Show `frame`, about `most` rows high; with `is_chosen` one row can be chosen, and its position is returned."""
-    text = frame.select_dtypes(exclude="number").columns
-    shown = frame.assign(
-        **{name: frame[name].astype(object).where(frame[name].notna(), "") for name in text if _is_text(frame[name])}
-    )
-    config = {str(name): _config(str(name), frame[name], digits) for name in frame.columns} | dict(columns or {})
-    settings: dict[str, Any] = {
-        "hide_index": True,
-        "height": 38 + 35 * min(len(frame), most),
-        "column_config": config,
-        "placeholder": "n/a",
-        "key": key,
-        "width": width,
-    }
+    shown, settings = _as_text(frame), _settings(frame, digits, columns, most) | {"key": key, "width": width}
     if not is_chosen:
         st.dataframe(shown, **settings)
         return None
     event = st.dataframe(shown, **settings, on_select="rerun", selection_mode="single-row")
     return chosen_row(event, len(frame))
+
+
+def cell_sheet(
+    frame: pd.DataFrame, *, key: str, digits: int = 3, columns: Mapping[str, Any] | None = None, most: int = 12
+) -> tuple[int, str] | None:
+    """As `sheet`; one cell can be chosen, and its row and column are returned."""
+    settings = _settings(frame, digits, columns, most)
+    event = st.dataframe(_as_text(frame), **settings, key=key, on_select="rerun", selection_mode="single-cell")
+    return chosen_cell(event, len(frame))
+
+
+def _as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """With absent words left blank."""
+    text = frame.select_dtypes(exclude="number").columns
+    return frame.assign(
+        **{name: frame[name].astype(object).where(frame[name].notna(), "") for name in text if _is_text(frame[name])}
+    )
+
+
+def _settings(frame: pd.DataFrame, digits: int, columns: Mapping[str, Any] | None, most: int) -> dict[str, Any]:
+    config = {str(name): _config(str(name), frame[name], digits) for name in frame.columns} | dict(columns or {})
+    return {
+        "hide_index": True,
+        "height": 38 + 35 * min(len(frame), most),
+        "column_config": config,
+        "placeholder": "n/a",
+    }
 
 
 def chosen_row(event: Any, rows: int) -> int | None:

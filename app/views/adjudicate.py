@@ -15,10 +15,10 @@ from sqlalchemy import Connection, select
 from app import loading
 from app.adjudicating import ruled_now, said_now
 from app.components import layout
-from app.components.behind import open_in_compare
+from app.components.behind import WORK, chosen_point, listing, open_in_compare, open_in_work
 from app.components.figures import counted, plain
-from app.components.rater_charts import rater_dots
-from app.components.sheet import sheet
+from app.components.rater_charts import FINAL, rater_dots
+from app.components.sheet import cell_sheet, sheet
 from app.datasets import open_to_me
 from app.painting import paint
 from app.session import drawn, link_params, said, say, user, workspace
@@ -26,7 +26,7 @@ from ingest.store import reading, schema, writing
 from judging.disputes import FAR, ErrorGroup
 from judging.ledger import adjudication
 from judging.ledger.adjudication import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
-from judging.ledger.anchoring import anchoring, changed_scores, traces_seen
+from judging.ledger.anchoring import anchoring, changed_scores, counted_by, traces_seen
 from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
 from judging.ledger.systems import systems
 from judging.records import DIMENSIONS, IMPACTS, ErrorLabel
@@ -191,8 +191,8 @@ def desk(one: Case, judge: str | None) -> None:
             settled = act("settle_agreed", trace_id, seed=seed(), judge=judge)
             if type(settled) is int:
                 say(f"{counted(settled, 'point')} settled.")
-        if st.button("Read the trace", icon=":material/search:", key="to_explore"):
-            st.switch_page("views/explore.py", query_params=link_params(trace=trace_id))
+        if st.button("Read the trace", icon=":material/search:", key="to_work"):
+            st.switch_page(WORK, query_params=link_params(trace=trace_id))
         if st.button(
             "Write gold", type="primary", key="close", disabled=bool(one.open_points),
             help="Once every error and every score is decided",
@@ -212,17 +212,55 @@ def desk(one: Case, judge: str | None) -> None:
 
 
 def scores(one: Case) -> None:
-    layout.title("Scores", "A mark is a rater, a ring the final score. Left of 0: not applicable.")
+    layout.title(
+        "Scores",
+        "A mark is a rater, a ring the final score. Left of 0: not applicable. Click one for its errors.",
+    )
     given = {**one.dispute.scores, **{dimension: {} for dimension in one.scores_apart}}
     if not given:
         st.caption("Nobody scored a dimension of this trace.")
         return
-    st.plotly_chart(
-        rater_dots(given, one.ruling.scores), key="rater-dots", config=CONFIG, alt="Scores of the raters by dimension"
-    )
+    dots(one, given)
     for dimension in DIMENSIONS:
         if dimension in given:
             score_form(one, dimension, given[dimension])
+
+
+@st.fragment(key="card-dots")
+def dots(one: Case, given: Mapping[str, Mapping[str, float | None]]) -> None:
+    event = st.plotly_chart(
+        rater_dots(given, one.ruling.scores), key="rater-dots", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Scores of the raters by dimension",
+    )  # fmt: skip
+    point = chosen_point(event)
+    if point is not None:
+        behind_dot(one, str(point[0]), str(point[1]))
+
+
+def behind_dot(one: Case, rater: str, dimension: str) -> None:
+    """The errors of a dimension that go with a rater's score (or with the final one), each opened at its first span."""
+    labels = (
+        [made.label for made in one.ruling.errors.values()]
+        if rater == FINAL
+        else [label for group in one.dispute.groups for who, label in group.labels if who == rater]
+    )
+    mine = [label for label in labels if dimension in label.dimensions]
+    who = "The gold" if rater == FINAL else rater
+    st.caption(f"{who}, {dimension}: {counted(len(mine), 'error')}")
+    if not mine:
+        return
+    titles = span_titles(one.dispute.trace_id)
+    spans = [next(iter(label.span_ids), "") for label in mine]
+    rows = pd.DataFrame(
+        {
+            "span": [titles.get(span, span) for span in spans],
+            "impact": [label.impact for label in mine],
+            "description": [label.description for label in mine],
+        }
+    )
+    row = sheet(rows, most=4, key="behind-dot", is_chosen=True)
+    if row is not None:
+        open_in_work(link_params(trace=one.dispute.trace_id, span=spans[row]), key="dot-open")
 
 
 def score_form(one: Case, dimension: str, given: Mapping[str, float | None]) -> None:
@@ -432,13 +470,35 @@ def reveals() -> None:
         "Labels made after the reveal are kept apart and count in no figure. “From judge”: a finding cites one of the "
         "label's spans in one of its dimensions. “Nearer”: the new score is closer to the judges' mean.",
     )
-    sheet(report)
+    anchored(report)
     if not scores_after.empty:
         row = sheet(scores_after, key="changed", is_chosen=True)
         if row is not None:
             one = scores_after.iloc[row]
             link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]))
             open_in_compare(link, key="changed-open")
+
+
+@st.fragment(key="card-anchoring")
+def anchored(report: pd.DataFrame) -> None:
+    cell = cell_sheet(report, key="anchoring")
+    if cell is None:
+        st.caption(
+            "Click a number for the traces it counts. Bounds of the mean change: 95 %, traces resampled; n/a where "
+            "fewer than two traces changed, or all alike."
+        )
+    else:
+        behind_anchoring(str(report["annotator"].iloc[cell[0]]), cell[1])
+
+
+def behind_anchoring(person: str, column: str) -> None:
+    """What a number of the summary counts of this person, each opened on Compare."""
+    with reading(workspace().engine) as connection:
+        found = counted_by(connection, person, column)
+    row = listing(open_to_me(found), key="behind-anchoring")
+    if row is not None:
+        pair = str(row["label_id"]) if "label_id" in row else None
+        open_in_compare(link_params(trace=str(row["trace_id"]), person=person, pair=pair), key="anchoring-open")
 
 
 # ---- acting ----------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import streamlit as st
 
 from app import loading
 from app.components import layout
-from app.components.behind import open_in_compare
+from app.components.behind import open_in_compare, open_in_explore
 from app.components.figures import plain
 from app.components.sheet import sheet
 from app.config import config
@@ -163,13 +163,15 @@ def show_health() -> None:
         st.metric("Write-ahead log", "none" if state.log_bytes is None else size(state.log_bytes))
         st.metric("Traces", f"{state.traces:,}")
         st.metric("Label rows", f"{state.labels:,}")
+    open_in_explore(link_params(), key="traces-open", label="All traces in Explore")
+    with st.expander("Label rows by person", on_change="rerun", key="label_rows") as opened:
+        if opened.open:
+            label_rows()
     layout.title("Judge runs that are not finished")
-    if not state.runs:
+    if state.runs:
+        unfinished(state.runs)
+    else:
         st.caption("None.")
-    for run in state.runs:
-        seen = "never seen" if run.seen_s is None else f"seen {run.seen_s:.0f} s ago"
-        alive = {None: "no worker has it", True: "worker alive", False: "worker gone"}[run.is_alive]
-        st.text(f"{run.run_key} {run.name}: {run.status}, {alive}, {seen}")
     layout.title("Newest failures of judges")
     if state.errors:
         failed = pd.DataFrame(state.errors, columns=["judge", "trace_id", "reason"])
@@ -178,6 +180,37 @@ def show_health() -> None:
             open_in_compare(link_params(trace=str(failed["trace_id"].iloc[row])), key="failure-open")
     else:
         st.caption("None.")
+
+
+def label_rows() -> None:
+    """Whose they are, changes of one label each counted, and the way to the traces of one person."""
+    with reading(workspace().engine) as connection:
+        table = health.label_rows(connection)
+    row = sheet(table, key="label_rows_of", is_chosen=True, width="content")
+    if row is None:
+        st.caption("Every change of a label is a row of its own. Choose a person for the traces that they submitted.")
+    else:
+        open_in_explore(link_params(facet_labelled_by=str(table["annotator"].iloc[row])), key="label-rows-open")
+
+
+def unfinished(runs: Sequence[health.RunHealth]) -> None:
+    alive = {None: "no worker has it", True: "worker alive", False: "worker gone"}
+    table = pd.DataFrame(
+        [
+            {
+                "run": run.run_key,
+                "name": run.name,
+                "status": run.status,
+                "worker": alive[run.is_alive],
+                "seen": "never" if run.seen_s is None else f"{run.seen_s:.0f} s ago",
+            }
+            for run in runs
+        ]
+    )
+    row = sheet(table, key="unfinished", is_chosen=True)
+    if row is not None and st.button("Open in Runs", key="unfinished-open", icon=":material/gavel:"):
+        run = runs[row]
+        st.switch_page("views/runs.py", query_params=link_params(run=f"{run.run_key} · {run.name}"))
 
 
 def size(count: int) -> str:

@@ -39,12 +39,13 @@ from app.components.judges import (
     figure_rows,
     split_labels,
 )
-from app.components.sheet import chosen_cell, chosen_row, sheet, words
+from app.components.sheet import cell_sheet, chosen_cell, chosen_row, sheet, words
 from app.computing import Asked, shown_revision
 from app.datasets import findings_said, open_to_me
 from app.loading import Choice
 from app.painting import paint
-from app.session import link_params
+from app.session import link_params, workspace
+from ingest.store import reading
 from judging.agreement import ceiling, errors, majority
 from judging.agreement.figure import TOO_FEW
 from judging.agreement.findings import WITHOUT
@@ -53,6 +54,7 @@ from judging.agreement.raters import long_ceiling
 from judging.agreement.rounding import half_up
 from judging.agreement.tables import InputName, Inputs
 from judging.figures import SUITES, each_once
+from judging.ledger.workload import workload
 from judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
@@ -182,7 +184,7 @@ def votes_words(votes: pd.DataFrame) -> str:
     scored = table.drop(index=majority.ERRORS, errors="ignore")
     undecided = int((scored["n"] - scored["majority"]).sum())
     tied = int(table["tied"].get(majority.ERRORS, 0))
-    return f" ({counted(undecided, 'score')} without a majority, {counted(tied, 'error')} tied)"
+    return f" ({counted(undecided, 'score')} without a majority, {counted(tied, 'error')} tied: listed under Raters)"
 
 
 def counts_of(choice: Choice) -> dict[str, int]:
@@ -633,7 +635,8 @@ def bias_card(choice: Choice) -> None:
     one = alone.to_dict("records")[0] if len(alone) else None
     asked = () if one is None else tuple(str(one[name]) for name in ("system", "judge", "split"))
     drawn, lines = loading.figure(choice, "bias_marks", *asked), loading.figure(choice, "bias_lines", *asked)
-    between = None if one is None else (float(one["low"]), float(one["high"]))
+    bounds = lines.iloc[0] if one is None else one
+    between = float(bounds["low"]), float(bounds["high"])
     event = st.plotly_chart(
         charts.bias_plot(open_to_me(drawn), lines, between=between), key="chart-bias", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Judge minus human against their mean",
@@ -642,7 +645,8 @@ def bias_card(choice: Choice) -> None:
     if point is None:
         every = int(lines["n"].iloc[0])
         some = "" if len(drawn) == every else ", evenly spread ones drawn, the lines are of all"
-        st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.")
+        by = " In brackets the mean's 95 % interval: traces are resampled, each with all its judges." * (one is None)
+        st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.{by}")
     else:
         open_trace(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
     bias_means(choice, means)
@@ -1065,6 +1069,7 @@ DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
 }
 
 
+@st.fragment(key="card-majority")
 @awaited(height=260)
 def majority_card(choice: Choice) -> None:
     layout.title(
@@ -1072,13 +1077,32 @@ def majority_card(choice: Choice) -> None:
         "On traces that two people or more submitted. A score counts when more than half of those who answered gave "
         "it, an error when more than half of the trace's people saw it.",
     )
-    sheet(loading.figure(choice, "table.majority_votes"), digits=3)
+    table = loading.figure(choice, "table.majority_votes")
+    cell = cell_sheet(table, key="majority")
+    if cell is None:
+        st.caption("Click a number for the votes that it counts.")
+    else:
+        votes = votes_behind(loading.frames(choice).votes, str(table["about"].iloc[cell[0]]), cell[1])
+        row = listing(open_to_me(votes), key="behind-majority")
+        if row is not None:
+            link = compare_link(choice, trace=str(row["trace_id"]), dimension=str(row["about"]))
+            open_trace(link, key="behind-majority-open")
     st.caption(
         "Tied: exactly half; minority: fewer; one person: nobody else answered. None of them enters the gold: such a "
         "score is left out and counted as missing, such an error is no error of the majority, and a finding that "
         "matches no other counts as unmatched. As each person has a vote in the majority, nobody's agreement with it "
         "is a ceiling; the human ceiling compares people in pairs."
     )
+
+
+def votes_behind(votes: pd.DataFrame, about: str, column: str) -> pd.DataFrame:
+    """The votes on a dimension, or on errors, that a column of `majority.vote_table` counts."""
+    mine = votes[votes["about"] == about]
+    several = mine[mine["outcome"] != "one person"]
+    outcome = column.replace("_", " ")
+    if outcome in majority.OUTCOMES:
+        return mine[mine["outcome"] == outcome]
+    return several[several["votes"] == several["people"]] if column == "unanimous" else several
 
 
 # two judges -----------------------------------------------------------------------------------------------------
@@ -1203,7 +1227,7 @@ def team_card(choice: Choice) -> None:
         "Active minutes leave out pauses of over a minute; imported reviews have none.",
     )
     table = loading.team()
-    row = sheet(table, digits=1, key="team", is_chosen=True)
+    row = team_table(table, workload_now())
     paint("team")
     counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
     event = st.plotly_chart(
@@ -1213,10 +1237,47 @@ def team_card(choice: Choice) -> None:
     point = chosen_point(event)
     person = str(point[0]) if point is not None else None if row is None else str(table["annotator"].iloc[row])
     if person is None:
-        st.caption("Click a bar, or choose a row, for the traces that the person submitted.")
+        st.caption(
+            "Click a bar, or choose a row, for the traces that the person submitted. In brackets the 95 % interval of "
+            "a mean (jackknife-t by trace), which one trace has not, nor have equal ones; counts are whole. " + FEW_NOTE
+        )
         return
     st.caption(plain(f"Submitted by {person}"))
     listed(choice, loading.submitted_by(person), key="behind-team", person=person)
+
+
+def team_table(table: pd.DataFrame, means: pd.DataFrame) -> int | None:
+    """A row a person, means with their interval and n; the position of the one that is chosen."""
+    shown = table[["annotator", *TEAM_COUNTS]].merge(means, on="annotator", how="left")
+    text, few = shown[["annotator", *TEAM_COUNTS]], pd.DataFrame(index=shown.index)
+    for name, unknown in TEAM_MEANS.items():
+        rows = shown[[name, f"{name}_low", f"{name}_high", f"{name}_n"]].set_axis(["value", "low", "high", "n"], axis=1)
+        each = rows.assign(n=rows["n"].fillna(0), reason=unknown).to_dict("records")
+        text = text.assign(**{name: [cell_text({str(k): v for k, v in one.items()}, digits=1) for one in each]})
+        few[name] = rows["n"].fillna(0) < TOO_FEW
+    event = st.dataframe(
+        greyed(text, few), hide_index=True, height=38 + 35 * min(len(text), 12), key="team", on_select="rerun",
+        selection_mode="single-row", alt="Work of each person",
+        column_config={
+            **{name: st.column_config.NumberColumn(name, format="localized") for name in TEAM_COUNTS},
+            **{name: st.column_config.TextColumn(f"{words(name)} [95 %]", alignment="right") for name in TEAM_MEANS},
+        },
+    )  # fmt: skip
+    return chosen_row(event, len(text))
+
+
+TEAM_COUNTS = ("submitted", "skipped", "errors")
+TEAM_MEANS = {"errors_a_trace": "nothing submitted", "minutes_a_trace": "no trace timed"}
+
+
+def workload_now() -> pd.DataFrame:
+    return _workload(loading.place(), loading.now_revision())
+
+
+@st.cache_resource(show_spinner=False, max_entries=2)
+def _workload(place: str, now: loading.Revision) -> pd.DataFrame:
+    with reading(workspace().engine) as connection:
+        return workload(connection)
 
 
 @st.fragment(key="card-skipped")

@@ -9,6 +9,7 @@ import streamlit as st
 
 from app import loading
 from app.components import charts, layout
+from app.components.behind import chosen_point, listing, open_in_explore, open_in_work
 from app.components.figures import counted
 from app.components.sheet import sheet
 from app.preflight import Preflight, inspect, storable
@@ -150,6 +151,7 @@ def details(found: Preflight) -> None:
     sizes(found.traces)
 
 
+@st.fragment(key="sizes")
 def sizes(traces: pd.DataFrame) -> None:
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
@@ -159,20 +161,45 @@ def sizes(traces: pd.DataFrame) -> None:
         largest = measured.sort_values("text", ascending=False).head(12)
         shown = pd.DataFrame(
             {
+                "trace_id": largest["trace_id"],
                 "label": [trace_id[:12] for trace_id in largest["trace_id"]],
                 "before": largest["text"].astype("int64"),
                 "after": largest["judge_text"].astype("int64"),
             }
         )
-        st.plotly_chart(charts.size_bars(shown), key="chart-sizes", config=CONFIG, alt="Text before and after")
+        event = st.plotly_chart(
+            charts.size_bars(shown), key="chart-sizes", config=CONFIG, on_select="rerun", selection_mode="points",
+            alt="Text before and after",
+        )  # fmt: skip
         less = f", {1 - after / before:.0%} less" if before > after > 0 else ""
         shown_part = "" if len(largest) == len(measured) else f" The largest {len(largest)} are shown."
         of = "" if len(measured) == len(traces) else f" (the first {len(measured):,} traces)"
-        st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part}")
+        st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part} Click a bar for its trace.")
+        point = chosen_point(event)
+        if point is not None:
+            behind_upload(traces[traces["trace_id"] == point[0]], key="behind-sizes")
     with right, st.container(border=True, height="stretch"):
         layout.title("Spans a trace")
         drawn = charts.histogram(list(traces["spans"]), x_title="spans", y_title="traces")
-        st.plotly_chart(drawn, key="chart-spans", config=CONFIG, alt="Spans a trace")
+        event = st.plotly_chart(
+            drawn, key="chart-spans", config=CONFIG, on_select="rerun", selection_mode="points", alt="Spans a trace"
+        )
+        point = chosen_point(event)
+        if point is None:
+            st.caption("Click a bar for its traces.")
+        else:
+            behind_upload(traces[traces["spans"].between(int(point[0]), int(point[1]))], key="behind-spans")
+
+
+def behind_upload(rows: pd.DataFrame, *, key: str) -> None:
+    """Traces of the upload; one that is stored already leads to it."""
+    row = listing(rows[["trace_id", "state", "spans", "text", "judge_text", "warnings", "file"]], key=key)
+    if row is None:
+        return
+    if loading.has_trace(str(row["trace_id"])):
+        open_in_work(link_params(trace=str(row["trace_id"])), key=f"{key}-open")
+    else:
+        st.caption("It can be read once it is stored.")
 
 
 def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:
@@ -193,8 +220,11 @@ def here() -> None:
         table = traces.groupby("format").agg(
             traces=("trace_id", "size"), spans=("spans", "sum"), warnings=("warning_count", "sum")
         )
-        sheet(table.reset_index(), width="content")
-        st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC.")
+        table = table.reset_index()
+        row = sheet(table, width="content", key="formats", is_chosen=True)
+        st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Choose a row for its traces.")
+        if row is not None:
+            open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")
         doubted = traces[traces["warning_count"] > 0]
         if len(doubted):
             told = counted(int(doubted["warning_count"].sum()), "warning")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 import orjson
 import pandas as pd
@@ -13,17 +14,19 @@ from app import datasets, grants, loading
 from app.api.exports import PURPOSE
 from app.awaited import awaited, of_one_revision
 from app.components import filters, layout
+from app.components.behind import open_in_compare, open_in_work
 from app.components.figures import counted, plain
 from app.components.judges import every_figure
-from app.components.sheet import sheet, words
+from app.components.sheet import chosen_row, sheet, words
 from app.components.snapshot import snapshot
 from app.computing import shown_revision
 from app.loading import Choice
 from app.painting import paint
-from app.session import token
+from app.session import link_params, token
 from ingest.trace import Json
 from judging.agreement.tables import Inputs, Table, printed
 from judging.export import WRITERS
+from judging.records import DIMENSIONS
 
 NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown", "tex": "LaTeX", "parquet": "Parquet"}
 PREVIEWED = 200  # rows
@@ -110,7 +113,7 @@ def one_table(choice: Choice, found: Inputs) -> None:
     if frame.empty:
         st.info(why_empty(table, choice))
         return
-    st.dataframe(
+    event = st.dataframe(
         printed(frame, table).head(PREVIEWED),
         hide_index=True,
         height=38 + 35 * min(len(frame), 11),
@@ -118,15 +121,53 @@ def one_table(choice: Choice, found: Inputs) -> None:
             column: st.column_config.TextColumn(words(column), alignment="right") for column in _numeric(frame, table)
         },
         alt=table.title,
+        key=f"printed-{table.name}",
+        on_select="rerun" if is_of_traces(frame) else "ignore",
+        selection_mode="single-row",
     )
     more = f" The first {PREVIEWED} are shown." if len(frame) > PREVIEWED else ""
+    more += " Choose a row to open its trace." if is_of_traces(frame) else ""
+    why = ": the column reason says why" if "reason" in frame else ""
     st.caption(
-        f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent: the column "
-        f"reason says why.{more}"
+        f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent{why}.{more}"
     )
+    row = chosen_row(event, len(frame)) if is_of_traces(frame) else None
+    if row is not None:
+        open_row(row_of(frame, row), key="printed")
     export_buttons(
         choice, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table, manifest_now(choice))
     )
+
+
+def row_of(frame: pd.DataFrame, place: int) -> dict[str, Any]:
+    return {str(name): value for name, value in frame.iloc[place].items()}
+
+
+def is_of_traces(frame: pd.DataFrame) -> bool:
+    """Whether a row of it belongs to a trace: an aggregate counts many, which the Agreement page opens."""
+    return any(name in frame for name in datasets.TRACE_COLUMNS)
+
+
+def open_row(row: Mapping[str, Any], *, key: str) -> None:
+    """The way to the trace of a row, beside the judge, person, error or finding that it names."""
+    trace = next(str(row[name]) for name in datasets.TRACE_COLUMNS if name in row)
+    if not loading.has_trace(trace):
+        st.caption("This trace is not in the workspace.")
+        return
+    said = {name: None if pd.isna(row.get(name)) else str(row[name]) for name in OPENED}
+    error = said["error_id"] or said["label_id"]
+    link = link_params(
+        trace=trace, judge=said["system"], person=said["annotator"],
+        pair=error or (f"|{said['finding_id']}" if said["finding_id"] else None),
+        dimension=said["judge"] if said["judge"] in DIMENSIONS else None,
+    )  # fmt: skip
+    with st.container(horizontal=True):
+        open_in_compare(link, key=f"{key}-open")
+        open_in_work(link_params(trace=trace, span=loading.first_span(error)), key=f"{key}-work")
+
+
+OPENED = ("system", "judge", "annotator", "error_id", "label_id", "finding_id")
+"""The columns of a row that say where it is shown."""
 
 
 @st.fragment(key="rows-behind")
@@ -141,14 +182,16 @@ def rows_behind(choice: Choice) -> None:
     dataset = titles[str(chosen)]
     blind = loading.blind_to_me()
     frame = datasets.open_rows(dataset.frame(choice), blind)
-    st.caption(dataset.about)
+    st.caption(f"{dataset.about} Choose a row to open its trace.")
     if blind:
         st.info(f"{counted(len(blind), 'trace')} left out: you are at work on {'it' if len(blind) == 1 else 'them'} "
                 "yourself, blind. Figures count them all the same.")  # fmt: skip
     if frame.empty:
         st.info("No row fits the current filter.")
         return
-    sheet(frame.head(PREVIEWED), most=7, digits=4)
+    row = sheet(frame.head(PREVIEWED), most=7, digits=4, key=f"preview-{dataset.name}", is_chosen=is_of_traces(frame))
+    if row is not None:
+        open_row(row_of(frame, row), key="preview")
     export_buttons(
         choice,
         len(frame),

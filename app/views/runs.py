@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from app import loading
 from app.components import charts, layout
-from app.components.behind import chosen_point, listing, open_in_compare
+from app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
 from app.components.figures import cell_text, counted, definition, greyed, plain
 from app.components.sheet import chosen_cell, sheet
 from app.datasets import open_to_me
@@ -147,7 +147,7 @@ def one_run(run_key: int) -> None:
     with left, st.container(border=True, height="stretch"):
         outcomes_card(run_key, shown)
     with right, st.container(border=True, height="stretch"):
-        cost_and_time(shown, unpriced=int(str(found["unpriced"])), is_called=not is_offline(found["spec"]))
+        cost_and_time(run_key, shown, unpriced=int(str(found["unpriced"])), is_called=not is_offline(found["spec"]))
     spec = found["spec"]
     if isinstance(spec, dict) and spec.get("mode") == "jury":
         with st.container(border=True):
@@ -156,6 +156,7 @@ def one_run(run_key: int) -> None:
         failures(run_key, shown)
 
 
+@st.fragment(key="card-outcomes")
 def outcomes_card(run_key: int, shown: Shown) -> None:
     layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")
     event = st.plotly_chart(
@@ -394,7 +395,12 @@ def outcome_counts(connection: Connection, run_key: int) -> pd.DataFrame:
     return pd.DataFrame(counts, columns=["judge", "outcome", "count"])
 
 
-def cost_and_time(shown: Shown, *, unpriced: int, is_called: bool) -> None:
+COSTLY = {"dearest": "cost_usd", "longest prompts": "prompt_tokens"}
+"""The lists behind the tiles, and what each is ordered by."""
+
+
+@st.fragment(key="card-cost")
+def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool) -> None:
     """`is_called`: models answered, here or elsewhere; of offline checks only what is known is shown."""
     layout.title("Cost and time", "Of each judgement; offline checks and imports have none.")
     told = {
@@ -407,11 +413,76 @@ def cost_and_time(shown: Shown, *, unpriced: int, is_called: bool) -> None:
                 st.metric(name, value or "unknown", border=True)
     if unpriced and shown.paid is not None:
         st.caption(f"Without {counted(unpriced, 'answer')} of unknown cost.")
+    behind_tiles(run_key, shown)
     if shown.seconds.empty:
         st.caption("No judgement of this run was timed.")
         return
-    drawn = charts.boxes(shown.seconds, y_title="seconds a judgement")
-    st.plotly_chart(drawn, key="chart-latency", config=CONFIG, alt="Latency by judge")
+    event = st.plotly_chart(
+        charts.boxes(shown.seconds, y_title="seconds a judgement", noun="judgements"), key="chart-latency",
+        config=CONFIG, on_select="rerun", selection_mode="points", alt="Latency by judge",
+    )  # fmt: skip
+    point = kept_point(event, key="latency", of=run_key, drawn=shown.judgements)
+    if point is None:
+        st.caption("Click a box for its judgements, slowest first, a mark for the one.")
+        return
+    behind_measure(run_key, "seconds", str(point[0]), float(point[1]) if len(point) == 2 else None)
+
+
+def behind_tiles(run_key: int, shown: Shown) -> None:
+    """The judgements that cost most, or whose prompts were longest, where that is known."""
+    known = {"dearest": shown.paid, "longest prompts": shown.tokens}
+    offered = [words for words in COSTLY if known[words] is not None]
+    if not offered:
+        return
+    chosen = st.segmented_control("Judgements behind it", offered, key="costly", help=_COSTLY_HELP)
+    if chosen is not None:
+        behind_measure(run_key, COSTLY[str(chosen)])
+
+
+_COSTLY_HELP = "Those of which it is known, as the sum above is of them alone."
+
+
+def behind_measure(run_key: int, measure: str, judge: str | None = None, value: float | None = None) -> None:
+    found, number = measured(run_key, measure, judge, value)
+    row = listing(found, key=f"behind-{measure}", of=number, columns={"cost_usd": LISTED["cost_usd"]})
+    if row is not None:
+        open_in_compare(compare_link(row), key=f"{measure}-open")
+
+
+MEASURES = {
+    "cost_usd": tables.cell.c.cost_usd,
+    "prompt_tokens": tables.cell.c.prompt_tokens,
+    "completion_tokens": tables.cell.c.completion_tokens,
+    "seconds": tables.cell.c.latency_s,
+}
+
+
+def measured(run_key: int, measure: str, judge: str | None, value: float | None) -> tuple[pd.DataFrame, int]:
+    """The first `MOST_ROWS` judgements of which one of `MEASURES` is known, most first, and how many there are.
+
+    `judge`: of this one alone; `value`: where it is exactly that.
+    """
+    cell, by = tables.cell, MEASURES[measure]
+    of = [cell.c.run_key == run_key, cell.c.finished_at.is_not(None), by.is_not(None)]
+    of += [cell.c.trace_id.not_in(loading.blind_to_me())]
+    of += [] if judge is None else [cell.c.judge == judge]
+    of += [] if value is None else [by == value]
+    order = [measure, *(name for name in MEASURES if name != measure)]
+    said = ("trace_id", "judge", "repeat", "state", "score", "judge_version")
+    asked = (*(cell.c[name] for name in said), *(MEASURES[name].label(name) for name in order))
+    with reading(workspace().engine) as connection:
+        found = query_frame(connection, select(*asked).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS))
+        is_all = len(found) < MOST_ROWS
+        number = len(found) if is_all else connection.scalar(select(func.count()).where(*of)) or 0
+        names = system_names(connection)
+    outcomes = [outcome_of(*row) for row in found[["state", "score"]].itertuples(index=False, name=None)]
+    rows = found.assign(outcome=outcomes, system=found["judge_version"].map(names))
+    return rows[["trace_id", "judge", "repeat", "outcome", *order, "system"]], int(number)
+
+
+def outcome_of(state: str, score: float | None) -> str:
+    """A score, or in words why there is none."""
+    return f"{score:.0f}" if state == "scored" and score is not None else state.replace("_", " ")
 
 
 def failures(run_key: int, shown: Shown) -> None:

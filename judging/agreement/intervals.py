@@ -133,6 +133,25 @@ def cluster_bootstrap(
     )
 
 
+def mean_bounds(
+    n: NDArray[np.generic], total: NDArray[np.generic], squares: NDArray[np.generic], level: float = LEVEL
+) -> tuple[Floats, Floats]:
+    """`Bootstrap.jackknife_t` of means of one value a cluster, from n, sum and sum of squares of the values.
+
+    Of a mean it is Student's interval, so that the values themselves need not be read. NaN of fewer than two, and
+    where all are equal: they say nothing of how far others would lie.
+    """
+    from scipy.special import stdtrit
+
+    count = np.asarray(n, dtype=np.float64)
+    mean = divide(total, count)
+    spread = np.maximum(np.asarray(squares, dtype=np.float64) - count * mean**2, 0.0)
+    is_apart = spread > 1e-12 * np.asarray(squares, dtype=np.float64)  # what rounding leaves of no spread is none
+    several = np.where((count > 1) & is_apart, count, np.nan)
+    reach = stdtrit(several - 1, (1 + level) / 2) * np.sqrt(spread / (several - 1) / several)
+    return mean - reach, mean + reach
+
+
 def distinct_rows(rows: NDArray[np.integer]) -> tuple[NDArray[np.int64], Ints]:
     """Distinct rows of small counts and how often each occurs: the patterns that bootstrap draws from.
 

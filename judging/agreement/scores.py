@@ -328,6 +328,28 @@ def figure_columns() -> dict[str, str]:
     }
 
 
+def pooled_bias(
+    scored: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+) -> tuple[float, float]:
+    """Bounds of the mean of judge minus human over pairs of several judges (trace_id, human, model, none missing).
+
+    Cluster bootstrap by trace: a trace is drawn with the pairs of all its judges, which depend on each other. NaN
+    without draws, and as `Bootstrap.interval` says.
+    """
+    if draws == 0 or scored.empty:
+        return float("nan"), float("nan")
+    sums = scored.assign(n=1).groupby("trace_id", sort=False)[["human", "model", "n"]].sum().to_numpy()
+    patterns, multiplicity = distinct_rows(sums.astype(np.int64))
+
+    def statistic(cells: Floats) -> Floats:
+        return divide(cells[..., 1] - cells[..., 0], cells[..., 2])[..., None]
+
+    low, high = cluster_bootstrap(patterns, statistic, multiplicity=multiplicity, draws=draws, seed=seed).interval(
+        method
+    )
+    return float(low[0]), float(high[0])
+
+
 def score_table(
     score_pairs: pd.DataFrame,
     *,

@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import Connection, Select, func, select
 
+from ingest.table import query_frame
 from judging.ledger import tables
 from judging.ledger.labels import error_labels, newest, score_labels
 from judging.ledger.people import Role
@@ -23,7 +24,7 @@ SCORE_COLUMNS = ("annotator", "trace_id", "dimension", "blind", "revealed", "jud
 ERROR_COLUMNS = ("annotator", "trace_id", "label_id", "dimensions", "impact", "from_judge")
 REPORT_COLUMNS = (
     "annotator", "submitted", "revealed", "errors_added", "errors_from_judge", "scores_changed", "scores_nearer",
-    "mean_change",
+    "mean_change", "mean_change_low", "mean_change_high",
 )  # fmt: skip
 
 
@@ -106,20 +107,25 @@ def anchoring(connection: Connection) -> pd.DataFrame:
 
     annotator, submitted and revealed (traces), errors_added (labels made after the reveal), errors_from_judge
     (those of them that share a span and a dimension with a judge's finding), scores_changed and scores_nearer
-    (to the judges' mean), mean_change (revealed less blind over changed scores; NaN without any).
+    (to the judges' mean), mean_change (revealed less blind over changed scores; NaN without any) with its bounds
+    (cluster bootstrap by trace; NaN of one trace).
     """
+    from judging.agreement.scores import pooled_bias
+
     scores, errors = changed_scores(connection), added_errors(connection)
     rows = []
     for annotator, (submitted, revealed) in sorted(_reveals(connection).items()):
         mine = errors[errors["annotator"] == annotator]
         changed = scores[scores["annotator"] == annotator]
         nearer = int((changed["nearer"] == True).sum())  # noqa: E712 - None means that no judge scored
-        change = (changed["revealed"] - changed["blind"]).mean()
+        both = changed.dropna(subset=["blind", "revealed"])
+        bounds = pooled_bias(both.rename(columns={"blind": "human", "revealed": "model"}))
+        change = ((both["revealed"] - both["blind"]).mean(), *bounds)
         rows.append(
-            (annotator, submitted, revealed, len(mine), int(mine["from_judge"].sum()), len(changed), nearer, change)
+            (annotator, submitted, revealed, len(mine), int(mine["from_judge"].sum()), len(changed), nearer, *change)
         )
     frame = pd.DataFrame(rows, columns=list(REPORT_COLUMNS))
-    return frame.astype({"mean_change": "float64"})
+    return frame.astype(dict.fromkeys(("mean_change", "mean_change_low", "mean_change_high"), "float64"))
 
 
 def changed_scores(connection: Connection) -> pd.DataFrame:
@@ -169,6 +175,31 @@ def added_errors(connection: Connection) -> pd.DataFrame:
         for label in labels
     ]
     return pd.DataFrame(rows, columns=list(ERROR_COLUMNS)).astype({"from_judge": "bool"})
+
+
+def counted_by(connection: Connection, annotator: str, column: str) -> pd.DataFrame:
+    """What a number of `anchoring` counts of this person, with its trace_id; no row where nothing is counted."""
+    match column:
+        case "submitted" | "revealed":
+            return _reviewed(connection, annotator, column)
+        case "errors_added" | "errors_from_judge":
+            rows = added_errors(connection)
+            kept = rows["from_judge"] | (column == "errors_added")
+        case "scores_changed" | "scores_nearer" | "mean_change" | "mean_change_low" | "mean_change_high":
+            rows = changed_scores(connection)
+            kept = (rows["nearer"] == True) | (column != "scores_nearer")  # noqa: E712 - None: no judge scored
+        case _:
+            return pd.DataFrame(columns=["trace_id"])
+    return rows[kept & (rows["annotator"] == annotator)].reset_index(drop=True)
+
+
+def _reviewed(connection: Connection, annotator: str, column: str) -> pd.DataFrame:
+    newest_of = newest(_review, ("annotator", "trace_id", "occasion"), _review.c.annotator == annotator)
+    is_counted = _review.c.status == "submitted" if column == "submitted" else _review.c.revealed.is_(True)
+    query = select(_review.c.trace_id, _review.c.status, _review.c.revealed).where(
+        newest_of, _review.c.annotator == annotator, _review.c.occasion == FIRST, is_counted
+    )
+    return query_frame(connection, query.order_by(_review.c.trace_id))
 
 
 def _points_at(judge: str, finding: Finding, label: ErrorLabel) -> bool:

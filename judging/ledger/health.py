@@ -7,9 +7,10 @@ import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
-from sqlalchemy import Connection, Engine, func, select
+import pandas as pd
+from sqlalchemy import Connection, Engine, Select, Table, func, select
 
 from ingest.store import reading, schema
 from judging.ledger import tables
@@ -109,6 +110,20 @@ def _copy(engine: Engine, target: Path) -> None:
         copy.close()
     if answer is None or answer[0] != "ok":
         raise sqlite3.DatabaseError(f"the copy is damaged: {answer}")
+
+
+def label_rows(connection: Connection) -> pd.DataFrame:
+    """annotator, errors, scores: the rows that `Health.labels` counts, by whose they are."""
+    counts = [
+        {str(who): int(number) for who, number in connection.execute(_by_annotator(table)).all()}
+        for table in (tables.error_label, tables.score_label)
+    ]
+    rows = [(who, *(of.get(who, 0) for of in counts)) for who in sorted(set().union(*counts))]
+    return pd.DataFrame(rows, columns=["annotator", "errors", "scores"])
+
+
+def _by_annotator(table: Table) -> Select[Any]:
+    return select(table.c.annotator, func.count()).group_by(table.c.annotator)
 
 
 def _count(connection: Connection, key: object) -> int:

@@ -17,8 +17,14 @@ def texts(elements: object) -> list[str]:
 
 def drawn(at: AppTest, name: str) -> list[dict[str, Any]]:
     """The traces of a chart."""
-    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-chart-{name}"))
-    found: list[dict[str, Any]] = json.loads(chart.proto.spec)["data"]
+    found: list[dict[str, Any]] = spec_of(at, name)["data"]
+    return found
+
+
+def spec_of(at: AppTest, name: str) -> dict[str, Any]:
+    """A chart as Plotly draws it; `name` is the end of its key."""
+    chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith(f"-{name}"))
+    found: dict[str, Any] = json.loads(chart.proto.spec)
     return found
 
 

@@ -17,6 +17,8 @@ from judging.ledger.judge_column import judge_opinion, show_judge
 from judging.ledger.queue import QueueSpec, make_queue, next_item
 from judging.records import Call, Citation, Finding, Verdict
 from tests.app.conftest import OpenPage
+from tests.app.marks import choose, click, texts
+from tests.app.marks import drawn as drawn_of
 from tests.app.workspaces import hold_blind
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
@@ -137,6 +139,15 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
     (row,) = at.dataframe[0].value.to_dict("records")
     assert (row["annotator"], row["revealed"], row["scores_changed"], row["mean_change"]) == ("adalyn", 1, 1, 1.0)
     assert list(at.dataframe[1].value["trace_id"]) == [trace_id(1)]
+    for column in ("submitted", "revealed", "errors_added", "errors_from_judge", "scores_changed", "scores_nearer"):
+        choose(at, "anchoring", (0, column))
+        assert not at.exception
+        (told,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
+        assert told == (str(row[column]) if row[column] else "Nothing"), column
+    choose(at, "anchoring", (0, "scores_changed"))
+    choose(at, "behind-anchoring", 0)
+    assert at.button(key="anchoring-open").label == "Open in Compare"
+    choose(at, "anchoring", (0, "annotator"))
     hold_blind(space, "me", trace_id(1))
     at.run()
     assert len(at.dataframe) == 1
@@ -230,3 +241,30 @@ def test_who_labels_a_trace_blind_reads_nobody_elses_labels_of_it(space: Workspa
     assert "The **wrong** tool." not in [text.value for text in at.text]
     submit(space, "me", trace_id(0))
     assert "The **wrong** tool." in [text.value for text in open_page("adjudicate").text]
+
+
+def test_a_dot_of_a_rater_lists_their_errors_of_the_dimension_and_opens_the_span(
+    space: Workspace, open_page: OpenPage
+) -> None:
+    submit(space, "adalyn", trace_id(0), scores={"TC": 0})
+    at = open_page("adjudicate")
+    dots = {tuple(mark) for trace in drawn_of(at, "rater-dots") for mark in trace["customdata"]}
+    (rater,) = {rater for rater, dimension in dots if dimension == "TC"}
+    assert dots == {("R1", "LC"), ("R2", "LC"), ("R1", "PQ"), ("R2", "PQ"), (rater, "TC")}
+    click(at, "rater-dots", {"customdata": [rater, "LC"]})
+    assert f"{rater}, LC: 0 errors" in texts(at.caption)
+    click(at, "rater-dots", {"customdata": [rater, "TC"]})
+    assert f"{rater}, TC: 1 error" in texts(at.caption)
+    choose(at, "behind-dot", 0)
+    assert at.button(key="dot-open").label == "Open the span in Work"
+    at.button(key="keep-one").click().run()
+    click(at, "rater-dots", {"customdata": ["final", "TC"]})
+    assert "The gold, TC: 1 error" in texts(at.caption)
+
+
+def test_an_adjudicator_reads_the_trace_in_work(space: Workspace, open_page: OpenPage) -> None:
+    at = open_page("adjudicate")
+    at.button(key="to_work").click().run()
+    assert not at.exception
+    assert at.query_params["trace"] == trace_id(0)
+    assert [one.value for one in at.header] != ["Adjudicate"]

@@ -15,7 +15,9 @@ from ingest.store import reading, trace_ids, writing
 from judging.ledger import Workspace, health, open_workspace, tables
 from judging.ledger.people import add_person, people
 from judging.ledger.queue import QueueSpec, make_queue, next_item, queues
+from judging.ledger.verdicts import add_run
 from tests.app.conftest import MAIN, OpenPage
+from tests.app.marks import choose
 from tests.judging.team import submit
 
 
@@ -237,3 +239,21 @@ def test_only_an_administrator_gets_in(full: Workspace, open_page: OpenPage, mon
     assert alone.header == []
     monkeypatch.setattr(session, "signed_in", lambda: session.User(name="root", role="admin"))
     assert "Admin" in [header.value for header in open_page("admin").header]
+
+
+def test_the_counters_of_health_lead_to_what_they_count(full: Workspace, open_page: OpenPage) -> None:
+    with writing(full.engine) as connection:
+        add_run(connection, name="left", spec={"judges": ["LC"], "models": ["m"]}, author="test")
+    at = open_page("admin")
+    at.segmented_control(key="admin_view").set_value("Health").run()
+    assert at.button(key="traces-open").label == "All traces in Explore"
+    at.session_state["label_rows"] = True
+    at.run()
+    rows = next(frame.value for frame in at.dataframe if "scores" in frame.value)
+    assert list(rows["annotator"]) == ["ada", "ben"]
+    told = {metric.label: metric.value for metric in at.metric}
+    assert told["Label rows"] == f"{int(rows[['errors', 'scores']].to_numpy().sum()):,}"
+    choose(at, "label_rows_of", 0)
+    assert at.button(key="label-rows-open").label == "Open in Explore"
+    choose(at, "unfinished", 0)
+    assert at.button(key="unfinished-open").label == "Open in Runs"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
@@ -27,7 +28,7 @@ from judging.ledger.labels import ensure_annotator, error_labels, put_labels
 from judging.ledger.matches import decide, decisions
 from judging.records import MatchStatus
 from tests.app.conftest import OpenPage
-from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
+from tests.app.marks import choose, click, drawn, marks_of, numbers, spec_of, texts
 from tests.app.workspaces import DATA, REPEATED, hold_blind, of_people
 
 
@@ -298,6 +299,41 @@ def test_the_alpha_of_an_outline_is_told_with_its_limits_and_the_traces_it_is_of
     assert "P\\(alpha \\< .667\\)" in said
     assert "2,000 defined resamples" in said
     assert behind(at) == [6]
+
+
+def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("agreement", human="majority of people", view="Raters")
+    table = next(frame.value for frame in at.dataframe if "unanimous" in frame.value)
+    seen = 0
+    for place, row in enumerate(table.to_dict("records")):
+        for column in ("n", "unanimous", "majority", "tied", "one_person"):
+            choose(at, "majority", (place, column))
+            assert not at.exception
+            (told,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
+            assert told == (str(row[column]) if row[column] else "Nothing"), (row["about"], column)
+            seen += row[column]
+    assert seen > 0
+    choose(at, "majority", (0, "n"))
+    choose(at, "behind-majority", 0)
+    assert at.button(key="behind-majority-open").label == "Open in Compare"
+
+
+def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(full: Workspace, open_page: OpenPage) -> None:
+    lines = loading.figure(Choice(human="ada"), "bias_lines").iloc[0]
+    assert lines["low"] < lines["mean"] < lines["high"]
+    at = open_page("agreement", view="Scores", human="ada")
+    said = [note["text"] for note in spec_of(at, "bias")["layout"]["annotations"]]
+    assert any(f"[{lines['low']:+.2f}, {lines['high']:+.2f}]".replace("-", "−") in text for text in said)
+
+
+def test_means_of_the_team_have_intervals_and_few_traces_none_too_sure(full: Workspace, open_page: OpenPage) -> None:
+    table = open_page("agreement", view="Team").dataframe[0].value.set_index("annotator")
+    assert list(table["submitted"]) == [7, 7]
+    told = re.fullmatch(r"([\d.]+) \[([\d.]+), ([\d.]+)\]  n (\d+)", table.loc["ben", "errors_a_trace"])
+    assert told is not None
+    assert told.group(1, 4) == ("3.4", "7")  # 24 errors
+    assert 0 <= float(told[2]) < 3.4 < float(told[3])
+    assert set(table["minutes_a_trace"]) == {"n/a: no trace timed"}  # imported
 
 
 def test_a_bar_of_the_team_lists_the_traces_that_the_person_submitted(full: Workspace, open_page: OpenPage) -> None:

@@ -252,6 +252,7 @@ def test_score_bars_keep_scores_failures_and_not_applicable_apart() -> None:
     assert [(trace.name, list(trace.y)) for trace in figure.data] == [
         ("0", [2]), ("3", [1]), ("n/a", [4]), ("unparsable", [1]),
     ]  # fmt: skip
+    assert all("judgements" in trace.hovertemplate for trace in figure.data)
 
 
 def test_every_colour_of_a_series_is_told_apart_by_name_not_by_colour_alone() -> None:
@@ -266,19 +267,27 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
     assert found.to_dict("records") == [
         {"label": "LC", "n": 5, "low": 1, "q1": 1.75, "median": 3, "q3": 13, "high": 4, "outliers": [40.0]}
     ]
-    plain = charts.boxes(charts.box_figures(values[:4]), y_title="s").data[0]
-    assert (list(plain.median), plain.y) == ([2.5], None)  # Plotly draws nothing where there is an empty list
-    assert [(box.name, list(box.median), list(box.y[0])) for box in charts.boxes(found, y_title="s").data] == [
-        ("LC", [3.0], [40.0])
-    ]
+    plain = charts.boxes(charts.box_figures(values[:4]), y_title="s").data
+    assert [(one.type, one.y is None) for one in plain] == [("box", True), ("bar", False)]
+    assert list(plain[0].median) == [2.5]
+    box, reach, beyond = charts.boxes(found, y_title="s").data
+    assert (box.name, list(box.median), [list(one) for one in beyond.customdata]) == ("LC", [3.0], [["LC", 40.0]])
+    assert list(reach.customdata[0][:2]) == ["LC", 5]  # over the box and its whiskers, which are no marks to click
+    assert reach.base[0] <= 1 < 4 <= reach.base[0] + reach.y[0] < 40
     assert list(charts.boxes(found, y_title="s").layout.xaxis.ticktext) == ["LC<br>n 5"]
     cosines = pd.DataFrame({"label": ["LC", "LC"], "cosine": [0.5, 0.7]})
     assert list(charts.consistency_violins(cosines).data[0].y) == [0.5, 0.7]
     counts = pd.DataFrame({"label": ["a", "b"], "count": [3, 1]})
     assert list(charts.counted_bars(counts, x_title="n").data[0].x) == [3, 1]
-    sizes = pd.DataFrame({"label": ["t"], "before": [100], "after": [20]})
+    sizes = pd.DataFrame({"trace_id": ["t0"], "label": ["t"], "before": [100], "after": [20]})
     assert [list(bar.x) for bar in charts.size_bars(sizes).data] == [[100], [20]]
-    assert list(charts.histogram([1, 2], x_title="x", y_title="y").data[0].x) == [1, 2]
+    assert [bar.customdata.tolist() for bar in charts.size_bars(sizes).data] == [[["t0", "t"]]] * 2
+    few = charts.histogram([1, 2, 2], x_title="x", y_title="y").data[0]
+    assert (few.x.tolist(), few.y.tolist(), few.customdata.tolist()) == ([1, 2], [1, 2], [[1, 1], [2, 2]])
+    numbers = np.array([3, 4, 40, 41, 97])  # wide bars: each says what it counts, and together they count all
+    wide = charts.histogram(list(numbers), x_title="x", y_title="y").data[0]
+    counted = [int(((numbers >= low) & (numbers <= high)).sum()) for low, high in wide.customdata]
+    assert (wide.y.tolist(), sum(counted)) == (counted, 5)
     spread = np.array([0.0, 0.1, 0.12, 0.15, 0.5**0.5, np.nan])
     bars = charts.spread_histogram(spread).data[0]
     assert (sum(bars.y), bars.y[2], bars.y[3]) == (5, 2, 1)

@@ -11,6 +11,7 @@ from ingest.batch import ingest
 from ingest.store import reading, schema, trace_ids
 from judging.ledger import Workspace
 from tests.app.conftest import OpenPage
+from tests.app.marks import choose, click, drawn, numbers, texts
 from tests.app.workspaces import DATA
 
 SAMPLES = sorted((DATA / "samples" / "trail").glob("*.json"))
@@ -55,6 +56,39 @@ def test_warnings_of_stored_traces_can_be_read_and_lead_to_the_trace(empty: Work
         assert set(rows["trace_id"]) == set(trace_ids(connection))
     assert shut.label == f"{len(rows)} warnings on 1 trace"
     assert any(warning.startswith("duplicate_span: ") for warning in rows["warning"])
+
+
+def test_each_bar_of_an_upload_lists_its_traces_and_those_stored_open(full: Workspace, open_page: OpenPage) -> None:
+    at = upload(open_page("ingest"), *[(file.name, file.read_bytes()) for file in SAMPLES])
+    (bars,) = drawn(at, "spans")
+    counts = [int(count) for count in numbers(bars["y"])]
+    assert sum(counts) == len(SAMPLES)
+    for bounds, count in zip(numbers(bars["customdata"]).tolist(), counts, strict=True):
+        if count:  # a bar of none cannot be hit
+            click(at, "chart-spans", {"customdata": bounds})
+            assert any(text.startswith(f"{count} behind this") for text in texts(at.caption)), bounds
+    before, after = drawn(at, "sizes")
+    assert before["customdata"] == after["customdata"]
+    for mark in before["customdata"]:
+        click(at, "chart-sizes", {"customdata": mark})
+        rows = next(frame.value for frame in at.dataframe if "judge_text" in frame.value)
+        assert list(rows["trace_id"]) == [mark[0]]
+    choose(at, "behind-sizes", 0)
+    assert at.button(key="behind-sizes-open").label == "Open in Work"
+
+
+def test_a_bar_of_traces_that_are_not_stored_yet_opens_none(empty: Workspace, open_page: OpenPage) -> None:
+    at = upload(open_page("ingest"), (SAMPLES[0].name, SAMPLES[0].read_bytes()))
+    click(at, "chart-sizes", {"customdata": drawn(at, "sizes")[0]["customdata"][0]})
+    choose(at, "behind-sizes", 0)
+    assert "It can be read once it is stored." in texts(at.caption)
+    assert [button.key for button in at.button] == ["store"]
+
+
+def test_a_format_leads_to_its_traces(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("ingest")
+    choose(at, "formats", 0)
+    assert at.button(key="formats-open").label == "Open in Explore"
 
 
 def test_nothing_is_stored_before_the_button_is_pressed(empty: Workspace, open_page: OpenPage) -> None:

@@ -9,11 +9,13 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from app import loading
+from app import datasets, loading
 from app.api.exports import export_routes
 from app.loading import Choice
+from ingest.store import reading, trace_ids
 from judging.ledger import Workspace
 from tests.app.conftest import OpenPage
+from tests.app.marks import choose
 from tests.app.workspaces import hold_blind
 
 
@@ -75,3 +77,37 @@ def labels_of(at: AppTest) -> set[str]:
 
 def rows_shown(at: AppTest) -> pd.DataFrame:
     return next(table.value for table in at.dataframe if "label_id" in table.value)
+
+
+def test_each_row_behind_the_tables_leads_to_its_trace(full: Workspace, open_page: OpenPage) -> None:
+    with reading(full.engine) as connection:
+        here = set(trace_ids(connection))
+    at = open_page("reports", human="ada", judges="checks")
+    for dataset in datasets.DATASETS:
+        at.segmented_control(key="rows").set_value(dataset.title).run()
+        assert not at.exception, dataset.name
+        rows = next(each.value for each in at.dataframe if {"trace_id", "unit"} & set(each.value.columns))
+        traces = rows["unit" if dataset.name == "ratings" else "trace_id"].tolist()
+        choose(at, f"preview-{dataset.name}", next(place for place, one in enumerate(traces) if one in here))
+        assert not at.exception, dataset.name
+        assert at.button(key="preview-open").label == "Open in Compare", dataset.name
+        assert at.button(key="preview-work").label.startswith("Open "), dataset.name
+
+
+def test_a_row_of_a_table_of_traces_leads_to_it_and_an_aggregate_nowhere(full: Workspace, open_page: OpenPage) -> None:
+    spread = open_page("reports", table="The scores of each trace over runs")
+    choose(spread, "printed-trace_spread", 0)
+    assert spread.button(key="printed-open").label == "Open in Compare"
+    rates = open_page("reports", table="Table 3: Caught errors by judge")
+    choose(rates, "printed-table_03_caught", 0)
+    assert not [button for button in rates.button if button.key == "printed-open"]
+
+
+def test_a_row_of_a_trace_that_is_not_here_says_so(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("reports", human="ben")
+    at.segmented_control(key="rows").set_value("Error labels").run()
+    with reading(full.engine) as connection:
+        here = set(trace_ids(connection))
+    rows = next(frame.value for frame in at.dataframe if "label_id" in frame.value.columns)
+    choose(at, "preview-labels", [str(one) in here for one in rows["trace_id"]].index(False))
+    assert "This trace is not in the workspace." in [caption.value for caption in at.caption]

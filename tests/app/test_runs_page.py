@@ -6,14 +6,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner
+from sqlalchemy import select, update
+from streamlit.testing.v1 import AppTest
 
 from app.cli import main
+from app.components import behind
 from app.estimating import EstimateError, estimate
-from ingest.store import reading
+from ingest.store import reading, writing
 from judging.ledger import Workspace, open_workspace
 from judging.ledger.runs import next_run, run_spec, watch
+from judging.ledger.tables import cell
 from judging.model import ModelError, Prices
 from judging.run import RunSpec
 from tests.app.conftest import OpenPage
@@ -163,6 +168,67 @@ def test_each_part_of_a_bar_of_outcomes_lists_as_many_judgements_as_it_counts(
     assert sum(seen) == 18
     rows = next(frame.value for frame in at.dataframe if "seconds" in frame.value.columns)
     assert set(rows["system"]) == {REPEATED}
+
+
+def measure(space: Workspace, **values: list[float | None]) -> list[tuple[str, int]]:
+    """Give the judgements of the run of three these values; trace and repeat of each, in the order of the values."""
+    with writing(space.engine) as connection:
+        cells = connection.execute(select(cell).where(cell.c.run_key == 4).order_by(cell.c.cell_key)).all()
+        for place, one in enumerate(cells):
+            new = {name: given[place] if place < len(given) else None for name, given in values.items()}
+            connection.execute(update(cell).where(cell.c.cell_key == one.cell_key).values(new))
+    return [(one.trace_id, one.repeat) for one in cells]
+
+
+def listed(at: AppTest) -> pd.DataFrame:
+    """The rows behind a mark."""
+    return next(frame.value for frame in at.dataframe if "completion_tokens" in frame.value.columns)
+
+
+def test_a_box_of_seconds_lists_all_its_judgements_slowest_first_and_a_mark_its_own(
+    full: Workspace, open_page: OpenPage
+) -> None:
+    cells = measure(full, latency_s=[2.0, 1.0, 3.0, 2.5, 60.25, 1.5])
+    at = open_page("runs", run="4 · three runs")
+    reach, beyond = drawn(at, "latency")[-2:]
+    click(at, "chart-latency", {"customdata": reach["customdata"][0]})
+    assert any(text.startswith(f"{reach['customdata'][0][1]} behind this") for text in texts(at.caption))
+    assert list(listed(at)["seconds"]) == [60.25, 3.0, 2.5, 2.0, 1.5, 1.0]
+    click(at, "chart-latency", {"customdata": beyond["customdata"][0]})
+    (row,) = listed(at).to_dict("records")
+    assert ((row["trace_id"], row["repeat"]), row["seconds"]) == (cells[4], 60.25)
+    choose(at, "behind-seconds", 0)
+    assert at.button(key="seconds-open").label == "Open in Compare"
+
+
+def test_the_tiles_list_what_was_dearest_and_longest_of_all_that_they_sum(full: Workspace, open_page: OpenPage) -> None:
+    cells = measure(full, cost_usd=[0.5, 0.125, 2.0], prompt_tokens=[10, 40, 30, 20])
+    at = open_page("runs", run="4 · three runs")
+    assert not any("behind this" in text for text in texts(at.caption))
+    for words, column, most in (("dearest", "cost_usd", [2.0, 0.5, 0.125]),
+                                ("longest prompts", "prompt_tokens", [40, 30, 20, 10])):  # fmt: skip
+        at.segmented_control(key="costly").set_value(words).run()
+        assert list(listed(at)[column]) == most
+        assert any(text.startswith(f"{len(most)} behind this") for text in texts(at.caption))
+    assert {metric.label: metric.value for metric in at.metric} == {"Cost, US$": "2.6250", "Prompt tokens": "100"}
+    hold_blind(full, "me", cells[1][0])  # all three repeats of the first trace
+    at.run()
+    assert list(listed(at)["prompt_tokens"]) == [20]
+
+
+def test_of_many_judgements_the_first_are_read_and_all_are_counted(
+    full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(behind, "MOST_ROWS", 4)
+    at = open_page("runs", run="4 · three runs")
+    at.segmented_control(key="costly").set_value("dearest").run()
+    assert len(listed(at)) == 4
+    assert any(text.startswith("18 behind this, the first 4 shown") for text in texts(at.caption))
+
+
+def test_a_tile_of_which_nothing_is_known_lists_nothing(full: Workspace, open_page: OpenPage) -> None:
+    measure(full, cost_usd=[], prompt_tokens=[10])
+    assert open_page("runs", run="4 · three runs").segmented_control(key="costly").options == ["longest prompts"]
 
 
 def test_a_failed_judgement_opens_in_compare(full: Workspace, open_page: OpenPage) -> None:

@@ -8,9 +8,11 @@ import pytest
 from ingest.store import reading, writing
 from judging.ledger import Workspace
 from judging.ledger.anchoring import (
+    REPORT_COLUMNS,
     added_errors,
     anchoring,
     changed_scores,
+    counted_by,
     may_see_judges,
     traces_seen,
     visible_labels,
@@ -115,7 +117,9 @@ class TestAnchoring:
         submit(space, "cyd", ONE, scores={"TC": 2})
         with reading(space.engine) as connection:
             report, scores, errors = anchoring(connection), changed_scores(connection), added_errors(connection)
-        assert report.to_dict("records") == [
+        bounds = report[["mean_change_low", "mean_change_high"]]
+        assert bounds.isna().all(axis=None)  # both changes are of one trace
+        assert report.drop(columns=bounds.columns).to_dict("records") == [
             {
                 "annotator": "ada", "submitted": 2, "revealed": 1, "errors_added": 2, "errors_from_judge": 1,
                 "scores_changed": 2, "scores_nearer": 1, "mean_change": -0.5,
@@ -123,6 +127,34 @@ class TestAnchoring:
         ]  # fmt: skip
         assert scores.set_index("dimension")["nearer"].to_dict() == {"LC": None, "TC": True}
         assert errors.set_index("label_id")["from_judge"].to_dict() == {"copied": True, "own": False}
+
+    def test_the_mean_change_is_bounded_by_resampling_traces(self, space: Workspace) -> None:
+        # one trace changes TC by -2 and LC by 1, the other TC by -1: drawn with replacement they give -1/2, -2/3, -1
+        for number, blind, revealed in ((0, {"TC": 3, "LC": 2}, {"TC": 1, "LC": 3}), (1, {"TC": 3}, {"TC": 2})):
+            submit(space, "ada", trace_id(number), scores=blind)
+            send(space, "ada", trace_id(number), op("reveal"))
+            changes = [op("score.put", dimension=key, value=value) for key, value in revealed.items()]
+            send(space, "ada", trace_id(number), *changes)
+        with reading(space.engine) as connection:
+            (row,) = anchoring(connection).to_dict("records")
+        assert row["mean_change"] == pytest.approx(-2 / 3)
+        assert (row["mean_change_low"], row["mean_change_high"]) == (-1, -0.5)
+
+    @pytest.mark.parametrize("column", REPORT_COLUMNS)
+    def test_behind_each_number_of_the_report_stand_as_many_rows(self, space: Workspace, column: str) -> None:
+        submit(space, "ada", ONE, scores={"TC": 3, "LC": 2})
+        submit(space, "ada", trace_id(1), scores={"TC": 3})
+        submit(space, "cyd", trace_id(1), scores={"TC": 3})
+        send(space, "ada", ONE, op("reveal"))
+        send(space, "ada", ONE, op("score.put", dimension="TC", value=1), op("score.put", dimension="LC", value=3))
+        send(space, "ada", ONE, op("error.put", **ERROR, label_id="copied"))
+        send(space, "ada", ONE, op("error.put", **(ERROR | {"dimensions": ["LC"]}), label_id="own"))
+        with reading(space.engine) as connection:
+            (row,) = anchoring(connection).to_dict("records")
+            found = counted_by(connection, "ada", column)
+        expected = row["scores_changed"] if column.startswith("mean_change") else row[column]
+        assert len(found) == (0 if column == "annotator" else expected)
+        assert "trace_id" in found
 
     def test_without_a_reveal_the_report_is_empty_with_its_columns(self, space: Workspace) -> None:
         with reading(space.engine) as connection:

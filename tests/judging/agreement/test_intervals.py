@@ -13,6 +13,7 @@ from judging.agreement.intervals import (
     cluster_bootstrap,
     distinct_rows,
     divide,
+    mean_bounds,
     wilson,
     wilson_bounds,
 )
@@ -198,6 +199,19 @@ def test_without_draws_there_is_a_value_and_no_interval(method: Method) -> None:
     boot = cluster_bootstrap(np.arange(6.0).reshape(3, 2), lambda cells: cells, draws=0)
     assert boot.estimate.tolist() == [6, 9]
     assert np.isnan(boot.interval(method)).all()
+
+
+def test_a_mean_s_bounds_from_its_sums_are_those_of_the_jackknife() -> None:
+    values = np.random.default_rng(5).gamma(2.0, 3.0, size=25)
+
+    def mean(cells: Floats) -> Floats:
+        return (cells[..., 0] / cells[..., 1])[..., None]
+
+    boot = cluster_bootstrap(np.stack([values, np.ones(25)], axis=1), mean, draws=0)
+    sums = np.array([[25, values.sum(), (values**2).sum()], [1, 2.0, 4.0], [0, 0, 0], [3, 0.3, 0.03], [2, 0, 0]]).T
+    low, high = mean_bounds(*sums)
+    assert (low[0], high[0]) == pytest.approx([float(bound[0]) for bound in boot.jackknife_t()])
+    assert np.isnan(np.stack([low[1:], high[1:]])).all()  # one value, none, three of 0.1, two of 0
 
 
 @pytest.mark.slow

@@ -292,3 +292,22 @@ def test_flags_of_judges_stand_in_one_table() -> None:
     flags = scores.score_flags(score_pairs([0, 1, 2, 1], [3, 3, 3, 3]))
     assert flags.iloc[0]["flags"] == "constant, lenient"
     assert flags.iloc[0]["bias"] == 2.0
+
+
+def test_the_bias_of_all_judges_is_bounded_by_resampling_traces_with_all_their_judges() -> None:
+    rng = np.random.default_rng(8)
+    given = rng.integers(0, 4, size=(40, 3))  # a human score, then those of two judges that tend to agree
+    given[:, 2] = np.where(rng.random(40) < 0.8, given[:, 1], given[:, 2])
+    traces = [f"t{number}" for number in range(40)]
+    scored = pd.concat(
+        [pd.DataFrame({"trace_id": traces, "human": given[:, 0], "model": given[:, j]}) for j in (1, 2)]
+    ).astype({"human": "float64", "model": "float64"})
+    low, high = scores.pooled_bias(scored, draws=20_000)
+    gaps = (given[:, 1:] - given[:, :1]).sum(axis=1)
+    by_hand = gaps[rng.integers(0, 40, size=(20_000, 40))].sum(axis=1) / 80
+    assert (low, high) == pytest.approx(tuple(np.percentile(by_hand, [2.5, 97.5])), abs=0.03)
+    of_pairs = (scored["model"] - scored["human"]).std() / 80**0.5
+    assert high - low > 2.2 * 1.96 * of_pairs  # wider than if the judges of a trace did not depend on each other
+    assert np.isnan(scores.pooled_bias(scored, draws=0)).all()
+    assert np.isnan(scores.pooled_bias(scored.head(0), draws=100)).all()
+    assert np.isnan(scores.pooled_bias(scored[scored["trace_id"] == "t1"], draws=100)).all()  # one trace

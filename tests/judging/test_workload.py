@@ -1,0 +1,37 @@
+"""Means of what people do on a trace, summed by the database, against the values themselves."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import t
+
+from ingest.store import reading
+from judging.ledger.workload import workload
+from tests.build import span_id
+from tests.judging.team import many_traces, op, send, submit, trace_id
+
+SEEN = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "low"}
+
+
+def test_errors_and_minutes_are_means_over_submitted_traces_with_student_s_interval(tmp_path: Path) -> None:
+    space = many_traces(tmp_path / "home", 5)
+    for number, made in enumerate((2, 0, 1)):
+        labels = [{**SEEN, "label_id": f"{number}-{place}"} for place in range(made)]
+        submit(space, "ada", trace_id(number), errors=labels)
+        send(space, "ada", trace_id(number), op("review.put", status="submitted", active_ms=60_000 * (number + 1)))
+    send(space, "ada", trace_id(0), op("error.delete", label_id="0-1"))  # one is left
+    send(space, "ada", trace_id(3), op("error.put", **SEEN, label_id="draft"))  # not submitted: in no mean
+    submit(space, "ben", trace_id(4))
+    with reading(space.engine) as connection:
+        table = workload(connection).set_index("annotator")
+    ada, ben = table.loc["ada"], table.loc["ben"]
+    for name, values in (("errors_a_trace", [1, 0, 1]), ("minutes_a_trace", [1, 2, 3])):
+        low, high = t.interval(0.95, 2, loc=np.mean(values), scale=np.std(values, ddof=1) / 3**0.5)
+        assert ada[f"{name}_n"] == 3
+        assert ada[name] == pytest.approx(np.mean(values))
+        assert (ada[f"{name}_low"], ada[f"{name}_high"]) == pytest.approx((max(low, 0), high))
+    assert (ben["errors_a_trace"], ben["errors_a_trace_n"], ben["minutes_a_trace_n"]) == (0, 1, 0)
+    assert ben[["errors_a_trace_low", "minutes_a_trace", "minutes_a_trace_high"]].isna().all()
