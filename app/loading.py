@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 import pandas as pd
 import streamlit as st
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from app.components.saved import saved_views
 from app.computing import WHOLE, Asked, Desk, MovedOnError, Rank, patience
@@ -46,6 +46,7 @@ from judging.ledger.frames import (
 )
 from judging.ledger.labels import error_labels, newest, reviews
 from judging.ledger.person_pairs import person_pairs, person_revision
+from judging.ledger.queue import FIRST
 from judging.ledger.sides import read_side, side_pairs
 from judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
 from judging.ledger.systems import systems as ledger_systems
@@ -498,36 +499,26 @@ def saved_views_menu(page: str) -> None:
 
 
 def team() -> pd.DataFrame:
-    """People's work: annotator, submitted, skipped, errors, errors_a_trace, active minutes_a_trace (NaN: unknown).
-
-    `timed`: of how many submitted traces the minutes are known.
-    """
+    """People's work: annotator, submitted, skipped, errors; their means are in `judging.ledger.workload`."""
     return _team(place(), now_revision())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _team(place: str, now: Revision) -> pd.DataFrame:
-    review = tables.review
-    current = newest(review, ("annotator", "trace_id", "occasion"))
-    query = select(review.c.annotator, review.c.status, review.c.active_ms).where(current, review.c.occasion == 0)
-    with reading(workspace().engine) as connection:
-        rows = pd.DataFrame(connection.execute(query).all(), columns=["annotator", "status", "active_ms"])
-        made = pd.Series(
-            [e.annotator for e in error_labels(connection, tables.error_label.c.occasion == 0)], dtype=object
-        )
-    submitted = rows[rows["status"] == "submitted"]
-    minutes = pd.to_numeric(submitted["active_ms"]).groupby(submitted["annotator"])
-    table = pd.DataFrame(
-        {
-            "submitted": submitted.groupby("annotator").size(),
-            "skipped": rows[rows["status"] == "skipped"].groupby("annotator").size(),
-            "errors": made.value_counts(),
-        }
+    review, error = tables.review, tables.error_label
+    states = select(review.c.annotator, review.c.status, func.count()).where(
+        newest(review, ("annotator", "trace_id", "occasion")), review.c.occasion == FIRST
     )
-    table = table.reindex(sorted(set(rows["annotator"]))).fillna(0).astype("int64")
-    table["errors_a_trace"] = table["errors"] / table["submitted"].where(table["submitted"] > 0)
-    table["minutes_a_trace"] = (minutes.mean() / 60_000).reindex(table.index)
-    table["timed"] = minutes.count().reindex(table.index).fillna(0).astype("int64")
+    made = select(error.c.annotator, func.count()).where(
+        newest(error, ("label_id",)), error.c.deleted.is_(False), error.c.occasion == FIRST
+    )
+    counts: dict[str, dict[str, int]] = {"submitted": {}, "skipped": {}, "open": {}}
+    with reading(workspace().engine) as connection:
+        for person, status, n in connection.execute(states.group_by(review.c.annotator, review.c.status)):
+            counts[status][person] = n
+        errors = {str(person): int(n) for person, n in connection.execute(made.group_by(error.c.annotator))}
+    people = sorted({person for of_status in counts.values() for person in of_status})
+    table = pd.DataFrame(counts | {"errors": errors}, index=people).drop(columns="open").fillna(0).astype("int64")
     return table.rename_axis("annotator").reset_index()
 
 
