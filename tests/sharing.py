@@ -43,7 +43,12 @@ def in_order(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     long = [unit for unit in LONG if unit in units]
     others = sorted(units.keys() - {*browsers, *long}, key=lambda unit: (-len(units[unit]), unit))
     order = [*browsers[:2], *long[:1], *browsers[2:], *long[1:], *others]
-    return [item for unit in order for item in units[unit]]
+    return [item for unit in order for item in sorted(units[unit], key=starts_anew)]
+
+
+def starts_anew(item: pytest.Item) -> bool:
+    """Whether the test begins with empty caches; those that only look at the samples share what was made of them."""
+    return "shown" not in getattr(item, "fixturenames", ())
 
 
 class Units(LoadFileScheduling):

@@ -13,8 +13,12 @@ from argon2 import PasswordHasher
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
+from app import session
 from app.config import config
+from ingest.store import reading
+from judging.figures import Revision
 from judging.ledger import Workspace, open_workspace, people
+from judging.ledger.frames import revision
 from tests.app.workspaces import filled
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
@@ -59,6 +63,29 @@ def clean_caches() -> Iterator[None]:
 def full(sample_home: Path, tmp_path: Path, clean_caches: None) -> Workspace:
     shutil.copytree(sample_home, tmp_path / "home")
     return open_workspace(tmp_path / "home")
+
+
+@pytest.fixture
+def shown(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """The filled workspace itself, for who only looks: figures that one test had made are there for the next.
+
+    `tests.sharing` has these tests come before those that start anew.
+    """
+    monkeypatch.setenv("TRACEJURY_HOME", str(sample_home))
+    config.cache_clear()
+    session.workspace.clear()  # type: ignore[attr-defined]
+    space = open_workspace(sample_home)
+    before = state_of(space)
+    yield space
+    assert state_of(space) == before, "a test that only looks has written"
+    config.cache_clear()
+    session.workspace.clear()  # type: ignore[attr-defined]
+
+
+def state_of(space: Workspace) -> tuple[Revision, list[str]]:
+    """What is stored, in the ledger and beside it."""
+    with reading(space.engine) as connection:
+        return revision(connection), sorted(file.name for file in space.home.rglob("*") if "-" not in file.suffix)
 
 
 @pytest.fixture

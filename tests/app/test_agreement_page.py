@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import replace
-from itertools import permutations
+from itertools import cycle, permutations
 from pathlib import Path
 
 import numpy as np
@@ -45,7 +45,7 @@ def test_without_a_review_the_page_asks_for_one(empty: Workspace, open_page: Ope
     assert "No person has submitted a review" in open_page("agreement").info[0].value
 
 
-def test_the_overview_names_the_human_the_errors_and_what_failed(full: Workspace, open_page: OpenPage) -> None:
+def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
     summary = next(text for text in texts(at.caption) if text.startswith("Human"))
     # ada: 23 errors on 6 traces; each imported judge failed on one trace
@@ -70,7 +70,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
 
 
-def test_the_table_shows_n_and_says_why_a_figure_is_undefined(full: Workspace, open_page: OpenPage) -> None:
+def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement").dataframe[0].value
     gf = table[(table["system"] == "checks") & (table["judge"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"
@@ -78,13 +78,13 @@ def test_the_table_shows_n_and_says_why_a_figure_is_undefined(full: Workspace, o
     assert gf["caught.recall"].endswith("n 4")
 
 
-def test_a_person_chosen_in_the_address_is_the_human(full: Workspace, open_page: OpenPage) -> None:
+def test_a_person_chosen_in_the_address_is_the_human(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", human="ben")
     assert any("Human: ben" in text for text in texts(at.caption))
 
 
 def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_decide(
-    full: Workspace, open_page: OpenPage
+    shown: Workspace, open_page: OpenPage
 ) -> None:
     at = open_page("agreement", human="majority of people", view="Raters")
     summary = next(text for text in texts(at.caption) if text.startswith("Human"))
@@ -96,13 +96,13 @@ def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_
     assert "Verdicts on findings beyond the human errors" in texts(at.subheader)
 
 
-def test_confirmed_only_counts_no_proposal(full: Workspace, open_page: OpenPage) -> None:
+def test_confirmed_only_counts_no_proposal(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", matches="confirmed").dataframe[0].value
     careful = table[table["system"] == "careful-judge"].iloc[0]
     assert careful["caught.recall"].startswith("0.000 ")
 
 
-def test_every_view_draws(full: Workspace, open_page: OpenPage) -> None:
+def test_every_view_draws(shown: Workspace, open_page: OpenPage) -> None:
     seen = {
         view: texts(open_page("agreement", view=view).subheader)
         for view in ("Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
@@ -161,12 +161,12 @@ def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_pa
     assert table["mean_sd"].iloc[0].endswith("]")
 
 
-def test_without_repeats_consistency_says_how_to_get_them(full: Workspace, open_page: OpenPage) -> None:
+def test_without_repeats_consistency_says_how_to_get_them(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", view="Consistency", judges="checks")
     assert "--runs 5" in at.info[0].value
 
 
-def test_a_split_that_is_not_there_is_no_crash(full: Workspace, open_page: OpenPage) -> None:
+def test_a_split_that_is_not_there_is_no_crash(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", split="nowhere")
     assert any("Human: ada" in text for text in texts(at.caption))  # the address is cleaned by Streamlit
 
@@ -231,7 +231,7 @@ CHARTS = {
 
 @pytest.mark.parametrize("view", list(CHARTS))
 def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
-    full: Workspace, open_page: OpenPage, view: str
+    shown: Workspace, open_page: OpenPage, view: str
 ) -> None:
     at = open_page("agreement", view=view, human="ada", side_a="careful-judge", side_b="hasty-judge")
     assert {chart.proto.id.rpartition("-chart-")[2] for chart in at.get("plotly_chart")} >= {
@@ -258,7 +258,7 @@ def behind(at: AppTest) -> list[int]:
 
 @pytest.mark.parametrize(("view", "chart", "n"), [("Overview", "impact", 7), ("Errors", "map", None)])
 def test_a_mark_of_what_people_reach_opens_as_many_comparisons_as_its_n(
-    full: Workspace, open_page: OpenPage, view: str, chart: str, n: int | None
+    shown: Workspace, open_page: OpenPage, view: str, chart: str, n: int | None
 ) -> None:
     at = open_page("agreement", view=view, human="ada", judges="checks")
     every = [mark for trace in drawn(at, chart) for mark in trace.get("customdata") or () if mark[-1] == CEILING]
@@ -289,7 +289,7 @@ def test_while_the_ceiling_is_computed_cards_are_drawn_without_it_and_say_so(
 
 
 def test_the_alpha_of_an_outline_is_told_with_its_limits_and_the_traces_it_is_of(
-    full: Workspace, open_page: OpenPage
+    shown: Workspace, open_page: OpenPage
 ) -> None:
     at = open_page("agreement", view="Consistency")
     (mark,) = marks_of(at, "chart-alpha")
@@ -301,24 +301,24 @@ def test_the_alpha_of_an_outline_is_told_with_its_limits_and_the_traces_it_is_of
     assert behind(at) == [6]
 
 
-def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(full: Workspace, open_page: OpenPage) -> None:
+def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", human="majority of people", view="Raters")
     table = next(frame.value for frame in at.dataframe if "unanimous" in frame.value)
-    seen = 0
-    for place, row in enumerate(table.to_dict("records")):
-        for column in ("n", "unanimous", "majority", "tied", "one_person"):
-            choose(at, "majority", (place, column))
-            assert not at.exception
-            (told,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
-            assert told == (str(row[column]) if row[column] else "Nothing"), (row["about"], column)
-            seen += row[column]
+    rows, columns, seen = table.to_dict("records"), cycle(("n", "unanimous", "majority", "tied", "one_person")), 0
+    assert len(rows) > 5  # each column at least once
+    for place, (row, column) in enumerate(zip(rows, columns, strict=False)):
+        choose(at, "majority", (place, column))
+        assert not at.exception
+        (told,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
+        assert told == (str(row[column]) if row[column] else "Nothing"), (row["about"], column)
+        seen += row[column]
     assert seen > 0
     choose(at, "majority", (0, "n"))
     choose(at, "behind-majority", 0)
     assert at.button(key="behind-majority-open").label == "Open in Compare"
 
 
-def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(full: Workspace, open_page: OpenPage) -> None:
+def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(shown: Workspace, open_page: OpenPage) -> None:
     lines = loading.figure(Choice(human="ada"), "bias_lines").iloc[0]
     assert lines["low"] < lines["mean"] < lines["high"]
     at = open_page("agreement", view="Scores", human="ada")
@@ -326,7 +326,7 @@ def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(full: Worksp
     assert any(f"[{lines['low']:+.2f}, {lines['high']:+.2f}]".replace("-", "−") in text for text in said)
 
 
-def test_means_of_the_team_have_intervals_and_few_traces_none_too_sure(full: Workspace, open_page: OpenPage) -> None:
+def test_means_of_the_team_have_intervals_and_few_traces_none_too_sure(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", view="Team").dataframe[0].value.set_index("annotator")
     assert list(table["submitted"]) == [7, 7]
     told = re.fullmatch(r"([\d.]+) \[([\d.]+), ([\d.]+)\]  n (\d+)", table.loc["ben", "errors_a_trace"])
@@ -354,7 +354,9 @@ def test_a_bar_of_the_team_lists_the_traces_that_the_person_submitted(full: Work
     assert behind(at) == [6]
 
 
-def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(full: Workspace, open_page: OpenPage) -> None:
+def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
+    shown: Workspace, open_page: OpenPage
+) -> None:
     at = open_page("agreement", view="Scores", human="ada", judges="checks")
     means = next(table.value for table in at.dataframe if "mean bias" in table.value)
     figures = loading.inputs(Choice(human="ada", systems=("checks",))).score_figures
@@ -443,7 +445,7 @@ def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: 
     assert at.button(key="matcher_agreement-open").label == "Open in Compare"
 
 
-def test_raters_and_two_sides_begin_with_their_numbers(full: Workspace, open_page: OpenPage) -> None:
+def test_raters_and_two_sides_begin_with_their_numbers(shown: Workspace, open_page: OpenPage) -> None:
     between = loading.inputs(Choice()).human_ceiling
     tiles = {metric.label: metric.value for metric in open_page("agreement", view="Raters").metric}
     assert tiles == {str(row.judge): half_up(row.exact, 3) for row in between.itertuples() if row.n}

@@ -83,7 +83,7 @@ def test_behind_a_bar_of_one_judge_stand_no_errors_of_another(choice: Choice) ->
         assert set(found["judge"]) <= {row.judge}
 
 
-def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(full: Workspace) -> None:
+def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(shown: Workspace) -> None:
     choice = Choice(human="ada", draws=0)
     grid = errors.all_splits(loading.figure(choice, "table.dimension_grid"))
     assert grid.loc[grid["dimension"].isin(DIMENSIONS), "errors"].sum() > 0
@@ -99,7 +99,7 @@ def test_behind_a_score_figure_stand_as_many_traces_as_its_n(choice: Choice) -> 
         assert len(found) == row.n, row
 
 
-def test_behind_a_share_of_a_score_stand_the_traces_that_were_given_it(full: Workspace) -> None:
+def test_behind_a_share_of_a_score_stand_the_traces_that_were_given_it(shown: Workspace) -> None:
     choice = Choice(human="ada", draws=0)
     for row in loading.figure(choice, "table.score_prevalence").itertuples():
         score = str(row.score)
@@ -119,7 +119,7 @@ def test_behind_two_raters_stand_the_traces_both_scored_and_where_compare_shows_
     assert (both["annotator"], both["system"], both["run"]) == ("ben", REPEATED, "run 1")
 
 
-def test_behind_the_ceiling_stand_the_traces_that_two_people_scored(full: Workspace) -> None:
+def test_behind_the_ceiling_stand_the_traces_that_two_people_scored(shown: Workspace) -> None:
     choice = Choice(draws=0)
     table = loading.inputs(choice).human_ceiling
     assert int(table["n"].max()) > 1
@@ -129,7 +129,7 @@ def test_behind_the_ceiling_stand_the_traces_that_two_people_scored(full: Worksp
     assert "ada: " in found["scores"].iloc[0]
 
 
-def test_behind_the_ceiling_of_errors_stand_as_many_comparisons_as_its_n(full: Workspace) -> None:
+def test_behind_the_ceiling_of_errors_stand_as_many_comparisons_as_its_n(shown: Workspace) -> None:
     choice = Choice(draws=0)
     table = loading.inputs(choice).error_ceiling
     of_all = table[table["impact"] == "all"]
@@ -139,7 +139,7 @@ def test_behind_the_ceiling_of_errors_stand_as_many_comparisons_as_its_n(full: W
         assert len(found) == row.n, row
 
 
-def test_rows_with_a_finding_say_what_it_says(full: Workspace) -> None:
+def test_rows_with_a_finding_say_what_it_says(shown: Workspace) -> None:
     found = loading.frames(Choice(human="ada")).findings
     few = found[found["system"] == "careful-judge"].head(2)
     said = datasets.findings_said(few)
@@ -148,7 +148,7 @@ def test_rows_with_a_finding_say_what_it_says(full: Workspace) -> None:
     assert said["description"].map(len).min() > 0
 
 
-def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(full: Workspace, open_page: OpenPage) -> None:
+def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(shown: Workspace, open_page: OpenPage) -> None:
     choice = Choice(human="ada", draws=0)
     pairs = loading.frames(choice).error_pairs
     mine = pairs[(pairs["system"] == "checks") & pairs["caught"].eq(True)]
@@ -171,7 +171,7 @@ def test_the_choice_is_the_one_of_the_page(choice: Choice) -> None:
     assert kept < other
 
 
-def test_the_pairs_of_one_judge_s_bias_are_those_of_its_figure(full: Workspace) -> None:
+def test_the_pairs_of_one_judge_s_bias_are_those_of_its_figure(shown: Workspace) -> None:
     choice = Choice(human="ada", draws=0)
     table = loading.inputs(choice).score_figures
     for row in table[(table["metric"] == "bias") & (table["n"] > 0)].itertuples():
@@ -180,7 +180,7 @@ def test_the_pairs_of_one_judge_s_bias_are_those_of_its_figure(full: Workspace) 
         assert len(loading.figure(choice, "bias_marks", row.system, row.judge, row.split)) == row.n
 
 
-def test_behind_the_ceiling_of_an_impact_stand_as_many_comparisons_as_its_n(full: Workspace) -> None:
+def test_behind_the_ceiling_of_an_impact_stand_as_many_comparisons_as_its_n(shown: Workspace) -> None:
     choice = Choice(draws=0)
     table = loading.inputs(choice).error_ceiling
     for row in table[table["metric"] == "recall"].itertuples():

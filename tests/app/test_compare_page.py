@@ -38,7 +38,7 @@ def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_
 
 
 def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
-    full: Workspace, open_page: OpenPage
+    shown: Workspace, open_page: OpenPage
 ) -> None:
     at = open_page("compare", judge="careful-judge")
     data = island(at)
@@ -47,7 +47,7 @@ def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
     assert said.startswith(f"{len(set(errors))} human error")
 
 
-def test_scores_stand_side_by_side_and_a_failure_is_no_score(full: Workspace, open_page: OpenPage) -> None:
+def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, open_page: OpenPage) -> None:
     ids = [str(row) for row in open_page("compare").selectbox(key="compare_trace").options]
     first = ids[0].split(" ")[0]
     at = open_page("compare", trace=first, judge="checks", person="ada")
@@ -76,7 +76,7 @@ def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page:
     assert any("has not judged this trace" in info.value for info in at.info)
 
 
-def test_an_unknown_trace_in_the_address_falls_back_to_the_first(full: Workspace, open_page: OpenPage) -> None:
+def test_an_unknown_trace_in_the_address_falls_back_to_the_first(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("compare", trace="nothing")
     assert island(at)["trace_id"] == at.selectbox(key="compare_trace").value
 

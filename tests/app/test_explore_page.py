@@ -26,7 +26,7 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
     assert "No trace is here yet" in open_page("explore").info[0].value
 
 
-def test_all_traces_are_listed_with_who_labelled_and_how_judged(full: Workspace, open_page: OpenPage) -> None:
+def test_all_traces_are_listed_with_who_labelled_and_how_judged(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore")
     assert "6 of 6 traces" in title(at)
     table = at.dataframe[0].value
@@ -43,13 +43,13 @@ def test_words_find_the_spans_that_hold_them_all(full: Workspace, open_page: Ope
     assert title(at)[1] == f"{found['trace_id'].nunique()} of 6 traces"
 
 
-def test_words_that_stand_nowhere_say_so(full: Workspace, open_page: OpenPage) -> None:
+def test_words_that_stand_nowhere_say_so(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore", q="zzzznothing")
     assert title(at)[0].startswith("0 spans")
     assert any("No trace fits" in caption.value for caption in at.caption)
 
 
-def test_a_facet_narrows_the_list(full: Workspace, open_page: OpenPage) -> None:
+def test_a_facet_narrows_the_list(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore", facet_score="0")
     table = at.dataframe[0].value
     assert set(table["lowest_score"]) == {0}
@@ -201,7 +201,7 @@ def behind(at: AppTest) -> int:
 
 
 def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_their_spans(
-    full: Workspace, open_page: OpenPage
+    shown: Workspace, open_page: OpenPage
 ) -> None:
     at = open_page("explore")
     seen = []
@@ -216,7 +216,7 @@ def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_the
     assert totals["judge"] > 0
 
 
-def test_a_bar_lists_only_the_traces_that_the_filters_leave(full: Workspace, open_page: OpenPage) -> None:
+def test_a_bar_lists_only_the_traces_that_the_filters_leave(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore", facet_score="3")
     for bars in drawn(at, "positions"):
         known = [(count, mark) for count, mark in zip(numbers(bars["y"]), bars["customdata"], strict=True) if count]
@@ -225,7 +225,7 @@ def test_a_bar_lists_only_the_traces_that_the_filters_leave(full: Workspace, ope
             assert behind(at) == count, mark
 
 
-def test_a_square_of_two_dimensions_lists_the_errors_that_carry_both(full: Workspace, open_page: OpenPage) -> None:
+def test_a_square_of_two_dimensions_lists_the_errors_that_carry_both(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore")
     (squares,) = drawn(at, "together")
     for mark in squares["customdata"]:
@@ -250,7 +250,7 @@ def test_a_row_behind_a_mark_opens_in_compare_and_at_its_first_span_in_work(
     assert row["span"] == f"S{order.index(row['span_id']) + 1}"
 
 
-def test_the_calls_behind_a_tool_are_all_or_those_that_failed(full: Workspace, open_page: OpenPage) -> None:
+def test_the_calls_behind_a_tool_are_all_or_those_that_failed(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore")
     tools = next(table.value for table in at.dataframe if "calls" in table.value)
     assert tools["failed"].max() > 0
@@ -261,7 +261,7 @@ def test_the_calls_behind_a_tool_are_all_or_those_that_failed(full: Workspace, o
             assert behind(at) == getattr(row, column), (row.tool, column)
 
 
-def test_a_similar_error_opens_in_compare(full: Workspace, open_page: OpenPage) -> None:
+def test_a_similar_error_opens_in_compare(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore")
     (box,) = [box for box in at.selectbox if box.key == "similar_to"]
     box.select_index(0).run()

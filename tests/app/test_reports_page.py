@@ -23,7 +23,7 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
     assert "No trace is here yet" in open_page("reports").info[0].value
 
 
-def test_the_button_says_how_many_rows_leave_under_the_current_filter(full: Workspace, open_page: OpenPage) -> None:
+def test_the_button_says_how_many_rows_leave_under_the_current_filter(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", judges="checks")
     rows = len(loading.frames(Choice(systems=("checks",))).error_pairs)
     labels = labels_of(at)
@@ -31,7 +31,7 @@ def test_the_button_says_how_many_rows_leave_under_the_current_filter(full: Work
     assert {"JSON", "Markdown", "LaTeX", "Parquet", "All tables as ZIP", "Web page with charts", "Manifest"} <= labels
 
 
-def test_a_table_is_previewed_as_it_prints(full: Workspace, open_page: OpenPage) -> None:
+def test_a_table_is_previewed_as_it_prints(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", table="Table 3: Caught errors by judge")
     table = at.dataframe[0].value
     careful = table[table["system"] == "careful-judge"].iloc[0]
@@ -39,12 +39,12 @@ def test_a_table_is_previewed_as_it_prints(full: Workspace, open_page: OpenPage)
     assert table.loc[table["judge"] == "GF", "precision"].iloc[0] == ""
 
 
-def test_a_table_without_rows_says_what_it_is_made_from(full: Workspace, open_page: OpenPage) -> None:
+def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", table="Table 4: Judge scores against human scores", judges="hasty-judge")
     assert "made from score pairs" in at.info[0].value
 
 
-def test_the_stable_address_carries_filters_and_token(full: Workspace, open_page: OpenPage) -> None:
+def test_the_stable_address_carries_filters_and_token(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", human="ben")
     (address,) = [code.value for code in at.code if "/api/export/" in code.value]
     assert address.startswith("/api/export/pairs?format=csv&human=ben&token=")
@@ -94,7 +94,7 @@ def test_each_row_behind_the_tables_leads_to_its_trace(full: Workspace, open_pag
         assert at.button(key="preview-work").label.startswith("Open "), dataset.name
 
 
-def test_a_row_of_a_table_of_traces_leads_to_it_and_an_aggregate_nowhere(full: Workspace, open_page: OpenPage) -> None:
+def test_a_row_of_a_table_of_traces_leads_to_it_and_an_aggregate_nowhere(shown: Workspace, open_page: OpenPage) -> None:
     spread = open_page("reports", table="The scores of each trace over runs")
     choose(spread, "printed-trace_spread", 0)
     assert spread.button(key="printed-open").label == "Open in Compare"

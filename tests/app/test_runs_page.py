@@ -32,7 +32,7 @@ def test_an_empty_workspace_says_how_to_start(empty: Workspace, open_page: OpenP
     assert "No judge has run yet" in open_page("runs").info[0].value
 
 
-def test_each_run_is_listed_with_its_states_and_cost(full: Workspace, open_page: OpenPage) -> None:
+def test_each_run_is_listed_with_its_states_and_cost(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("runs")
     table = at.dataframe[0].value.set_index("name")
     steady = table.loc["three runs"]
@@ -50,7 +50,7 @@ def test_failed_judgements_are_rows_with_their_reason(full: Workspace, open_page
     assert {metric.label: metric.value for metric in at.metric}["Cost, US$"] == "4.5000"
 
 
-def test_a_run_without_prices_costs_unknown_not_zero(full: Workspace, open_page: OpenPage) -> None:
+def test_a_run_without_prices_costs_unknown_not_zero(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("runs", run="3 · imported: hasty-judge")
     assert {metric.label: metric.value for metric in at.metric}["Cost, US$"] == "unknown"
 
@@ -231,7 +231,7 @@ def test_a_tile_of_which_nothing_is_known_lists_nothing(full: Workspace, open_pa
     assert open_page("runs", run="4 · three runs").segmented_control(key="costly").options == ["longest prompts"]
 
 
-def test_a_failed_judgement_opens_in_compare(full: Workspace, open_page: OpenPage) -> None:
+def test_a_failed_judgement_opens_in_compare(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("runs", run="4 · three runs")
     choose(at, "failed-4", 0)
     assert at.button(key="failed-open").label == "Open in Compare"
