@@ -73,12 +73,17 @@ def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str
 
 def greyed(table: pd.DataFrame, few: pd.DataFrame) -> Any:
     """The table with cells of too few units in grey, for `st.dataframe`."""
-    quiet = QUIET[st.context.theme.get("type") or "light"]
+    quiet = QUIET["dark" if is_dark() else "light"]
     style = pd.DataFrame("", index=table.index, columns=table.columns)
     for column in few.columns:
         if column in style.columns:
             style[column] = [quiet if is_few else "" for is_few in few[column]]
     return table.style.apply(lambda _: style, axis=None)
+
+
+def is_dark() -> bool:
+    """Whether the page is read in the dark scheme."""
+    return st.context.theme.get("type") == "dark"
 
 
 _PLAIN = {

@@ -22,6 +22,7 @@ from app.components.figures import (
     definition,
     figure_text,
     greyed,
+    is_dark,
     plain,
     title_of,
     wide_table,
@@ -465,8 +466,8 @@ def grid_card(choice: Choice) -> None:
     system = st.selectbox("Judge model", systems, key="grid_system", width=240)
     drawn = errors.all_splits(table[table["system"] == system])
     event = st.plotly_chart(
-        charts.dimension_grid(drawn), key="chart-grid", config=CONFIG, on_select="rerun", selection_mode="points",
-        alt="Dimensions by judges",
+        charts.dimension_grid(drawn, is_dark=is_dark()), key="chart-grid", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Dimensions by judges",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
@@ -602,13 +603,13 @@ def confusion_card(choice: Choice) -> None:
         failed = "" if int(summed["count"].sum()) else ": every judgement failed or was not applicable"
         st.caption(f"Four points, n = {int(summed['count'].sum()):,}{failed}")
         event = st.plotly_chart(
-            charts.score_grid(summed), key="chart-confusion", config=CONFIG, on_select="rerun", selection_mode="points",
-            alt="Confusion of scores",
+            charts.score_grid(summed, is_dark=is_dark()), key="chart-confusion", config=CONFIG, on_select="rerun",
+            selection_mode="points", alt="Confusion of scores",
         )  # fmt: skip
     with right:
         st.caption("Three buckets: 0, 1–2, 3")
         in_buckets = st.plotly_chart(
-            charts.score_grid(charts.bucket_confusion(summed)),
+            charts.score_grid(charts.bucket_confusion(summed), is_dark=is_dark()),
             key="chart-buckets",
             config=CONFIG,
             on_select="rerun",
@@ -926,7 +927,7 @@ def raters_card(choice: Choice) -> None:
     left, right = st.columns([1, 1])
     with left:
         event = st.plotly_chart(
-            charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)]),
+            charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)], is_dark=is_dark()),
             key="chart-raters",
             config=CONFIG,
             on_select="rerun",
