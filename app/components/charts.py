@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from judging.agreement.figure import TOO_FEW
-from judging.agreement.frames import IMPACTS, KINDS, in_order
+from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
 from judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
 from judging.agreement.reliability import RELIABLE, TENTATIVE
 from judging.agreement.rounding import half_up
@@ -191,8 +191,8 @@ def dimension_grid(grid: pd.DataFrame, *, is_dark: bool = False) -> go.Figure:
     `grid` as `errors.dimension_grid` gives it for one system; `customdata` is (dimension, judge, caught, localized,
     errors).
     """
-    judges = in_order(grid["judge"], DIMENSIONS)
-    dimensions = in_order(grid["dimension"], DIMENSIONS)
+    judges = in_order(grid["judge"], JUDGES)
+    dimensions = in_order(grid["dimension"], JUDGES)
     shown = grid[grid["errors"] > 0]
     figure = _squares(
         x=shown["judge"],
@@ -1065,9 +1065,9 @@ def _counts(figure: go.Figure, title: str, most: int) -> None:
 
 
 def _by_model_and_dimension(label: str) -> tuple[str, int]:
-    """Judges of one model stand together, in the order in which people score."""
+    """Judges of one model stand together, in the order of the tables."""
     model, _, dimension = label.rpartition(" ")
-    return (model, list(DIMENSIONS).index(dimension)) if dimension in DIMENSIONS else (label, -1)
+    return (model, JUDGES.index(dimension)) if dimension in JUDGES else (label, -1)
 
 
 def _shortened(text: str, most: int = 34) -> str:

@@ -50,6 +50,7 @@ from ingest.store import reading
 from judging.agreement import ceiling, errors, majority
 from judging.agreement.figure import TOO_FEW
 from judging.agreement.findings import WITHOUT
+from judging.agreement.frames import JUDGES
 from judging.agreement.matchers import ALL, decided_by_both
 from judging.agreement.raters import long_ceiling
 from judging.agreement.rounding import half_up
@@ -916,7 +917,7 @@ def raters_view(choice: Choice, found: Inputs) -> None:
 def raters_card(choice: Choice) -> None:
     layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
     rated = set(loading.figure(choice, "rated")["judge"])
-    dimensions = [d for d in DIMENSIONS if d in rated]
+    dimensions = [d for d in JUDGES if d in rated]
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(

@@ -12,6 +12,7 @@ from streamlit.util import AttributeDictionary
 
 from app.components import charts
 from app.components.behind import chosen_point
+from judging.agreement.frames import JUDGES
 
 
 def traces(figure: object, name: str) -> object:
@@ -105,6 +106,22 @@ def test_dimension_grid_leaves_out_cells_without_errors() -> None:
     (marks,) = charts.dimension_grid(grid).data
     assert list(marks.text) == ["6/12", "1/12"]
     assert [tuple(row[:2]) for row in marks.customdata] == [("LC", "LC"), ("LC", "EE")]
+
+
+def test_dimensions_stand_in_the_order_of_the_tables_on_a_grid_and_a_strip() -> None:
+    grid = pd.DataFrame(
+        [(dimension, judge, 1, 1, 0, 1.0) for dimension in ("PQ", "PA") for judge in ("PQ", "PA")],
+        columns=["dimension", "judge", "errors", "caught", "localized", "share"],
+    )
+    figure = charts.dimension_grid(grid)
+    pairs = pd.DataFrame(
+        [("t", "e", f"m {dimension}", "low", 1) for dimension in ("PQ", "PA")],
+        columns=["trace_id", "error_id", "label", "impact", "level"],
+    )
+    order = [dimension for dimension in JUDGES if dimension in {"PQ", "PA"}]
+    assert list(figure.layout.xaxis.categoryarray) == list(figure.layout.yaxis.categoryarray)[::-1] == order
+    strip = charts.coverage_strip(pairs).layout.yaxis.categoryarray  # read from the top
+    assert list(strip)[::-1] == [f"m {dimension}" for dimension in order]
 
 
 def test_coverage_strip_puts_the_best_known_error_first() -> None:
