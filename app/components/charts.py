@@ -241,7 +241,10 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
             + name
             + "<br>%{customdata[3]} impact, trace %{customdata[0]}<extra></extra>",
         )
-    figure.update_xaxes(title="human errors, those that most judges found first", showticklabels=False, showgrid=False)
+    figure.update_xaxes(
+        title="human errors, those that most judges found first", showticklabels=False, showgrid=False,
+        range=[-1, max(len(place), 12)],
+    )  # fmt: skip
     _rows(figure, labels)
     return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
@@ -554,6 +557,7 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
         order,
         [" · ".join((_shortened(row[: row.rindex(" · ")], 28), row[row.rindex(" · ") + 3 :])) for row in order],
     )
+    figure.update_yaxes(showgrid=False)  # its lines would show through pale bars
     return _finished(figure, height=HEAD + 22 * max(len(order), 2))
 
 
@@ -632,7 +636,10 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )
     )
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], showgrid=False)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=labels[::-1], showgrid=False,
+        range=[min(-0.6, len(labels) - 2.6), len(labels) - 0.4],
+    )  # fmt: skip
     most = int(counts["count"].max()) if len(counts) else 0
     figure.update_xaxes(title=x_title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None)
     return _finished(figure, height=HEAD + 22 * max(len(labels), 2), legend=False)
