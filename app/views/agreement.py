@@ -17,6 +17,7 @@ from app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, 
 from app.components.figures import (
     FEW_NOTE,
     NO_INTERVAL,
+    aligned,
     cell_text,
     counted,
     definition,
@@ -540,12 +541,14 @@ def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     text, few = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     for name, of in FINDING_RATES.items():
         cells = table[[name, f"{name}_low", f"{name}_high", of]]
-        text[name] = [
-            cell_text(
-                {"value": value, "low": low, "high": high, "n": n, "reason": WITHOUT.get(name)}, without=NO_INTERVAL
-            )
-            for value, low, high, n in cells.itertuples(index=False, name=None)
-        ]
+        text[name] = aligned(
+            [
+                cell_text(
+                    {"value": value, "low": low, "high": high, "n": n, "reason": WITHOUT.get(name)}, without=NO_INTERVAL
+                )
+                for value, low, high, n in cells.itertuples(index=False, name=None)
+            ]
+        )
         few[name] = (table[of] < TOO_FEW) | table[name].isna()
     return text, few
 
@@ -658,7 +661,8 @@ def bias_means(choice: Choice, means: pd.DataFrame) -> None:
     """Each judge's mean with its interval and n, and the pairs behind the one that is chosen."""
     if means.empty:
         return
-    cells = pd.DataFrame({"judge": means.index, "mean bias": [cell_text(dict(row)) for _, row in means.iterrows()]})
+    told = aligned([cell_text(dict(row)) for _, row in means.iterrows()])
+    cells = pd.DataFrame({"judge": means.index, "mean bias": told})
     few = pd.DataFrame({"mean bias": (means["n"] < TOO_FEW).to_numpy()})
     event = st.dataframe(
         greyed(cells, few), hide_index=True, height=min(38 + 35 * len(cells), 213), key="bias-means",
