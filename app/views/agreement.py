@@ -522,11 +522,11 @@ def findings_card(choice: Choice) -> None:
     event = st.dataframe(
         greyed(drawn, few), hide_index=True, height="auto", key="findings", on_select="rerun",
         selection_mode="single-row", alt="Findings beyond the human errors",
-        column_config={name: name.replace("_", " ") for name in map(str, drawn.columns)},
+        column_config=findings_columns(drawn),
     )  # fmt: skip
     row = chosen_row(event, len(table))
     if row is None:
-        st.caption("Choose a row for its findings. " + FEW_NOTE)
+        st.caption("Value [95 % interval] and its own n. Choose a row for its findings. " + FEW_NOTE)
         return
     one = table.iloc[row]
     behind_findings(choice, str(one["system"]), str(one["judge"]), str(one["split"]))
@@ -534,6 +534,32 @@ def findings_card(choice: Choice) -> None:
 
 FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed", "invalid_citation_rate": "citations"}
 """The rates of `findings.finding_table`, and what the n of each is."""
+
+
+FINDING_COUNTS = {
+    "traces": "Traces that the judge answered",
+    "matched": "Findings that match a human error",
+    "unmatched": "Findings that match none",
+    "reviewed": "Matched, or judged by a person on Compare",
+    "valid_new_error": "Unmatched findings that a person judged so on Compare",
+    "false_alarm": "Unmatched findings that a person judged so on Compare",
+    "duplicate": "Unmatched findings that a person judged so on Compare; reviewed, but not valid",
+    "citations": "Places that the findings cite",
+    "invalid_citations": "Of the citations those that resolve to no span of the trace",
+}
+"""What the counts of `findings.finding_table` count."""
+
+
+def findings_columns(drawn: pd.DataFrame) -> dict[str, ColumnConfig]:
+    """Counts and rates by their words, with what each counts; figures at the right like numbers."""
+    config: dict[str, ColumnConfig] = {
+        str(name): st.column_config.Column(words(str(name)), help=FINDING_COUNTS.get(str(name)))
+        for name in drawn.columns
+    }
+    return config | {
+        name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
+        for name in FINDING_RATES
+    }
 
 
 def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
