@@ -163,20 +163,34 @@ def why_no_errors(choice: Choice) -> str:
     return "No human error of this choice is on a trace that these judges answered." + SPLIT_MAY * bool(choice.split)
 
 
+SEEN = ("judges: all", "split: all traces", "failures left out", "failures count as disagreement")
+"""What a choice says that the filters above show at a glance, or the summary with its numbers."""
+
+
 def summary(choice: Choice) -> str:
     counts, found = counts_of(choice), loading.frames(choice)
-    return (
-        f"Human: {plain(str(found.human))}{votes_words(found.votes)} · {counted(counts['errors'], 'error')} on "
-        f"{counted(counts['traces'], 'trace')} with errors{and_incomplete(counts['incomplete'])} · "
-        f"{counted(counts['score_pairs'], 'score pair')} · {plain(choice.label())} · "
-        f"{counted(counts['failed_cells'], 'failed judgement')} ({counted(counts['failed_pairs'], 'error pair')}) "
-        + ("left out" if choice.missing == "drop" else "counted as misses")
+    parts = (
+        f"Human: {plain(str(found.human))}{votes_words(found.votes)}",
+        f"{counted(counts['errors'], 'error')} on {counted(counts['traces'], 'trace')}"
+        + and_incomplete(counts["incomplete"]),
+        counted(counts["score_pairs"], "score pair"),
+        *(plain(part) for part in choice.label().split(" · ") if part not in SEEN),
+        failed_words(counts, is_left_out=choice.missing == "drop"),
     )
+    return " · ".join(parts)
+
+
+def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
+    """How many judgements failed, and what they count as."""
+    if not counts["failed_cells"]:
+        return "no failed judgement"
+    failed = f"{counted(counts['failed_cells'], 'failed judgement')} ({counted(counts['failed_pairs'], 'error pair')})"
+    return f"{failed} {'left out' if is_left_out else 'counted as misses'}"
 
 
 def and_incomplete(number: int) -> str:
     """What is in no figure, in words; nothing where nothing is."""
-    return f" ({counted(number, 'more error')} in no figure: listed under Errors)" if number else ""
+    return f" ({number:,} more in no figure, listed under Errors)" if number else ""
 
 
 def votes_words(votes: pd.DataFrame) -> str:
