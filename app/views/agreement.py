@@ -905,7 +905,11 @@ def rationale_card(choice: Choice) -> None:
     point = chosen_point(event)
     if point is not None:
         open_trace(compare_link(choice, trace=str(point[0]), judge=str(point[1])), key="sci-open")
-    st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}. A dot is a trace; click it to open it.")
+    by = str(known["vectoriser"].iloc[0])
+    st.caption(f"Texts compared by {plain(VECTORISERS.get(by, by))}. A dot is a trace; click it to open it.")
+
+
+VECTORISERS = {"tfidf char_wb 3-5": "their character sequences of 3 to 5, rare ones counting more (TF-IDF)"}
 
 
 def repeated_labels(choice: Choice) -> list[str]:
@@ -1050,8 +1054,8 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
         for name in errors.RATES
     }
     event = st.dataframe(
-        greyed(shown, few), hide_index=True, height="auto", column_config=rates, key="error-ceiling", on_select="rerun",
-        selection_mode="single-cell", alt="Human ceiling for errors",
+        greyed(shown, few), hide_index=True, height="auto", column_config={"judge": "dimension", **rates},
+        key="error-ceiling", on_select="rerun", selection_mode="single-cell", alt="Human ceiling for errors",
     )  # fmt: skip
     cell = chosen_cell(event, len(whose))
     if cell is not None and cell[1] in errors.RATES:
@@ -1192,15 +1196,16 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
     if table.empty or not int(table["n"].max()):
         st.info("These two have no error in common that both answered under the same judge.")
         return
+    table = table.assign(label=table["judge"].replace({SUITES: "any judge"}))
     recall = table[table["metric"] == "recall"]
     headline(
-        recall.assign(label=recall["judge"], value=recall["difference"]),
+        recall.assign(value=recall["difference"]),
         title=f"Recall, {kind}: A minus B", about=definition("recall"),
     )  # fmt: skip
     paint("versus")
     with st.container(border=True):
         layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
-        shown = table.assign(label=table["judge"] + " " + table["metric"])
+        shown = table.assign(label=table["label"] + " " + table["metric"])
         event = st.plotly_chart(
             charts.paired_dots(shown, left=left, right=right),
             key="chart-versus",
@@ -1220,15 +1225,11 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
         )
     with st.container(border=True):
         layout.title(
-            "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
+            f"McNemar on {kind} errors", "Errors found by one side alone; exact p, Holm's correction over judges."
         )
-        p_values = {
-            name: st.column_config.NumberColumn(name.replace("_", ", ").replace("holm", "Holm"), format="%.3g")
-            for name in ("p_corrected", "p_exact", "p_holm")
-        }
         tests = loading.figure(choice, "found_by_one", *asked, str(kind))
         named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
-        row = sheet(named, columns=p_values, key="mcnemar", is_chosen=True)
+        row = sheet(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
         if row is None:
             st.caption("Choose a row for the errors that one side alone found.")
     flips = loading.figure(choice, "flips", *asked)
@@ -1244,6 +1245,31 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
         side = by_words[left] if by_words[left].judge else by_words[right]  # Compare shows a judge, not two people
         named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=side.judge or "")
         listed(choice, named, key="behind-flips", repeat=side.repeat)
+
+
+MCNEMAR: dict[str, ColumnConfig] = {
+    **{
+        name: st.column_config.NumberColumn(name, format="localized", help=about)
+        for name, about in (
+            ("n", "Errors of the judge that both sides answered"),
+            ("both", "Errors that both sides found"),
+            ("only A", "Errors that side A alone found"),
+            ("only B", "Errors that side B alone found"),
+            ("neither", "Errors that no side found"),
+        )
+    },
+    "statistic": st.column_config.NumberColumn(
+        "chi-square",
+        format="%.3f",
+        help="Of McNemar, with continuity correction; n/a where no error was found by one side alone",
+    ),
+    "p_corrected": st.column_config.NumberColumn("p, corrected", format="%.3g", help="Of the chi-square"),
+    "p_exact": st.column_config.NumberColumn("p, exact", format="%.3g", help="Of the exact binomial test"),
+    "p_holm": st.column_config.NumberColumn(
+        "p, Holm", format="%.3g", help="The exact p, corrected for the number of judges"
+    ),
+}
+"""The columns of McNemar's test."""
 
 
 def found_by_one_side(flips: pd.DataFrame, kind: str) -> pd.DataFrame:
