@@ -27,6 +27,7 @@ from judging.records import DIMENSIONS
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 PALE_ORANGE = "#F6D58C"
 FAILED = "#6B6F76"
+NOT_APPLICABLE = "#9CA1A9"  # quiet on a light page and on a dark one
 GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 """In the order in which judges, models and people take them; the eighth begins again."""
@@ -729,7 +730,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
 
     `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count, which are its `customdata`.
     """
-    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": _faint(GREY)}
+    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": NOT_APPLICABLE}
     order = in_order(cells["judge"], DIMENSIONS)
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
