@@ -534,7 +534,7 @@ def findings_card(choice: Choice) -> None:
     hidden = ["reason", *(f"{name}{end}" for name in FINDING_RATES for end in ("", "_low", "_high"))]
     drawn = table.drop(columns=[*hidden, *single]).join(figures)
     event = st.dataframe(
-        greyed(drawn, few), hide_index=True, height="auto", key="findings", on_select="rerun",
+        greyed(drawn, few), hide_index=True, height="auto", width="content", key="findings", on_select="rerun",
         selection_mode="single-row", alt="Findings beyond the human errors",
         column_config=findings_columns(drawn),
     )  # fmt: skip
@@ -705,7 +705,7 @@ def bias_means(choice: Choice, means: pd.DataFrame) -> None:
     cells = pd.DataFrame({"judge": means.index, "mean bias": told})
     few = pd.DataFrame({"mean bias": (means["n"] < TOO_FEW).to_numpy()})
     event = st.dataframe(
-        greyed(cells, few), hide_index=True, height=min(38 + 35 * len(cells), 213), key="bias-means",
+        greyed(cells, few), hide_index=True, width="content", height=min(38 + 35 * len(cells), 213), key="bias-means",
         on_select="rerun", selection_mode="single-row", alt="Mean bias of each judge",
         column_config={"mean bias": st.column_config.TextColumn("mean bias [95 %]", alignment="right")},
     )  # fmt: skip
@@ -780,7 +780,7 @@ def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
     several = ["split"] if table["split"].nunique() > 1 else []
     shown, few = consistency_cells(table, several)
     event = st.dataframe(
-        greyed(shown, few), hide_index=True, height=38 + 35 * min(len(shown), 12), key="consistency",
+        greyed(shown, few), hide_index=True, width="content", height=38 + 35 * min(len(shown), 12), key="consistency",
         on_select="rerun", selection_mode="single-row", alt="Consistency over runs",
         column_config={
             name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
@@ -1054,8 +1054,9 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
         for name in errors.RATES
     }
     event = st.dataframe(
-        greyed(shown, few), hide_index=True, height="auto", column_config={"judge": "dimension", **rates},
-        key="error-ceiling", on_select="rerun", selection_mode="single-cell", alt="Human ceiling for errors",
+        greyed(shown, few), hide_index=True, height="auto", width="content",
+        column_config={"judge": "dimension", **rates}, key="error-ceiling",
+        on_select="rerun", selection_mode="single-cell", alt="Human ceiling for errors",
     )  # fmt: skip
     cell = chosen_cell(event, len(whose))
     if cell is not None and cell[1] in errors.RATES:
