@@ -9,9 +9,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.components.sheet import sheet
+from app.components.sheet import sheet, words
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
+IDS = ("trace_id", "error_id", "label_id", "finding_id", "span_id")
+ID_WIDTH = 110  # pixels: their beginning tells them apart, and what they are about stays in sight in half a page
+WIDE = 6  # columns: a list of so many has room for whole ids
 COMPARE = "views/compare.py"
 WORK = "views/work.py"
 EXPLORE = "views/explore.py"
@@ -57,7 +60,9 @@ def listing(
     every = len(rows) if of is None else of
     more = "" if every <= len(shown) else f", the first {len(shown):,} shown"
     st.caption(f"{every:,} behind this{more}. Choose a row to open it.")
-    chosen = sheet(shown, most=8, key=key, is_chosen=True, columns=columns)
+    narrow = [name for name in IDS if name in shown.columns and len(shown.columns) > WIDE]
+    ids = {name: st.column_config.TextColumn(words(name), width=ID_WIDTH) for name in narrow}
+    chosen = sheet(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))
     return None if chosen is None else {str(name): value for name, value in shown.iloc[chosen].items()}
 
 

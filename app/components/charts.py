@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from judging.agreement.figure import TOO_FEW
-from judging.agreement.frames import IMPACTS, KINDS, in_order
+from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
 from judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
 from judging.agreement.reliability import RELIABLE, TENTATIVE
 from judging.agreement.rounding import half_up
@@ -27,6 +27,7 @@ from judging.records import DIMENSIONS
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 PALE_ORANGE = "#F6D58C"
 FAILED = "#6B6F76"
+NOT_APPLICABLE = "#9CA1A9"  # quiet on a light page and on a dark one
 GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 """In the order in which judges, models and people take them; the eighth begins again."""
@@ -51,6 +52,19 @@ BIN = 0.02  # width of a bar of alpha
 SMALLEST, UPRIGHT = 8, 16  # pixels: a smaller square is hard to hit; how high a line stands in its place
 REACH = 20  # pixels from a mark within which it is the one that is clicked, where none is nearer
 RGB = tuple[int, int, int]
+
+
+class Scale(NamedTuple):
+    """Colours of a share of 0, a half and 1 on a page of this colour."""
+
+    page: str
+    low: str
+    middle: str
+    high: str
+
+
+LIGHT: Final = Scale("#FFFFFF", "#E8EEF4", SKY, BLUE)
+DARK: Final = Scale("#171613", "#262D35", BLUE, SKY)
 GRID = "rgba(138,143,152,0.25)"
 
 
@@ -132,7 +146,7 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     return figure.update_layout(margin={"t": 56})  # the panels' titles stand where other charts begin
 
 
-def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
+def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = False) -> go.Figure:
     """Human score by judge score: squares shaded by the share of the row, counts written in; each can be clicked.
 
     `confusion`: human, model, count, share; `customdata` is (human, model, count, share). Pale where fewer than ten
@@ -151,6 +165,7 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "") -> go.Figure:
         "%{customdata[3]:.0%} of the row<extra></extra>",
         marker_size=44,
         is_pale=np.asarray(of < TOO_FEW),
+        is_dark=is_dark,
     )
     order = [str(value) for value in dict.fromkeys(confusion["human"])]
     figure.update_xaxes(
@@ -171,14 +186,14 @@ def bucket_confusion(confusion: pd.DataFrame) -> pd.DataFrame:
     return table.assign(of=of, share=(table["count"] / of.where(of > 0)).astype("float64"))
 
 
-def dimension_grid(grid: pd.DataFrame) -> go.Figure:
+def dimension_grid(grid: pd.DataFrame, *, is_dark: bool = False) -> go.Figure:
     """Dimension of the human error by judge: share caught as shade, caught of errors as text.
 
     `grid` as `errors.dimension_grid` gives it for one system; `customdata` is (dimension, judge, caught, localized,
     errors).
     """
-    judges = in_order(grid["judge"], DIMENSIONS)
-    dimensions = in_order(grid["dimension"], DIMENSIONS)
+    judges = in_order(grid["judge"], JUDGES)
+    dimensions = in_order(grid["dimension"], JUDGES)
     shown = grid[grid["errors"] > 0]
     figure = _squares(
         x=shown["judge"],
@@ -192,6 +207,7 @@ def dimension_grid(grid: pd.DataFrame) -> go.Figure:
         "%{customdata[3]} localized<extra></extra>",
         marker_size=38,
         is_pale=(shown["errors"] < TOO_FEW).to_numpy(),
+        is_dark=is_dark,
     )
     figure.update_xaxes(title="judge", categoryorder="array", categoryarray=judges, range=[-0.6, len(judges) - 0.4])
     figure.update_yaxes(
@@ -226,7 +242,10 @@ def coverage_strip(pairs: pd.DataFrame, *, counts: Sequence[int] | None = None) 
             + name
             + "<br>%{customdata[3]} impact, trace %{customdata[0]}<extra></extra>",
         )
-    figure.update_xaxes(title="human errors, those that most judges found first", showticklabels=False, showgrid=False)
+    figure.update_xaxes(
+        title="human errors, those that most judges found first", showticklabels=False, showgrid=False,
+        range=[-1, max(len(place), 12)],
+    )  # fmt: skip
     _rows(figure, labels)
     return _finished(figure, height=HEAD + ROW * max(len(labels), 2))
 
@@ -470,7 +489,7 @@ def alpha_histogram(
     return _finished(figure, height=340)
 
 
-def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
+def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str, is_dark: bool = False) -> go.Figure:
     """Every pair of raters: the figure as shade and text, the overlap n below it; each can be clicked.
 
     `pairs`: rater_a, rater_b, n and the metric; each pair is drawn on both sides of the diagonal. `customdata` is
@@ -493,6 +512,7 @@ def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str) -> go.Figure:
         + " %{customdata[3]:.3f}, n = %{customdata[2]}<extra></extra>",
         marker_size=size,
         is_pale=(both["n"] < TOO_FEW).to_numpy(),
+        is_dark=is_dark,
         text_size=12 if size > 40 else 10,
     )
     _rows(figure, raters, [_shortened(rater, 24) for rater in raters])
@@ -538,6 +558,7 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
         order,
         [" · ".join((_shortened(row[: row.rindex(" · ")], 28), row[row.rindex(" · ") + 3 :])) for row in order],
     )
+    figure.update_yaxes(showgrid=False)  # its lines would show through pale bars
     return _finished(figure, height=HEAD + 22 * max(len(order), 2))
 
 
@@ -616,7 +637,10 @@ def counted_bars(counts: pd.DataFrame, *, x_title: str, color: str = BLUE) -> go
             hovertemplate="%{y}: %{x:,}<extra></extra>",
         )
     )
-    figure.update_yaxes(categoryorder="array", categoryarray=labels[::-1], showgrid=False)
+    figure.update_yaxes(
+        categoryorder="array", categoryarray=labels[::-1], showgrid=False,
+        range=[min(-0.6, len(labels) - 2.6), len(labels) - 0.4],
+    )  # fmt: skip
     most = int(counts["count"].max()) if len(counts) else 0
     figure.update_xaxes(title=x_title, rangemode="tozero", tickformat=",d", dtick=1 if most < 6 else None)
     return _finished(figure, height=HEAD + 22 * max(len(labels), 2), legend=False)
@@ -643,7 +667,7 @@ def place_bars(counts: pd.DataFrame, *, places: int) -> go.Figure:
     return _finished(figure, height=300)
 
 
-def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
+def pair_grid(counts: pd.DataFrame, *, order: Sequence[str], is_dark: bool = False) -> go.Figure:
     """How often two names occur together: a square grid of counts (`counts`: a, b, count, which are `customdata`)."""
     most = max(int(counts["count"].max()) if len(counts) else 0, 1)
     figure = _squares(
@@ -654,6 +678,7 @@ def pair_grid(counts: pd.DataFrame, *, order: Sequence[str]) -> go.Figure:
         custom=counts[["a", "b", "count"]],
         hover="%{customdata[0]} with %{customdata[1]}: %{customdata[2]} errors<extra></extra>",
         marker_size=34,
+        is_dark=is_dark,
     )
     figure.update_xaxes(categoryorder="array", categoryarray=list(order), range=[-0.6, len(order) - 0.4])
     figure.update_yaxes(categoryorder="array", categoryarray=list(order)[::-1], range=[-0.6, len(order) - 0.4])
@@ -705,7 +730,7 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
 
     `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count, which are its `customdata`.
     """
-    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": "#C9CDD3"}
+    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": NOT_APPLICABLE}
     order = in_order(cells["judge"], DIMENSIONS)
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
@@ -913,14 +938,16 @@ def _squares(
     hover: str,
     marker_size: int,
     is_pale: NDArray[np.bool_] | None = None,
+    is_dark: bool = False,
     text_size: int = 12,
 ) -> go.Figure:
-    """A grid of square markers on one scale of blues, 0 pale to 1 dark, with readable text on each.
+    """A grid of square markers on one scale of blues, 0 close to the page to 1 far from it, with readable text on each.
 
-    Where `is_pale`, the colour is half white: opaque, so that it looks the same in light and dark.
+    Where `is_pale`, the colour is half the page's. `is_dark`: the scheme of the page; the least never shines.
     """
     pale = np.zeros(len(color), dtype=bool) if is_pale is None else is_pale
-    fills = [_on_scale(float(shade), is_pale=bool(few)) for shade, few in zip(color, pale, strict=True)]
+    scale = DARK if is_dark else LIGHT
+    fills = [_on_scale(float(shade), scale, is_pale=bool(few)) for shade, few in zip(color, pale, strict=True)]
     return go.Figure(
         go.Scatter(
             x=list(x),
@@ -940,11 +967,13 @@ def _squares(
     )
 
 
-def _on_scale(shade: float, *, is_pale: bool) -> RGB:
-    """The colour of a share: from nearly white over light blue at a half to blue."""
-    low, high, part = ("#E8EEF4", SKY, shade * 2) if shade <= 0.5 else (SKY, BLUE, shade * 2 - 1)
+def _on_scale(shade: float, scale: Scale, *, is_pale: bool) -> RGB:
+    """The colour of a share: from nearly that of the page over the middle one at a half to the last."""
+    low, high, part = (
+        (scale.low, scale.middle, shade * 2) if shade <= 0.5 else (scale.middle, scale.high, shade * 2 - 1)
+    )
     color = _mixed(_rgb(low), _rgb(high), min(max(part, 0.0), 1.0))
-    return _mixed(color, (255, 255, 255), 0.5) if is_pale else color
+    return _mixed(color, _rgb(scale.page), 0.5) if is_pale else color
 
 
 def _readable_on(fill: RGB) -> str:
@@ -1044,9 +1073,9 @@ def _counts(figure: go.Figure, title: str, most: int) -> None:
 
 
 def _by_model_and_dimension(label: str) -> tuple[str, int]:
-    """Judges of one model stand together, in the order in which people score."""
+    """Judges of one model stand together, in the order of the tables."""
     model, _, dimension = label.rpartition(" ")
-    return (model, list(DIMENSIONS).index(dimension)) if dimension in DIMENSIONS else (label, -1)
+    return (model, JUDGES.index(dimension)) if dimension in JUDGES else (label, -1)
 
 
 def _shortened(text: str, most: int = 34) -> str:

@@ -51,6 +51,20 @@ def cell_text(row: Mapping[str, Any], *, digits: int = 3, without: str = "") -> 
     return f"{figure_text(row['value'], row.get('low'), row.get('high'), digits=digits, without=without)}  n {n:,}"
 
 
+_BLANK = str.maketrans("0123456789,", "\u2007" * 10 + "\u2008")
+_ENDS_IN_N = re.compile(r"  n ([\d,]+)$")
+
+
+def aligned(cells: Sequence[str]) -> list[str]:
+    """Cells of one column, their n widened to the widest by spaces as wide as a digit: the figures stand in line."""
+    ends = [_ENDS_IN_N.search(cell) for cell in cells]
+    widest = max((end[1] for end in ends if end), key=len, default="")
+    return [
+        cell if end is None else f"{cell[: end.start(1)]}{widest[: -len(end[1])].translate(_BLANK)}{end[1]}"
+        for cell, end in zip(cells, ends, strict=True)
+    ]
+
+
 def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Long figures as one row per `keys` and one text column a metric; beside it which cells are grey.
 
@@ -68,17 +82,23 @@ def wide_table(figures: pd.DataFrame, metrics: Sequence[str], keys: Sequence[str
         wide = frame.pivot_table(index=list(keys), columns="metric", values="shown", aggfunc="first")
         return wide.reindex(index=index, columns=list(metrics))
 
-    return spread(text).astype(object).fillna("–").reset_index(), spread(few).eq(True).reset_index(drop=True)
+    shown = spread(text).astype(object).fillna("–").apply(lambda column: aligned(list(column)))
+    return shown.reset_index(), spread(few).eq(True).reset_index(drop=True)
 
 
 def greyed(table: pd.DataFrame, few: pd.DataFrame) -> Any:
     """The table with cells of too few units in grey, for `st.dataframe`."""
-    quiet = QUIET[st.context.theme.get("type") or "light"]
+    quiet = QUIET["dark" if is_dark() else "light"]
     style = pd.DataFrame("", index=table.index, columns=table.columns)
     for column in few.columns:
         if column in style.columns:
             style[column] = [quiet if is_few else "" for is_few in few[column]]
     return table.style.apply(lambda _: style, axis=None)
+
+
+def is_dark() -> bool:
+    """Whether the page is read in the dark scheme."""
+    return st.context.theme.get("type") == "dark"
 
 
 _PLAIN = {

@@ -18,6 +18,24 @@ WORDS = {
     "cost_usd": "cost, US$",
 }  # fmt: skip
 """Columns whose name in the data is not the word for it."""
+ABOUT = {
+    "match_status": "proposed by the matcher, or confirmed by a person",
+    "split": "The named part of the traces",
+    "system": "The model, offline checks or import that judged",
+    "ratings": "Runs with a score on the trace",
+    "sd": "Standard deviation over the runs, scores scaled to 0..1",
+    "repeat": "Which of a judge's runs, from 0 on",
+    "lacks": "What keeps it out of every figure",
+    "likeness": "Cosine of the descriptions, 0 to 1",
+}
+"""What a column holds whose word does not say it; of figures their `definition` does."""
+OF_FLAGS = {
+    "relevant": "The error is of the judge's own dimension: its to catch",
+    "caught": "A finding of the judge matches the error",
+    "localized": "Caught, in a span of the error too",
+}
+FREE_TEXT = 48  # characters: a column of longer texts is read, and takes what room there is
+SEEN = 100  # rows that decide how wide a table is
 
 
 def sheet(
@@ -28,10 +46,15 @@ def sheet(
     most: int = 12,
     key: str | None = None,
     is_chosen: bool = False,
-    width: Literal["stretch", "content"] = "stretch",
+    width: Literal["stretch", "content"] | None = None,
 ) -> int | None:
-    """Show `frame`, about `most` rows high; with `is_chosen` one row can be chosen, and its position is returned."""
-    shown, settings = _as_text(frame), _settings(frame, digits, columns, most) | {"key": key, "width": width}
+    """Show `frame`, about `most` rows high; with `is_chosen` one row can be chosen, and its position is returned.
+
+    Without a `width` a table of figures and short words is as wide as they are: stretched, its numbers would stand far
+    from their names.
+    """
+    shown, settings = _as_text(frame), _settings(frame, digits, columns, most) | {"key": key}
+    settings["width"] = width or settings["width"]
     if not is_chosen:
         st.dataframe(shown, **settings)
         return None
@@ -63,6 +86,7 @@ def _settings(frame: pd.DataFrame, digits: int, columns: Mapping[str, Any] | Non
         "height": 38 + 35 * min(len(frame), most),
         "column_config": config,
         "placeholder": "n/a",
+        "width": "stretch" if _is_read(frame) else "content",
     }
 
 
@@ -79,16 +103,16 @@ def chosen_cell(event: Any, rows: int) -> tuple[int, str] | None:
 
 
 def _config(name: str, values: pd.Series, digits: int) -> Any:
-    label, about = words(name), definition(name) or None
+    label, about = words(name), definition(name) or ABOUT.get(name)
     if pd.api.types.is_bool_dtype(values.dtype) or _is_flag(values):
-        return st.column_config.CheckboxColumn(label)
+        return st.column_config.CheckboxColumn(label, help=OF_FLAGS.get(name))
     if pd.api.types.is_float_dtype(values.dtype):
         return st.column_config.NumberColumn(label, format=f"%.{digits}f", help=about)
     if pd.api.types.is_integer_dtype(values.dtype):
         return st.column_config.NumberColumn(label, format="localized", help=about)
     if pd.api.types.is_datetime64_any_dtype(values.dtype):
         return st.column_config.DatetimeColumn(f"{label}, UTC", format="YYYY-MM-DD HH:mm", timezone="UTC")
-    return st.column_config.Column(label)
+    return st.column_config.Column(label, help=about)
 
 
 def words(name: str) -> str:
@@ -99,6 +123,12 @@ def words(name: str) -> str:
     if name.endswith("_pct"):
         return f"{words(name.removesuffix('_pct'))}, %"
     return WORDS.get(name, name.replace("_", " "))
+
+
+def _is_read(frame: pd.DataFrame) -> bool:
+    """Whether a column holds texts, not names."""
+    columns = (frame[name].head(SEEN) for name in frame.select_dtypes(exclude=["number", "bool", "datetimetz"]).columns)
+    return any(len(str(value)) > FREE_TEXT for column in columns for value in column)
 
 
 def _is_text(values: pd.Series) -> bool:

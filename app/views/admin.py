@@ -158,20 +158,32 @@ def reader(file: Path) -> Callable[[], bytes]:
 def show_health() -> None:
     state = health.health(workspace().engine, now=time.time_ns() // 1000)
     with st.container(horizontal=True):
-        st.metric("Database", state.database)
-        st.metric("Size", "on its server" if state.bytes is None else size(state.bytes))
-        st.metric("Write-ahead log", "none" if state.log_bytes is None else size(state.log_bytes))
-        st.metric("Traces", f"{state.traces:,}")
-        st.metric("Label rows", f"{state.labels:,}")
+        st.metric("Database", state.database, border=True)
+        st.metric("Size", "on its server" if state.bytes is None else size(state.bytes), border=True)
+        st.metric(
+            "Write-ahead log", "none" if state.log_bytes is None else size(state.log_bytes), border=True,
+            help="What is written and not yet in the database file; it empties by itself.",
+        )  # fmt: skip
+        st.metric("Traces", f"{state.traces:,}", border=True)
+        st.metric(
+            "Label rows", f"{state.labels:,}", border=True,
+            help="Every version of each error and score that people gave: nothing is overwritten.",
+        )  # fmt: skip
     open_in_explore(link_params(), key="traces-open", label="All traces in Explore")
     with st.expander("Label rows by person", on_change="rerun", key="label_rows") as opened:
         if opened.open:
             label_rows()
-    layout.title("Judge runs that are not finished")
-    if state.runs:
-        unfinished(state.runs)
-    else:
-        st.caption("None.")
+    with st.container(border=True):
+        layout.title("Judge runs that are not finished")
+        if state.runs:
+            unfinished(state.runs)
+        else:
+            st.caption("None.")
+    with st.container(border=True):
+        newest_failures(state)
+
+
+def newest_failures(state: health.Health) -> None:
     layout.title("Newest failures of judges")
     if state.errors:
         failed = pd.DataFrame(state.errors, columns=["judge", "trace_id", "reason"])

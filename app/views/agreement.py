@@ -17,11 +17,13 @@ from app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, 
 from app.components.figures import (
     FEW_NOTE,
     NO_INTERVAL,
+    aligned,
     cell_text,
     counted,
     definition,
     figure_text,
     greyed,
+    is_dark,
     plain,
     title_of,
     wide_table,
@@ -49,6 +51,7 @@ from ingest.store import reading
 from judging.agreement import ceiling, errors, majority
 from judging.agreement.figure import TOO_FEW
 from judging.agreement.findings import WITHOUT
+from judging.agreement.frames import JUDGES
 from judging.agreement.matchers import ALL, decided_by_both
 from judging.agreement.raters import long_ceiling
 from judging.agreement.rounding import half_up
@@ -160,20 +163,34 @@ def why_no_errors(choice: Choice) -> str:
     return "No human error of this choice is on a trace that these judges answered." + SPLIT_MAY * bool(choice.split)
 
 
+SEEN = ("judges: all", "split: all traces", "failures left out", "failures count as disagreement")
+"""What a choice says that the filters above show at a glance, or the summary with its numbers."""
+
+
 def summary(choice: Choice) -> str:
     counts, found = counts_of(choice), loading.frames(choice)
-    return (
-        f"Human: {plain(str(found.human))}{votes_words(found.votes)} · {counted(counts['errors'], 'error')} on "
-        f"{counted(counts['traces'], 'trace')} with errors{and_incomplete(counts['incomplete'])} · "
-        f"{counted(counts['score_pairs'], 'score pair')} · {plain(choice.label())} · "
-        f"{counted(counts['failed_cells'], 'failed judgement')} ({counted(counts['failed_pairs'], 'error pair')}) "
-        + ("left out" if choice.missing == "drop" else "counted as misses")
+    parts = (
+        f"Human: {plain(str(found.human))}{votes_words(found.votes)}",
+        f"{counted(counts['errors'], 'error')} on {counted(counts['traces'], 'trace')}"
+        + and_incomplete(counts["incomplete"]),
+        counted(counts["score_pairs"], "score pair"),
+        *(plain(part) for part in choice.label().split(" · ") if part not in SEEN),
+        failed_words(counts, is_left_out=choice.missing == "drop"),
     )
+    return " · ".join(parts)
+
+
+def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
+    """How many judgements failed, and what they count as."""
+    if not counts["failed_cells"]:
+        return "no failed judgement"
+    failed = f"{counted(counts['failed_cells'], 'failed judgement')} ({counted(counts['failed_pairs'], 'error pair')})"
+    return f"{failed} {'left out' if is_left_out else 'counted as misses'}"
 
 
 def and_incomplete(number: int) -> str:
     """What is in no figure, in words; nothing where nothing is."""
-    return f" ({counted(number, 'more error')} in no figure: listed under Errors)" if number else ""
+    return f" ({number:,} more in no figure, listed under Errors)" if number else ""
 
 
 def votes_words(votes: pd.DataFrame) -> str:
@@ -465,8 +482,8 @@ def grid_card(choice: Choice) -> None:
     system = st.selectbox("Judge model", systems, key="grid_system", width=240)
     drawn = errors.all_splits(table[table["system"] == system])
     event = st.plotly_chart(
-        charts.dimension_grid(drawn), key="chart-grid", config=CONFIG, on_select="rerun", selection_mode="points",
-        alt="Dimensions by judges",
+        charts.dimension_grid(drawn, is_dark=is_dark()), key="chart-grid", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Dimensions by judges",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
@@ -517,13 +534,13 @@ def findings_card(choice: Choice) -> None:
     hidden = ["reason", *(f"{name}{end}" for name in FINDING_RATES for end in ("", "_low", "_high"))]
     drawn = table.drop(columns=[*hidden, *single]).join(figures)
     event = st.dataframe(
-        greyed(drawn, few), hide_index=True, height="auto", key="findings", on_select="rerun",
+        greyed(drawn, few), hide_index=True, height="auto", width="content", key="findings", on_select="rerun",
         selection_mode="single-row", alt="Findings beyond the human errors",
-        column_config={name: name.replace("_", " ") for name in map(str, drawn.columns)},
+        column_config=findings_columns(drawn),
     )  # fmt: skip
     row = chosen_row(event, len(table))
     if row is None:
-        st.caption("Choose a row for its findings. " + FEW_NOTE)
+        st.caption("Value [95 % interval] and its own n. Choose a row for its findings. " + FEW_NOTE)
         return
     one = table.iloc[row]
     behind_findings(choice, str(one["system"]), str(one["judge"]), str(one["split"]))
@@ -533,17 +550,45 @@ FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed
 """The rates of `findings.finding_table`, and what the n of each is."""
 
 
+FINDING_COUNTS = {
+    "traces": "Traces that the judge answered",
+    "matched": "Findings that match a human error",
+    "unmatched": "Findings that match none",
+    "reviewed": "Matched, or judged by a person on Compare",
+    "valid_new_error": "Unmatched findings that a person judged so on Compare",
+    "false_alarm": "Unmatched findings that a person judged so on Compare",
+    "duplicate": "Unmatched findings that a person judged so on Compare; reviewed, but not valid",
+    "citations": "Places that the findings cite",
+    "invalid_citations": "Of the citations those that resolve to no span of the trace",
+}
+"""What the counts of `findings.finding_table` count."""
+
+
+def findings_columns(drawn: pd.DataFrame) -> dict[str, ColumnConfig]:
+    """Counts and rates by their words, with what each counts; figures at the right like numbers."""
+    config: dict[str, ColumnConfig] = {
+        str(name): st.column_config.Column(words(str(name)), help=FINDING_COUNTS.get(str(name)))
+        for name in drawn.columns
+    }
+    return config | {
+        name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
+        for name in FINDING_RATES
+    }
+
+
 def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The rates with their intervals and n, and which of them are grey."""
     text, few = pd.DataFrame(index=table.index), pd.DataFrame(index=table.index)
     for name, of in FINDING_RATES.items():
         cells = table[[name, f"{name}_low", f"{name}_high", of]]
-        text[name] = [
-            cell_text(
-                {"value": value, "low": low, "high": high, "n": n, "reason": WITHOUT.get(name)}, without=NO_INTERVAL
-            )
-            for value, low, high, n in cells.itertuples(index=False, name=None)
-        ]
+        text[name] = aligned(
+            [
+                cell_text(
+                    {"value": value, "low": low, "high": high, "n": n, "reason": WITHOUT.get(name)}, without=NO_INTERVAL
+                )
+                for value, low, high, n in cells.itertuples(index=False, name=None)
+            ]
+        )
         few[name] = (table[of] < TOO_FEW) | table[name].isna()
     return text, few
 
@@ -602,13 +647,13 @@ def confusion_card(choice: Choice) -> None:
         failed = "" if int(summed["count"].sum()) else ": every judgement failed or was not applicable"
         st.caption(f"Four points, n = {int(summed['count'].sum()):,}{failed}")
         event = st.plotly_chart(
-            charts.score_grid(summed), key="chart-confusion", config=CONFIG, on_select="rerun", selection_mode="points",
-            alt="Confusion of scores",
+            charts.score_grid(summed, is_dark=is_dark()), key="chart-confusion", config=CONFIG, on_select="rerun",
+            selection_mode="points", alt="Confusion of scores",
         )  # fmt: skip
     with right:
         st.caption("Three buckets: 0, 1–2, 3")
         in_buckets = st.plotly_chart(
-            charts.score_grid(charts.bucket_confusion(summed)),
+            charts.score_grid(charts.bucket_confusion(summed), is_dark=is_dark()),
             key="chart-buckets",
             config=CONFIG,
             on_select="rerun",
@@ -656,10 +701,11 @@ def bias_means(choice: Choice, means: pd.DataFrame) -> None:
     """Each judge's mean with its interval and n, and the pairs behind the one that is chosen."""
     if means.empty:
         return
-    cells = pd.DataFrame({"judge": means.index, "mean bias": [cell_text(dict(row)) for _, row in means.iterrows()]})
+    told = aligned([cell_text(dict(row)) for _, row in means.iterrows()])
+    cells = pd.DataFrame({"judge": means.index, "mean bias": told})
     few = pd.DataFrame({"mean bias": (means["n"] < TOO_FEW).to_numpy()})
     event = st.dataframe(
-        greyed(cells, few), hide_index=True, height=min(38 + 35 * len(cells), 213), key="bias-means",
+        greyed(cells, few), hide_index=True, width="content", height=min(38 + 35 * len(cells), 213), key="bias-means",
         on_select="rerun", selection_mode="single-row", alt="Mean bias of each judge",
         column_config={"mean bias": st.column_config.TextColumn("mean bias [95 %]", alignment="right")},
     )  # fmt: skip
@@ -734,7 +780,7 @@ def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
     several = ["split"] if table["split"].nunique() > 1 else []
     shown, few = consistency_cells(table, several)
     event = st.dataframe(
-        greyed(shown, few), hide_index=True, height=38 + 35 * min(len(shown), 12), key="consistency",
+        greyed(shown, few), hide_index=True, width="content", height=38 + 35 * min(len(shown), 12), key="consistency",
         on_select="rerun", selection_mode="single-row", alt="Consistency over runs",
         column_config={
             name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
@@ -859,7 +905,11 @@ def rationale_card(choice: Choice) -> None:
     point = chosen_point(event)
     if point is not None:
         open_trace(compare_link(choice, trace=str(point[0]), judge=str(point[1])), key="sci-open")
-    st.caption(f"Texts compared by {known['vectoriser'].iloc[0]}. A dot is a trace; click it to open it.")
+    by = str(known["vectoriser"].iloc[0])
+    st.caption(f"Texts compared by {plain(VECTORISERS.get(by, by))}. A dot is a trace; click it to open it.")
+
+
+VECTORISERS = {"tfidf char_wb 3-5": "their character sequences of 3 to 5, rare ones counting more (TF-IDF)"}
 
 
 def repeated_labels(choice: Choice) -> list[str]:
@@ -915,7 +965,7 @@ def raters_view(choice: Choice, found: Inputs) -> None:
 def raters_card(choice: Choice) -> None:
     layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
     rated = set(loading.figure(choice, "rated")["judge"])
-    dimensions = [d for d in DIMENSIONS if d in rated]
+    dimensions = [d for d in JUDGES if d in rated]
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
@@ -926,7 +976,7 @@ def raters_card(choice: Choice) -> None:
     left, right = st.columns([1, 1])
     with left:
         event = st.plotly_chart(
-            charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)]),
+            charts.rater_grid(pairs, metric=str(metric), title=RATER_FIGURES[str(metric)], is_dark=is_dark()),
             key="chart-raters",
             config=CONFIG,
             on_select="rerun",
@@ -1004,8 +1054,9 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
         for name in errors.RATES
     }
     event = st.dataframe(
-        greyed(shown, few), hide_index=True, height="auto", column_config=rates, key="error-ceiling", on_select="rerun",
-        selection_mode="single-cell", alt="Human ceiling for errors",
+        greyed(shown, few), hide_index=True, height="auto", width="content",
+        column_config={"judge": "dimension", **rates}, key="error-ceiling",
+        on_select="rerun", selection_mode="single-cell", alt="Human ceiling for errors",
     )  # fmt: skip
     cell = chosen_cell(event, len(whose))
     if cell is not None and cell[1] in errors.RATES:
@@ -1146,15 +1197,16 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
     if table.empty or not int(table["n"].max()):
         st.info("These two have no error in common that both answered under the same judge.")
         return
+    table = table.assign(label=table["judge"].replace({SUITES: "any judge"}))
     recall = table[table["metric"] == "recall"]
     headline(
-        recall.assign(label=recall["judge"], value=recall["difference"]),
+        recall.assign(value=recall["difference"]),
         title=f"Recall, {kind}: A minus B", about=definition("recall"),
     )  # fmt: skip
     paint("versus")
     with st.container(border=True):
         layout.title("Differences", "Paired cluster bootstrap: both sides are resampled with the same traces.")
-        shown = table.assign(label=table["judge"] + " " + table["metric"])
+        shown = table.assign(label=table["label"] + " " + table["metric"])
         event = st.plotly_chart(
             charts.paired_dots(shown, left=left, right=right),
             key="chart-versus",
@@ -1174,15 +1226,11 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
         )
     with st.container(border=True):
         layout.title(
-            "McNemar on caught errors", "Errors found by one side alone; exact p, Holm's correction over judges."
+            f"McNemar on {kind} errors", "Errors found by one side alone; exact p, Holm's correction over judges."
         )
-        p_values = {
-            name: st.column_config.NumberColumn(name.replace("_", ", ").replace("holm", "Holm"), format="%.3g")
-            for name in ("p_corrected", "p_exact", "p_holm")
-        }
         tests = loading.figure(choice, "found_by_one", *asked, str(kind))
         named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
-        row = sheet(named, columns=p_values, key="mcnemar", is_chosen=True)
+        row = sheet(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
         if row is None:
             st.caption("Choose a row for the errors that one side alone found.")
     flips = loading.figure(choice, "flips", *asked)
@@ -1198,6 +1246,31 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
         side = by_words[left] if by_words[left].judge else by_words[right]  # Compare shows a judge, not two people
         named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=side.judge or "")
         listed(choice, named, key="behind-flips", repeat=side.repeat)
+
+
+MCNEMAR: dict[str, ColumnConfig] = {
+    **{
+        name: st.column_config.NumberColumn(name, format="localized", help=about)
+        for name, about in (
+            ("n", "Errors of the judge that both sides answered"),
+            ("both", "Errors that both sides found"),
+            ("only A", "Errors that side A alone found"),
+            ("only B", "Errors that side B alone found"),
+            ("neither", "Errors that no side found"),
+        )
+    },
+    "statistic": st.column_config.NumberColumn(
+        "chi-square",
+        format="%.3f",
+        help="Of McNemar, with continuity correction; n/a where no error was found by one side alone",
+    ),
+    "p_corrected": st.column_config.NumberColumn("p, corrected", format="%.3g", help="Of the chi-square"),
+    "p_exact": st.column_config.NumberColumn("p, exact", format="%.3g", help="Of the exact binomial test"),
+    "p_holm": st.column_config.NumberColumn(
+        "p, Holm", format="%.3g", help="The exact p, corrected for the number of judges"
+    ),
+}
+"""The columns of McNemar's test."""
 
 
 def found_by_one_side(flips: pd.DataFrame, kind: str) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 from app import loading
 from app.components import charts, layout
 from app.components.behind import chosen_point, listing, open_in_compare, open_in_work
-from app.components.figures import FEW_NOTE, counted, greyed, interval_text
+from app.components.figures import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
 from app.components.sheet import chosen_cell, chosen_row, sheet
 from app.datasets import open_to_me
 from app.painting import paint
@@ -240,33 +240,100 @@ def insights(kept: pd.DataFrame) -> None:
     places = pd.concat([side for side in placed if not side.empty] or placed[:1], ignore_index=True)
     tools = exploring.worst_tools(of_traces(tools_now(), kept))
     errors = of_traces(errors_now(), kept)
-    left, middle, right = st.columns(3, gap="medium")
-    with left, st.container(border=True, height="stretch"):
-        places_card(places, errors, kept)
-    with middle, st.container(border=True, height="stretch"):
-        tools_card(tools, kept)
-    with right, st.container(border=True, height="stretch"):
-        together_card(errors)
+    cards(places, tools, errors, kept)
     if not errors.empty:
         with st.container(border=True):
             similar(errors)
 
 
-@st.fragment(key="card-places")
-def places_card(places: pd.DataFrame, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
+@st.fragment(key="cards")
+def cards(places: pd.DataFrame, tools: pd.DataFrame, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
+    """Three in a row; what stands behind a mark of theirs is listed below, where it has the width of the page."""
+    left, middle, right = st.columns([3, 4, 3], gap="small")
+    with left, st.container(border=True, height="stretch"):
+        bar = places_card(places)
+    with middle, st.container(border=True, height="stretch"):
+        cell = tools_card(tools)
+    with right, st.container(border=True, height="stretch"):
+        square = together_card(errors)
+    if bar is not None:
+        with st.container(border=True):
+            behind_bar(str(bar[0]), int(bar[1]), str(bar[2]), errors, kept)
+    if cell is not None:
+        with st.container(border=True):
+            behind_tool(str(tools["tool"].iloc[cell[0]]), kept, is_failed=cell[1] == "failed")
+    if square is not None:
+        with st.container(border=True):
+            behind_square(str(square[0]), str(square[1]), errors)
+
+
+def places_card(places: pd.DataFrame) -> list[Any] | None:
+    """The bar that is chosen: side, part of the run, the part in words."""
     layout.title("Where errors start", "First span of each error, as a share of the run.")
     if places.empty:
         st.caption("No error or finding names a span of these traces.")
-        return
+        return None
     event = st.plotly_chart(
         charts.place_bars(places, places=exploring.PLACES), key="chart-positions", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Positions of errors",
     )  # fmt: skip
-    point = chosen_point(event)
-    if point is None:
-        st.caption("Click a bar for its errors.")
-        return
-    side, place = str(point[0]), int(point[1])
+    st.caption("Click a bar for its errors.")
+    return chosen_point(event)
+
+
+def tools_card(tools: pd.DataFrame) -> tuple[int, str] | None:
+    """The cell that is chosen: row and column."""
+    layout.title(
+        "Which tools fail",
+        "Tool calls by name; failed: the span's status is ERROR. Wilson's 95 % interval of the share. " + FEW_NOTE,
+    )
+    if tools.empty:
+        st.caption("These traces have no tool call.")
+        return None
+    low, high = (bound * 100 for bound in wilson_bounds(tools["failed"].to_numpy(), tools["calls"].to_numpy()))
+    shown = tools.assign(
+        share=tools["share"] * 100,
+        interval=[interval_text(*bounds, digits=0) for bounds in zip(low, high, strict=True)],
+    )[["tool", "share", "interval", "failed", "calls"]]
+    few = pd.DataFrame(dict.fromkeys(shown.columns, shown["calls"] < TOO_FEW))
+    event = st.dataframe(
+        greyed(shown, few), hide_index=True, height=min(38 + 35 * len(shown), 318), key="tools", on_select="rerun",
+        selection_mode="single-cell", column_config=TOOL_COLUMNS, alt="Failures by tool",
+    )  # fmt: skip
+    st.caption("Click a row for its calls, the number that failed for those.")
+    return chosen_cell(event, len(tools))
+
+
+TOOL_COLUMNS = {
+    "tool": st.column_config.TextColumn("tool", width=150),
+    "share": st.column_config.ProgressColumn("failed, %", min_value=0, max_value=100, format="%.0f", width=75),
+    "interval": st.column_config.TextColumn("95 %", alignment="right", width=62, help="95 % interval of the share"),
+    "failed": st.column_config.NumberColumn("failed", width=50, format="localized", help="Calls whose status is ERROR"),
+    "calls": st.column_config.NumberColumn("calls", width=50, format="localized"),
+}
+
+
+def together_card(errors: pd.DataFrame) -> list[Any] | None:
+    """The square that is chosen: both dimensions."""
+    layout.title("Dimensions that occur together", "Human errors that carry both; the diagonal counts each dimension.")
+    pairs = exploring.together(errors)
+    if pairs.empty:
+        st.caption("No person labelled an error on these traces.")
+        return None
+    order = [d for d in DIMENSIONS if d in set(pairs["a"])]
+    event = st.plotly_chart(
+        charts.pair_grid(pairs, order=order, is_dark=is_dark()), key="chart-together", config=CONFIG, on_select="rerun",
+        selection_mode="points", alt="Dimensions that occur together",
+    )  # fmt: skip
+    st.caption("Click a square for its errors.")
+    return chosen_point(event)
+
+
+# What stands behind a mark: a list, and from a row of it the way to Compare and to the span in Work.
+
+
+def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
+    layout.title(f"{'People’s errors' if side == 'human' else 'Findings of judges'} that start at {part} of the run")
     with reading(workspace().engine) as connection:
         found = (
             exploring.started(connection, errors) if side == "human" else exploring.placed_findings(connection, place)
@@ -277,62 +344,16 @@ def places_card(places: pd.DataFrame, errors: pd.DataFrame, kept: pd.DataFrame) 
         behind_findings(of_traces(found, kept))
 
 
-@st.fragment(key="card-tools")
-def tools_card(tools: pd.DataFrame, kept: pd.DataFrame) -> None:
-    layout.title(
-        "Which tools fail",
-        "Tool calls by name; failed: the span's status is ERROR. Wilson's 95 % interval of the share. " + FEW_NOTE,
-    )
-    if tools.empty:
-        st.caption("These traces have no tool call.")
-        return
-    low, high = (bound * 100 for bound in wilson_bounds(tools["failed"].to_numpy(), tools["calls"].to_numpy()))
-    shown = tools.assign(
-        share=tools["share"] * 100,
-        interval=[interval_text(*bounds, digits=0) for bounds in zip(low, high, strict=True)],
-    )[["tool", "share", "interval", "failed", "calls"]]
-    few = pd.DataFrame(dict.fromkeys(shown.columns, shown["calls"] < TOO_FEW))
-    event = st.dataframe(
-        greyed(shown, few), hide_index=True, height=300, key="tools", on_select="rerun", selection_mode="single-cell",
-        column_config={
-            "tool": st.column_config.TextColumn("tool", width=100),
-            "share": st.column_config.ProgressColumn(
-                "failed, %", min_value=0, max_value=100, format="%.0f", width=75
-            ),
-            "interval": st.column_config.TextColumn("95 %", alignment="right", width=62),
-            "failed": st.column_config.NumberColumn("failed", width=50, format="localized"),
-            "calls": st.column_config.NumberColumn("calls", width=50, format="localized"),
-        },
-        alt="Failures by tool",
-    )  # fmt: skip
-    cell = chosen_cell(event, len(tools))
-    if cell is None:
-        st.caption("Click a row for its calls, the number that failed for those.")
-        return
+def behind_tool(tool: str, kept: pd.DataFrame, *, is_failed: bool) -> None:
+    layout.title(plain(f"{'Failed calls' if is_failed else 'Calls'} of {tool}"))
     with reading(workspace().engine) as connection:
-        calls = of_traces(exploring.tool_calls(connection, str(tools["tool"].iloc[cell[0]])), kept)
-    behind_calls(calls[calls["status"] == "ERROR"] if cell[1] == "failed" else calls)
+        calls = of_traces(exploring.tool_calls(connection, tool), kept)
+    behind_calls(calls[calls["status"] == "ERROR"] if is_failed else calls)
 
 
-@st.fragment(key="card-together")
-def together_card(errors: pd.DataFrame) -> None:
-    layout.title("Dimensions that occur together", "Human errors that carry both; the diagonal counts each dimension.")
-    pairs = exploring.together(errors)
-    if pairs.empty:
-        st.caption("No person labelled an error on these traces.")
-        return
-    event = st.plotly_chart(
-        charts.pair_grid(pairs, order=[d for d in DIMENSIONS if d in set(pairs["a"])]), key="chart-together",
-        config=CONFIG, on_select="rerun", selection_mode="points", alt="Dimensions that occur together",
-    )  # fmt: skip
-    point = chosen_point(event)
-    if point is None:
-        st.caption("Click a square for its errors.")
-        return
-    behind_errors(first_spans(exploring.carrying(errors, str(point[0]), str(point[1]))), key="behind-together")
-
-
-# What stands behind a mark: a list, and from a row of it the way to Compare and to the span in Work.
+def behind_square(one: str, other: str, errors: pd.DataFrame) -> None:
+    layout.title(f"Errors of {one}" if one == other else f"Errors of both {one} and {other}")
+    behind_errors(first_spans(exploring.carrying(errors, one, other)), key="behind-together")
 
 
 def first_spans(errors: pd.DataFrame) -> pd.DataFrame:

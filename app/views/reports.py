@@ -15,7 +15,7 @@ from app.api.exports import PURPOSE
 from app.awaited import awaited, of_one_revision
 from app.components import filters, layout
 from app.components.behind import open_in_compare, open_in_work
-from app.components.figures import counted, plain
+from app.components.figures import counted, definition, plain
 from app.components.judges import every_figure
 from app.components.sheet import chosen_row, sheet, words
 from app.components.snapshot import snapshot
@@ -118,8 +118,12 @@ def one_table(choice: Choice, found: Inputs) -> None:
         hide_index=True,
         height=38 + 35 * min(len(frame), 11),
         column_config={
-            column: st.column_config.TextColumn(words(column), alignment="right") for column in _numeric(frame, table)
+            column: st.column_config.TextColumn(
+                words(column), alignment="right", help=definition(column.removesuffix("_pct")) or None
+            )
+            for column in _numeric(frame, table)
         },
+        width="content",
         alt=table.title,
         key=f"printed-{table.name}",
         on_select="rerun" if is_of_traces(frame) else "ignore",

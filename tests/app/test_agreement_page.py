@@ -50,7 +50,9 @@ def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspac
     summary = next(text for text in texts(at.caption) if text.startswith("Human"))
     # ada: 23 errors on 6 traces; each imported judge failed on one trace
     assert "Human: ada · 23 errors on 6 traces" in summary
-    assert "2 failed judgements" in summary
+    assert "2 failed judgements (10 error pairs) left out" in summary
+    assert summary.count("left out") == 1  # what the row of filters shows is not said again
+    assert "all traces" not in summary
     assert texts(at.subheader) == ["Judges at a glance", "Coverage by impact", "Every judge"]
     assert len(at.get("plotly_chart")) == 2
 
@@ -64,7 +66,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     at = open_page("agreement", view="Errors")
     summary = next(text for text in texts(at.caption) if text.startswith("Human"))
     assert "22 errors on " in summary
-    assert "with errors (1 more error in no figure: listed under Errors)" in summary
+    assert "(1 more in no figure, listed under Errors)" in summary
     assert "1 error in no figure" in texts(at.subheader)
     listed = at.dataframe[-1].value
     assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
@@ -75,7 +77,7 @@ def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, 
     gf = table[(table["system"] == "checks") & (table["judge"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"
     assert gf["caught.recall"].startswith("0.000 [0.000, ")
-    assert gf["caught.recall"].endswith("n 4")
+    assert gf["caught.recall"].endswith("n \u20074")  # in line with the n of two digits
 
 
 def test_a_person_chosen_in_the_address_is_the_human(shown: Workspace, open_page: OpenPage) -> None:

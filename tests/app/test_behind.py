@@ -186,3 +186,16 @@ def test_behind_the_ceiling_of_an_impact_stand_as_many_comparisons_as_its_n(show
     for row in table[table["metric"] == "recall"].itertuples():
         found = loading.figure(choice, "people_errors_behind", row.judge, row.split, row.kind, row.metric, row.impact)
         assert len(found) == row.n, row
+
+
+def test_the_ids_of_a_list_leave_room_for_what_they_are_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    held: dict[str, dict[str, dict[str, object]]] = {}
+    monkeypatch.setattr(behind, "sheet", lambda _, **settings: held.update(columns=settings["columns"]))
+    monkeypatch.setattr(behind.st, "caption", lambda _: None)
+    few = pd.DataFrame({"trace_id": ["t"], "error_id": ["e"], "impact": ["low"]})
+    assert behind.listing(few, key="k") is None
+    assert held["columns"] == {}
+    behind.listing(few.assign(**dict.fromkeys("abcd", "x")), key="k")
+    assert {name: (column["label"], column["width"]) for name, column in held["columns"].items()} == {
+        "trace_id": ("trace", behind.ID_WIDTH), "error_id": ("error", behind.ID_WIDTH),
+    }  # fmt: skip

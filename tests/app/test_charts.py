@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 from streamlit.util import AttributeDictionary
 
 from app.components import charts
 from app.components.behind import chosen_point
+from judging.agreement.frames import JUDGES
 
 
 def traces(figure: object, name: str) -> object:
@@ -104,6 +106,22 @@ def test_dimension_grid_leaves_out_cells_without_errors() -> None:
     (marks,) = charts.dimension_grid(grid).data
     assert list(marks.text) == ["6/12", "1/12"]
     assert [tuple(row[:2]) for row in marks.customdata] == [("LC", "LC"), ("LC", "EE")]
+
+
+def test_dimensions_stand_in_the_order_of_the_tables_on_a_grid_and_a_strip() -> None:
+    grid = pd.DataFrame(
+        [(dimension, judge, 1, 1, 0, 1.0) for dimension in ("PQ", "PA") for judge in ("PQ", "PA")],
+        columns=["dimension", "judge", "errors", "caught", "localized", "share"],
+    )
+    figure = charts.dimension_grid(grid)
+    pairs = pd.DataFrame(
+        [("t", "e", f"m {dimension}", "low", 1) for dimension in ("PQ", "PA")],
+        columns=["trace_id", "error_id", "label", "impact", "level"],
+    )
+    order = [dimension for dimension in JUDGES if dimension in {"PQ", "PA"}]
+    assert list(figure.layout.xaxis.categoryarray) == list(figure.layout.yaxis.categoryarray)[::-1] == order
+    strip = charts.coverage_strip(pairs).layout.yaxis.categoryarray  # read from the top
+    assert list(strip)[::-1] == [f"m {dimension}" for dimension in order]
 
 
 def test_coverage_strip_puts_the_best_known_error_first() -> None:
@@ -297,17 +315,40 @@ def test_boxes_violins_bars_and_sizes_hold_their_values() -> None:
     assert list(charts.pair_grid(pairs, order=["LC", "TC"]).data[0].text) == ["2"]
 
 
-def test_text_on_every_square_can_be_read_pale_or_not() -> None:
-    def luminance(color: str) -> float:
-        parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
-        red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
-        return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+def luminance(color: str) -> float:
+    parts = [int(color[place : place + 2], 16) / 255 for place in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
-    pairs = pd.DataFrame({"rater_a": "a", "rater_b": [f"b{n}" for n in range(101)], "n": [5, *[50] * 100]})
-    (grid,) = charts.rater_grid(pairs.assign(ac2=np.linspace(0, 1, 101)), metric="ac2", title="AC2").data
+
+def contrast(one: str, other: str) -> float:
+    dark, light = sorted((luminance(one), luminance(other)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def squares(*, is_dark: bool, n: int = 50) -> Any:
+    """A row of shares from 0 to 1 and the same below it."""
+    pairs = pd.DataFrame({"rater_a": "a", "rater_b": [f"b{place}" for place in range(101)], "n": n})
+    rated = pairs.assign(ac2=np.linspace(0, 1, 101))
+    (grid,) = charts.rater_grid(rated, metric="ac2", title="AC2", is_dark=is_dark).data
+    return grid
+
+
+@pytest.mark.parametrize("is_dark", [False, True])
+@pytest.mark.parametrize("n", [5, 50])
+def test_text_on_every_square_can_be_read_pale_or_not(is_dark: bool, n: int) -> None:
+    grid = squares(is_dark=is_dark, n=n)
     for fill, ink in zip(grid.marker.color, grid.textfont.color, strict=True):
-        dark, light = sorted((luminance(fill), luminance(ink)))
-        assert (light + 0.05) / (dark + 0.05) >= 4.5
+        assert contrast(fill, ink) >= 4.5
+
+
+@pytest.mark.parametrize(("is_dark", "page"), [(False, "#FFFFFF"), (True, "#171613")])
+def test_the_more_a_square_counts_the_farther_it_is_from_the_page_in_both_schemes(is_dark: bool, page: str) -> None:
+    fills = list(squares(is_dark=is_dark).marker.color)[:101]
+    away = [contrast(fill, page) for fill in fills]
+    assert away == sorted(away)
+    assert away[0] < 1.5
+    assert away[-1] > 4.5
 
 
 def test_a_long_name_keeps_its_end_on_the_axis_and_is_whole_below_the_pointer() -> None:

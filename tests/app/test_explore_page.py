@@ -9,6 +9,7 @@ import pandas as pd
 from sqlalchemy import func, insert, select, update
 from streamlit.testing.v1 import AppTest
 
+from app.components.figures import plain
 from ingest.store import load, reading, trace_ids, writing
 from judging.ledger import Workspace, exploring, tables
 from judging.ledger.labels import error_labels, put_labels
@@ -210,6 +211,8 @@ def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_the
             click(at, "chart-positions", {"customdata": mark})
             assert not at.exception
             assert behind(at) == count, mark
+            of = "People’s errors" if mark[0] == "human" else "Findings of judges"
+            assert f"{of} that start at {mark[2]} of the run" in title(at)
             seen.append((mark[0], count))
     totals = {side: sum(count for of, count in seen if of == side) for side in ("human", "judge")}
     assert totals["human"] == 45  # 23 of ada's errors and 22 of ben's
@@ -232,6 +235,20 @@ def test_a_square_of_two_dimensions_lists_the_errors_that_carry_both(shown: Work
         click(at, "chart-together", {"customdata": mark})
         assert not at.exception
         assert behind(at) == mark[2], mark
+        assert (f"Errors of {mark[0]}" if mark[0] == mark[1] else f"Errors of both {mark[0]} and {mark[1]}") in title(
+            at
+        )
+
+
+def test_what_stands_behind_a_mark_has_the_width_of_the_page(full: Workspace, open_page: OpenPage) -> None:
+    at = open_page("explore")
+    click(at, "chart-together", {"customdata": marks_of(at, "chart-together")[0]})
+    choose(at, "tools", (0, "calls"))
+    in_columns = [table.proto.id for column in at.columns for table in column.dataframe]
+    below = [table.proto.id for table in at.dataframe if table.proto.id not in in_columns]
+    for key in ("behind-together", "behind-tools"):
+        assert any(name.endswith(key) for name in below), key
+    assert [name for name in in_columns if "behind" in name] == []
 
 
 def test_a_row_behind_a_mark_opens_in_compare_and_at_its_first_span_in_work(
@@ -259,6 +276,7 @@ def test_the_calls_behind_a_tool_are_all_or_those_that_failed(shown: Workspace, 
         for column in ("failed", "calls"):
             choose(at, "tools", (place, column))
             assert behind(at) == getattr(row, column), (row.tool, column)
+            assert plain(f"{'Failed calls' if column == 'failed' else 'Calls'} of {row.tool}") in title(at)
 
 
 def test_a_similar_error_opens_in_compare(shown: Workspace, open_page: OpenPage) -> None:

@@ -7,7 +7,7 @@ import pytest
 from sqlalchemy import update
 
 from app import datasets, loading
-from app.components.figures import cell_text, definition, figure_text, plain, wide_table, with_labels
+from app.components.figures import aligned, cell_text, definition, figure_text, plain, wide_table, with_labels
 from app.loading import Choice, SplitError
 from ingest.store import writing
 from judging.agreement.majority import MAJORITY
@@ -129,9 +129,17 @@ def test_few_units_and_undefined_cells_are_grey() -> None:
         columns=["judge", "metric", "value", "low", "high", "n", "reason"],
     )  # fmt: skip
     shown, grey = wide_table(long, ["recall", "f1"], ["judge"])
-    assert list(shown["recall"]) == ["0.500 [0.100, 0.900]  n 9", "0.500 [0.400, 0.600]  n 10", "n/a: no positives"]
+    assert list(shown["recall"]) == [
+        "0.500 [0.100, 0.900]  n \u20079", "0.500 [0.400, 0.600]  n 10", "n/a: no positives",
+    ]  # fmt: skip
     assert list(shown["f1"]) == ["–", "–", "–"]
     assert list(grey["recall"]) == [True, False, True]
+
+
+def test_the_figures_of_a_column_stand_in_line_whatever_their_n() -> None:
+    cells = ["0.500  n 9", "–", "0.250  n 1,024", "n/a: no positives"]
+    assert aligned(cells) == ["0.500  n \u2007\u2008\u2007\u20079", "–", "0.250  n 1,024", "n/a: no positives"]
+    assert aligned(["n/a: no positives"]) == ["n/a: no positives"]
 
 
 def test_every_metric_has_a_definition_without_array_shapes() -> None:

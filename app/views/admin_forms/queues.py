@@ -36,7 +36,13 @@ def show_queues() -> None:
     with reading(workspace().engine) as connection:
         known = queue.queues(connection)
     if known:
-        shares = {name: st.column_config.TextColumn(name, alignment="right") for name in ("overlap", "repeats")}
+        shares = {
+            name: st.column_config.TextColumn(name, alignment="right", help=about)
+            for name, about in (
+                ("overlap", "The share of traces that k people label"),
+                ("repeats", "The share of traces that come to the same person once more"),
+            )
+        }
         st.dataframe(pd.DataFrame([queue_row(row) for row in known]), hide_index=True, column_config=shares)
         with st.container(border=True):
             layout.title("Change a queue")
@@ -144,10 +150,22 @@ def fields(start: Given, key: str) -> Given:
     """The fields of a queue, filled with `start`."""
     name = st.text_input("Name", start.name, key=f"{key}_name")
     with st.container(horizontal=True):
-        k = st.number_input("People an overlap item wants (k)", 1, 20, start.k, key=f"{key}_k")
-        overlap = st.number_input("Overlap, % of items", 0, 100, start.overlap, key=f"{key}_overlap")
-        repeats = st.number_input("Hidden repeats, %", 0, 100, start.repeats, key=f"{key}_repeats")
-        hours = st.number_input("Lease, hours", 0.1, 240.0, start.hours, key=f"{key}_hours")
+        k = st.number_input(
+            "People per overlap trace (k)", 1, 20, start.k, key=f"{key}_k",
+            help="How many people label a trace of the overlap, each on their own.",
+        )  # fmt: skip
+        overlap = st.number_input(
+            "Overlap, % of traces", 0, 100, start.overlap, key=f"{key}_overlap",
+            help="The share of traces that k people label; each other trace is labelled by one.",
+        )  # fmt: skip
+        repeats = st.number_input(
+            "Hidden repeats, %", 0, 100, start.repeats, key=f"{key}_repeats",
+            help="The share of a person's traces that come once more, unannounced: do they agree with themselves?",
+        )  # fmt: skip
+        hours = st.number_input(
+            "Lease, hours", 0.1, 240.0, start.hours, key=f"{key}_hours",
+            help="How long an opened trace is kept for whoever opened it; then it may go to somebody else.",
+        )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="bottom"):
         versions = known_versions()
         version = st.selectbox(
@@ -181,15 +199,25 @@ def trace_filter(traces: pd.DataFrame, key: str) -> tuple[TraceFilter, int]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         formats = st.multiselect("Formats", sorted(set(traces["format"])), key=f"{key}_formats", width=200)
         search = st.text_input("Name or goal holds", key=f"{key}_search", width=220)
-        spans = st.number_input("At least so many spans", 0, 1_000_000, 0, key=f"{key}_spans", width=170)
-        with_errors = st.checkbox("With error spans", key=f"{key}_errors")
-        untouched = st.checkbox("Submitted by nobody", key=f"{key}_untouched")
+        spans = st.number_input("Fewest spans", 0, 1_000_000, 0, key=f"{key}_spans", width=140)
+        with_errors = st.checkbox("With failed spans", key=f"{key}_errors")
+        untouched = st.checkbox("Submitted by nobody yet", key=f"{key}_untouched")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sampling: Any = st.selectbox(
             "Take", list(SAMPLINGS), format_func=lambda one: SAMPLINGS[one], key=f"{key}_sampling", width=240
         )
-        count = st.number_input("At most", 1, 1_000_000, None, key=f"{key}_count", width=120)
-        seed = st.number_input("Seed", 0, 2**31 - 1, 1, key=f"{key}_seed", width=120)
+        count = st.number_input(
+            "Most traces", 1, 1_000_000, None, key=f"{key}_count", width=120, placeholder="no limit"
+        )
+        seed = st.number_input(
+            "Seed",
+            0,
+            2**31 - 1,
+            1,
+            key=f"{key}_seed",
+            width=120,
+            help="Of samples and orders: the same seed, the same.",
+        )
     chosen_by = TraceFilter(
         formats=tuple(formats), search=search.strip(), min_spans=int(spans), with_errors=with_errors,
         untouched=untouched, sampling=sampling, count=None if count is None else int(count),
