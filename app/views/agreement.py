@@ -1326,11 +1326,12 @@ def team_table(table: pd.DataFrame, means: pd.DataFrame) -> int | None:
     for name, unknown in TEAM_MEANS.items():
         rows = shown[[name, f"{name}_low", f"{name}_high", f"{name}_n"]].set_axis(["value", "low", "high", "n"], axis=1)
         each = rows.assign(n=rows["n"].fillna(0), reason=unknown).to_dict("records")
-        text = text.assign(**{name: [cell_text({str(k): v for k, v in one.items()}, digits=1) for one in each]})
+        cells = [cell_text({str(k): v for k, v in one.items()}, digits=1) for one in each]
+        text = text.assign(**{name: aligned(cells)})
         few[name] = rows["n"].fillna(0) < TOO_FEW
     event = st.dataframe(
-        greyed(text, few), hide_index=True, height=38 + 35 * min(len(text), 12), key="team", on_select="rerun",
-        selection_mode="single-row", alt="Work of each person",
+        greyed(text, few), hide_index=True, width="content", height=38 + 35 * min(len(text), 12), key="team",
+        on_select="rerun", selection_mode="single-row", alt="Work of each person",
         column_config={
             **{name: st.column_config.NumberColumn(name, format="localized") for name in TEAM_COUNTS},
             **{name: st.column_config.TextColumn(f"{words(name)} [95 %]", alignment="right") for name in TEAM_MEANS},
