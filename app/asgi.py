@@ -41,6 +41,8 @@ async def be_ready() -> None:
     has_much = await asyncio.to_thread(loading.has_much)
     while not (has_much or loading.is_wanted.is_set()):
         await asyncio.sleep(READY_AFTER_S / 10)
+    if not has_much:  # pages make their own figures till then: whoever opens the first has the processor for it
+        await asyncio.sleep(READY_AFTER_S)
     loading.desk().start()
     for name in IMPORTED_LATE:
         await asyncio.to_thread(importlib.import_module, name)
