@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import orjson
 import pandas as pd
 import streamlit as st
-from sqlalchemy import func, select
+from sqlalchemy import select
 
 from app.components.saved import saved_views
 from app.computing import WHOLE, Asked, Desk, MovedOnError, Rank, patience
@@ -46,10 +46,10 @@ from judging.ledger.frames import (
 )
 from judging.ledger.labels import error_labels, newest, reviews
 from judging.ledger.person_pairs import person_pairs, person_revision
-from judging.ledger.queue import FIRST
 from judging.ledger.sides import read_side, side_pairs
 from judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
 from judging.ledger.systems import systems as ledger_systems
+from judging.ledger.workload import workload
 
 HEAVY = 1_000  # labels, scores and judgements together from which figures are always left to another process
 SOON_S = 1.5  # figures of less than that are waited for so long, rather than older ones shown
@@ -499,27 +499,14 @@ def saved_views_menu(page: str) -> None:
 
 
 def team() -> pd.DataFrame:
-    """People's work: annotator, submitted, skipped, errors; their means are in `judging.ledger.workload`."""
+    """`workload` of everyone."""
     return _team(place(), now_revision())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _team(place: str, now: Revision) -> pd.DataFrame:
-    review, error = tables.review, tables.error_label
-    states = select(review.c.annotator, review.c.status, func.count()).where(
-        newest(review, ("annotator", "trace_id", "occasion")), review.c.occasion == FIRST
-    )
-    made = select(error.c.annotator, func.count()).where(
-        newest(error, ("label_id",)), error.c.deleted.is_(False), error.c.occasion == FIRST
-    )
-    counts: dict[str, dict[str, int]] = {"submitted": {}, "skipped": {}, "open": {}}
     with reading(workspace().engine) as connection:
-        for person, status, n in connection.execute(states.group_by(review.c.annotator, review.c.status)):
-            counts[status][person] = n
-        errors = {str(person): int(n) for person, n in connection.execute(made.group_by(error.c.annotator))}
-    people = sorted({person for of_status in counts.values() for person in of_status})
-    table = pd.DataFrame(counts | {"errors": errors}, index=people).drop(columns="open").fillna(0).astype("int64")
-    return table.rename_axis("annotator").reset_index()
+        return workload(connection)
 
 
 def submitted_by(person: str) -> pd.DataFrame:

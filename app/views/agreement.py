@@ -46,8 +46,7 @@ from app.computing import Asked, shown_revision
 from app.datasets import findings_said, open_to_me
 from app.loading import Choice
 from app.painting import paint
-from app.session import link_params, workspace
-from ingest.store import reading
+from app.session import link_params
 from judging.agreement import ceiling, errors, majority
 from judging.agreement.figure import TOO_FEW
 from judging.agreement.findings import WITHOUT
@@ -57,7 +56,7 @@ from judging.agreement.raters import long_ceiling
 from judging.agreement.rounding import half_up
 from judging.agreement.tables import InputName, Inputs
 from judging.figures import SUITES, each_once
-from judging.ledger.workload import workload
+from judging.ledger.workload import COUNTS
 from judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
@@ -1300,7 +1299,7 @@ def team_card(choice: Choice) -> None:
         "Active minutes leave out pauses of over a minute; imported reviews have none.",
     )
     table = loading.team()
-    row = team_table(table, workload_now())
+    row = team_table(table)
     paint("team")
     counts = table.rename(columns={"annotator": "label", "submitted": "count"})[["label", "count"]]
     event = st.plotly_chart(
@@ -1319,39 +1318,27 @@ def team_card(choice: Choice) -> None:
     listed(choice, loading.submitted_by(person), key="behind-team", person=person)
 
 
-def team_table(table: pd.DataFrame, means: pd.DataFrame) -> int | None:
+def team_table(table: pd.DataFrame) -> int | None:
     """A row a person, means with their interval and n; the position of the one that is chosen."""
-    shown = table[["annotator", *TEAM_COUNTS]].merge(means, on="annotator", how="left")
-    text, few = shown[["annotator", *TEAM_COUNTS]], pd.DataFrame(index=shown.index)
+    text, few = table[["annotator", *COUNTS]], pd.DataFrame(index=table.index)
     for name, unknown in TEAM_MEANS.items():
-        rows = shown[[name, f"{name}_low", f"{name}_high", f"{name}_n"]].set_axis(["value", "low", "high", "n"], axis=1)
-        each = rows.assign(n=rows["n"].fillna(0), reason=unknown).to_dict("records")
+        rows = table[[name, f"{name}_low", f"{name}_high", f"{name}_n"]].set_axis(["value", "low", "high", "n"], axis=1)
+        each = rows.assign(reason=unknown).to_dict("records")
         cells = [cell_text({str(k): v for k, v in one.items()}, digits=1) for one in each]
         text = text.assign(**{name: aligned(cells)})
-        few[name] = rows["n"].fillna(0) < TOO_FEW
+        few[name] = rows["n"] < TOO_FEW
     event = st.dataframe(
         greyed(text, few), hide_index=True, width="content", height=38 + 35 * min(len(text), 12), key="team",
         on_select="rerun", selection_mode="single-row", alt="Work of each person",
         column_config={
-            **{name: st.column_config.NumberColumn(name, format="localized") for name in TEAM_COUNTS},
+            **{name: st.column_config.NumberColumn(name, format="localized") for name in COUNTS},
             **{name: st.column_config.TextColumn(f"{words(name)} [95 %]", alignment="right") for name in TEAM_MEANS},
         },
     )  # fmt: skip
     return chosen_row(event, len(text))
 
 
-TEAM_COUNTS = ("submitted", "skipped", "errors")
 TEAM_MEANS = {"errors_a_trace": "nothing submitted", "minutes_a_trace": "no trace timed"}
-
-
-def workload_now() -> pd.DataFrame:
-    return _workload(loading.place(), loading.now_revision())
-
-
-@st.cache_resource(show_spinner=False, max_entries=2)
-def _workload(place: str, now: loading.Revision) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
-        return workload(connection)
 
 
 @st.fragment(key="card-skipped")

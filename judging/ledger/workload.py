@@ -1,10 +1,11 @@
-"""How much people do on a trace: errors and active minutes, each mean with interval and n; summed by the database."""
+"""How much people do: traces and errors, and what a trace takes them as a mean with interval and n; all summed by the
+database."""
 
 from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from sqlalchemy import Connection, Select, and_, func, select
+from sqlalchemy import Connection, Select, Subquery, and_, case, func, select
 
 from ingest.table import query_frame
 from judging.agreement.intervals import divide, mean_bounds
@@ -12,17 +13,21 @@ from judging.ledger import tables
 from judging.ledger.labels import newest
 from judging.ledger.queue import FIRST
 
+COUNTS = ("submitted", "skipped", "errors")
 MEANS = ("errors_a_trace", "minutes_a_trace")
 _MS = 60_000.0  # in a minute
 
 
 def workload(connection: Connection) -> pd.DataFrame:
-    """annotator, then of each of `MEANS` the mean over submitted traces, `_low`, `_high` (jackknife-t), `_n`.
+    """annotator, `COUNTS`, then of each of `MEANS` the mean over submitted traces, `_low`, `_high` (jackknife-t), `_n`.
 
-    NaN where nothing is known. Minutes leave out traces that were not timed; no bound lies below 0.
+    A row for everyone who has a review, be it an open one. `submitted` and `skipped` count traces; `errors` counts all
+    that the person marked, the means those of submitted traces alone. NaN where nothing is known. Minutes leave out
+    traces that were not timed; no bound lies below 0.
     """
-    sums = query_frame(connection, _sums())
-    parts = [sums[["annotator"]]]
+    sums, errors = query_frame(connection, _sums()), query_frame(connection, _errors_in_all())
+    counted = sums[["annotator", "submitted", "skipped"]].merge(errors, on="annotator", how="left")
+    parts = [counted[["annotator"]], counted[list(COUNTS)].fillna(0).astype("int64")]
     for name in MEANS:
         n, total, squares = (sums[f"{name}{end}"].to_numpy(dtype=np.float64) for end in ("_n", "_sum", "_squares"))
         low, high = mean_bounds(n, total, squares)
@@ -32,29 +37,36 @@ def workload(connection: Connection) -> pd.DataFrame:
 
 
 def _sums() -> Select[tuple[object, ...]]:
-    """n, sum and sum of squares of what each person did on each trace that they submitted."""
-    review, error = tables.review, tables.error_label
-    done = (
-        select(review.c.annotator, review.c.trace_id, (review.c.active_ms / _MS).label("minutes"))
-        .where(
-            newest(review, ("annotator", "trace_id", "occasion")),
-            review.c.occasion == FIRST,
-            review.c.status == "submitted",
-        )
-        .subquery()
-    )
-    made = (
+    """Traces of each person by state; n, sum and sum of squares of what they did on each that they submitted."""
+    review, made = tables.review, _errors_made()
+    newest_of = newest(review, ("annotator", "trace_id", "occasion"))
+    columns = (review.c.annotator, review.c.trace_id, review.c.status, (review.c.active_ms / _MS).label("minutes"))
+    own = select(*columns).where(newest_of, review.c.occasion == FIRST).subquery()
+    is_submitted = own.c.status == "submitted"
+    errors, minutes = case((is_submitted, func.coalesce(made.c.errors, 0))), case((is_submitted, own.c.minutes))
+    sums = [(func.count(value), func.sum(value * 1.0), func.sum(value * value * 1.0)) for value in (errors, minutes)]
+    named = [
+        column.label(f"{name}{end}")
+        for name, of in zip(MEANS, sums, strict=True)
+        for column, end in zip(of, ("_n", "_sum", "_squares"), strict=True)
+    ]
+    states = [func.sum(case((own.c.status == state, 1), else_=0)).label(state) for state in ("submitted", "skipped")]
+    same = and_(made.c.annotator == own.c.annotator, made.c.trace_id == own.c.trace_id)
+    joined = select(own.c.annotator, *states, *named).join_from(own, made, same, isouter=True)
+    return joined.group_by(own.c.annotator).order_by(own.c.annotator)
+
+
+def _errors_in_all() -> Select[tuple[object, ...]]:
+    made = _errors_made()
+    return select(made.c.annotator, func.sum(made.c.errors).label("errors")).group_by(made.c.annotator)
+
+
+def _errors_made() -> Subquery:
+    """annotator, trace_id, errors: how many labels stand."""
+    error = tables.error_label
+    return (
         select(error.c.annotator, error.c.trace_id, func.count().label("errors"))
         .where(newest(error, ("label_id",)), error.c.deleted.is_(False), error.c.occasion == FIRST)
         .group_by(error.c.annotator, error.c.trace_id)
         .subquery()
     )
-    errors, minutes = func.coalesce(made.c.errors, 0), done.c.minutes
-    sums = [(func.count(value), func.sum(value * 1.0), func.sum(value * value * 1.0)) for value in (errors, minutes)]
-    named = [
-        column.label(f"{name}{end}")
-        for name, columns in zip(MEANS, sums, strict=True)
-        for column, end in zip(columns, ("_n", "_sum", "_squares"), strict=True)
-    ]
-    same = and_(made.c.annotator == done.c.annotator, made.c.trace_id == done.c.trace_id)
-    return select(done.c.annotator, *named).join_from(done, made, same, isouter=True).group_by(done.c.annotator)

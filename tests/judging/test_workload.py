@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import t
 
 from ingest.store import reading
-from judging.ledger.workload import workload
+from judging.ledger.workload import COUNTS, workload
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
@@ -33,5 +33,6 @@ def test_errors_and_minutes_are_means_over_submitted_traces_with_student_s_inter
         assert ada[f"{name}_n"] == 3
         assert ada[name] == pytest.approx(np.mean(values))
         assert (ada[f"{name}_low"], ada[f"{name}_high"]) == pytest.approx((max(low, 0), high))
+    assert ada[list(COUNTS)].tolist() == [3, 0, 3]  # the error of the open trace is one
     assert (ben["errors_a_trace"], ben["errors_a_trace_n"], ben["minutes_a_trace_n"]) == (0, 1, 0)
     assert ben[["errors_a_trace_low", "minutes_a_trace", "minutes_a_trace_high"]].isna().all()
