@@ -20,7 +20,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from app import loading
 from app.loading import Choice
 from app.session import workspace
-from ingest.spreadsheet import safe_cell
+from ingest.spreadsheet import safe_cell, safe_texts
 from ingest.store import reading
 from ingest.trace import Json
 from judging.agreement.tables import TABLES, Inputs, Table, can_build
@@ -177,17 +177,9 @@ def csv_bytes(frame: pd.DataFrame) -> bytes:
     safe = _plain(frame)
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name].dtype):
-            safe[name] = _safe_texts(safe[name])
+            safe[name] = safe_texts(safe[name])
     safe = safe.rename(columns=safe_cell)
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
-
-
-def _safe_texts(column: pd.Series) -> pd.Series:
-    """`safe_cell` of each, asked once of each text: ids and names stand in many rows."""
-    if not pd.api.types.is_string_dtype(column.dtype) and column.dtype != object:
-        return column.map(safe_cell)
-    changed = {text: safe for text in column.unique() if (safe := safe_cell(text)) is not text}
-    return column.replace(changed) if changed else column
 
 
 def table_frame(table: Table, choice: Choice, *, blind: Collection[str] = ()) -> pd.DataFrame:

@@ -16,7 +16,7 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection
 
-from ingest.spreadsheet import safe_cell
+from ingest.spreadsheet import safe_cell, safe_texts
 from ingest.trace import Json
 from judging.agreement.majority import vote_table
 from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
@@ -134,7 +134,7 @@ def input_csv(frame: pd.DataFrame) -> bytes:
     safe = frame.copy()
     for name in safe.columns:
         if not pd.api.types.is_numeric_dtype(safe[name].dtype):
-            safe[name] = safe[name].astype("object").map(safe_cell, na_action="ignore")
+            safe[name] = safe_texts(safe[name])
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
 
@@ -226,7 +226,7 @@ def csv_text(frame: pd.DataFrame, table: Table) -> str:
     text = printed(frame, table)
     for column in (str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name].dtype)):
         if column in text.columns:
-            text[column] = text[column].map(safe_cell)
+            text[column] = safe_texts(text[column])
     return text.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n")
 
 
