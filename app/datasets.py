@@ -23,7 +23,7 @@ from app.session import workspace
 from ingest.spreadsheet import safe_cell, safe_texts
 from ingest.store import reading
 from ingest.trace import Json
-from judging.agreement.tables import TABLES, Inputs, Table, can_build
+from judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
 from judging.export import WRITERS, MadeFrom, latex_origin, manifest_of, markdown_origin, markdown_text, parquet_bytes
 from judging.latex import latex_table
 from judging.ledger import tables
@@ -161,11 +161,11 @@ def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str, made_from: Made
         case "parquet":
             return parquet_bytes(_plain(frame), {**about, **made_from})
         case "md":
-            return (markdown_text(_plain(frame), numeric=_numbers(frame)) + markdown_origin(made_from)).encode()
+            return (markdown_text(_plain(frame), numeric=numeric_columns(frame)) + markdown_origin(made_from)).encode()
         case "tex":
             cells, origin = _plain(frame), latex_origin(made_from)
             return latex_table(
-                cells, title=dataset.title, name=dataset.name, numeric=_numbers(frame), about=origin
+                cells, title=dataset.title, name=dataset.name, numeric=numeric_columns(frame), about=origin
             ).encode()
         case _:
             rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
@@ -175,9 +175,8 @@ def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str, made_from: Made
 def csv_bytes(frame: pd.DataFrame) -> bytes:
     """CSV in UTF-8: lists as JSON, and no cell that a spreadsheet would run as a formula."""
     safe = _plain(frame)
-    for name in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[name].dtype):
-            safe[name] = safe_texts(safe[name])
+    for name in safe.columns.difference(numeric_columns(safe), sort=False):
+        safe[name] = safe_texts(safe[name])
     safe = safe.rename(columns=safe_cell)
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
@@ -295,10 +294,6 @@ def _findings_said(connection: Connection, keys: list[int]) -> pd.DataFrame:
         "span_ids",
     ]  # fmt: skip
     return pd.DataFrame(rows, columns=columns, dtype=object).astype({"finding_id": "int64"})
-
-
-def _numbers(frame: pd.DataFrame) -> list[str]:
-    return [str(name) for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name].dtype)]
 
 
 def _plain(frame: pd.DataFrame) -> pd.DataFrame:

@@ -19,7 +19,7 @@ from sqlalchemy import Connection
 from ingest.spreadsheet import safe_cell, safe_texts
 from ingest.trace import Json
 from judging.agreement.majority import vote_table
-from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, printed, tables_from_frames
+from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, numeric_columns, printed, tables_from_frames
 from judging.latex import latex_table
 from judging.ledger.frames import Frames, LateFrames, Selection, chosen_traces
 from judging.ledger.matches import finding_words, match_words
@@ -132,9 +132,8 @@ def _write(folder: Path, file: str, data: bytes, *, table: str, rows: int) -> Wr
 def input_csv(frame: pd.DataFrame) -> bytes:
     """An input as CSV in UTF-8: true and false in words, empty where missing."""
     safe = frame.copy()
-    for name in safe.columns:
-        if not pd.api.types.is_numeric_dtype(safe[name].dtype):
-            safe[name] = safe_texts(safe[name])
+    for name in safe.columns.difference(numeric_columns(safe), sort=False):
+        safe[name] = safe_texts(safe[name])
     return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
 
 
@@ -224,9 +223,8 @@ def _hash(rows: Sequence[Any]) -> str:
 def csv_text(frame: pd.DataFrame, table: Table) -> str:
     """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, figures are not."""
     text = printed(frame, table)
-    for column in (str(name) for name in frame.columns if not pd.api.types.is_numeric_dtype(frame[name].dtype)):
-        if column in text.columns:
-            text[column] = safe_texts(text[column])
+    for column in text.columns.intersection(frame.columns.difference(numeric_columns(frame)), sort=False):
+        text[column] = safe_texts(text[column])
     return text.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n")
 
 

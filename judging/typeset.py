@@ -11,7 +11,7 @@ import pandas as pd
 
 from ingest.trace import Json
 from judging.agreement.frames import JUDGES
-from judging.agreement.tables import COMPARED, Table, printed
+from judging.agreement.tables import COMPARED, Table, numeric_columns, printed
 from judging.rubric import rubrics
 
 KEYS: Final = ("system", "judge", "split", "impact", "kind", "failures", "vectoriser", "epsilon")
@@ -54,7 +54,7 @@ def typeset(frame: pd.DataFrame, table: Table, made_from: Mapping[str, Json] | N
     same = _constant(joined)
     zero = [name for name in _LEFT_OUT if name in joined.columns and len(joined) and (joined[name] == "0").all()]
     kept = joined.drop(columns=[*same, *zero, *_empty(joined)])
-    numbers = {str(name) for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name].dtype)}
+    numbers = set(numeric_columns(frame))
     right = [name for name in kept.columns if name.removesuffix("_pct") in numbers or name.endswith(_BOUNDS)]
     if "metric" in kept.columns:
         kept["metric"] = kept["metric"].map(words)

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.components.sheet import sheet, words
+from app.components.sheet import row_of, sheet, words
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 IDS = ("trace_id", "error_id", "label_id", "finding_id", "span_id")
@@ -63,7 +63,7 @@ def listing(
     narrow = [name for name in IDS if name in shown.columns and len(shown.columns) > WIDE]
     ids = {name: st.column_config.TextColumn(words(name), width=ID_WIDTH) for name in narrow}
     chosen = sheet(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))
-    return None if chosen is None else {str(name): value for name, value in shown.iloc[chosen].items()}
+    return None if chosen is None else row_of(shown, chosen)
 
 
 def open_in_compare(parameters: Mapping[str, str], *, key: str) -> None:

@@ -90,6 +90,11 @@ def _settings(frame: pd.DataFrame, digits: int, columns: Mapping[str, Any] | Non
     }
 
 
+def row_of(frame: pd.DataFrame, place: int) -> dict[str, Any]:
+    """A row by the names of its columns."""
+    return {str(name): value for name, value in frame.iloc[place].items()}
+
+
 def chosen_row(event: Any, rows: int) -> int | None:
     """The position of the row of a table that is chosen; None while none of its `rows` is."""
     chosen = event.selection.rows

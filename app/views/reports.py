@@ -17,14 +17,14 @@ from app.components import filters, layout
 from app.components.behind import open_in_compare, open_in_work
 from app.components.figures import counted, definition, plain
 from app.components.judges import every_figure
-from app.components.sheet import chosen_row, sheet, words
+from app.components.sheet import chosen_row, row_of, sheet, words
 from app.components.snapshot import snapshot
 from app.computing import shown_revision
 from app.loading import Choice
 from app.painting import paint
 from app.session import link_params, token
 from ingest.trace import Json
-from judging.agreement.tables import Inputs, Table, printed
+from judging.agreement.tables import Inputs, Table, numeric_columns, printed
 from judging.export import WRITERS
 from judging.records import DIMENSIONS
 
@@ -141,10 +141,6 @@ def one_table(choice: Choice, found: Inputs) -> None:
     export_buttons(
         choice, len(frame), table.name, lambda form: WRITERS[form](still_open(frame), table, manifest_now(choice))
     )
-
-
-def row_of(frame: pd.DataFrame, place: int) -> dict[str, Any]:
-    return {str(name): value for name, value in frame.iloc[place].items()}
 
 
 def is_of_traces(frame: pd.DataFrame) -> bool:
@@ -293,11 +289,7 @@ def why_empty(table: Table, choice: Choice) -> str:
 
 
 def _numeric(frame: pd.DataFrame, table: Table) -> list[str]:
-    return [
-        f"{column}_pct" if column in table.percents else str(column)
-        for column in frame.columns
-        if pd.api.types.is_numeric_dtype(frame[column].dtype)
-    ]
+    return [f"{name}_pct" if name in table.percents else name for name in numeric_columns(frame)]
 
 
 page()

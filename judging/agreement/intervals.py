@@ -97,14 +97,12 @@ class Bootstrap:
 
         NaN where no cluster makes a difference, as in `interval`: bounds without width would say that it is certain.
         """
-        from scipy.special import stdtrit
-
         clusters = int(self.multiplicity.sum())
         if clusters < 2:
             nothing = np.full(len(self.estimate), np.nan)
             return nothing, nothing.copy()
         error = self.standard_error()
-        reach = float(stdtrit(clusters - 1, (1 + level) / 2)) * np.where(error > 1e-12, error, np.nan)
+        reach = float(student_t(clusters - 1, level)) * np.where(error > 1e-12, error, np.nan)
         return self.estimate - reach, self.estimate + reach
 
 
@@ -133,6 +131,13 @@ def cluster_bootstrap(
     )
 
 
+def student_t(degrees: float | Floats, level: float = LEVEL) -> Floats:
+    """How many standard errors an interval of Student's t reaches to either side."""
+    from scipy.special import stdtrit
+
+    return np.asarray(stdtrit(degrees, (1 + level) / 2), dtype=np.float64)
+
+
 def mean_bounds(
     n: NDArray[np.generic], total: NDArray[np.generic], squares: NDArray[np.generic], level: float = LEVEL
 ) -> tuple[Floats, Floats]:
@@ -141,14 +146,12 @@ def mean_bounds(
     Of a mean it is Student's interval, so that the values themselves need not be read. NaN of fewer than two, and
     where all are equal: they say nothing of how far others would lie.
     """
-    from scipy.special import stdtrit
-
     count = np.asarray(n, dtype=np.float64)
     mean = divide(total, count)
     spread = np.maximum(np.asarray(squares, dtype=np.float64) - count * mean**2, 0.0)
     is_apart = spread > 1e-12 * np.asarray(squares, dtype=np.float64)  # what rounding leaves of no spread is none
     several = np.where((count > 1) & is_apart, count, np.nan)
-    reach = stdtrit(several - 1, (1 + level) / 2) * np.sqrt(spread / (several - 1) / several)
+    reach = student_t(several - 1, level) * np.sqrt(spread / (several - 1) / several)
     return mean - reach, mean + reach
 
 

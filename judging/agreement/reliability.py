@@ -24,6 +24,7 @@ from judging.agreement.intervals import (
     cluster_bootstrap,
     distinct_rows,
     divide,
+    student_t,
     wilson,
 )
 from judging.agreement.scores import POINTS, Weights, agreement_weights
@@ -271,8 +272,6 @@ def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
     0, so the lower bound is not either. Edge: equal spreads (a judge that always says the same) give no interval, as
     resamples of them would not vary: a width of 0 would say that the figure is certain.
     """
-    from scipy.special import stdtrit
-
     spread = run_spread(matrix, top)
     spread = spread[~np.isnan(spread)]
     if len(spread) == 0:
@@ -280,7 +279,7 @@ def mean_spread(matrix: Floats, top: float = POINTS - 1) -> Figure:
     mean = float(spread.mean())
     if spread.max() - spread.min() <= 1e-12:
         return Figure(value=mean, n=len(spread))
-    reach = float(stdtrit(len(spread) - 1, 0.975)) * float(spread.std(ddof=1)) / len(spread) ** 0.5
+    reach = float(student_t(len(spread) - 1)) * float(spread.std(ddof=1)) / len(spread) ** 0.5
     return Figure(value=mean, n=len(spread), low=max(0.0, mean - reach), high=mean + reach)
 
 

@@ -291,6 +291,11 @@ def printed(frame: pd.DataFrame, table: Table) -> pd.DataFrame:
     return pd.DataFrame(columns, columns=list(columns), dtype="object")
 
 
+def numeric_columns(frame: pd.DataFrame) -> list[str]:
+    """The columns of numbers, truth values too: not text that a spreadsheet could run, and read at the right."""
+    return [str(name) for name in frame.columns if pd.api.types.is_numeric_dtype(frame[name].dtype)]
+
+
 def _number(value: object) -> float | None:
     return None if pd.isna(value) else float(value)  # type: ignore[arg-type, call-overload]
 

@@ -15,11 +15,9 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 from app import session
 from app.config import config
-from ingest.store import reading
 from judging.figures import Revision
 from judging.ledger import Workspace, open_workspace, people
-from judging.ledger.frames import revision
-from tests.app.workspaces import filled
+from tests.app.workspaces import filled, now_of
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 OpenPage = Callable[..., AppTest]
@@ -77,15 +75,14 @@ def shown(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worksp
     space = open_workspace(sample_home)
     before = state_of(space)
     yield space
-    assert state_of(space) == before, "a test that only looks has written"
     config.cache_clear()
     session.workspace.clear()  # type: ignore[attr-defined]
+    assert state_of(space) == before, "a test that only looks has written"
 
 
 def state_of(space: Workspace) -> tuple[Revision, list[str]]:
     """What is stored, in the ledger and beside it."""
-    with reading(space.engine) as connection:
-        return revision(connection), sorted(file.name for file in space.home.rglob("*") if "-" not in file.suffix)
+    return now_of(space), sorted(file.name for file in space.home.rglob("*") if "-" not in file.suffix)
 
 
 @pytest.fixture

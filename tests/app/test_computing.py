@@ -36,11 +36,11 @@ from judging.bench import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
 from judging.export import inputs_of, opinions_of
 from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
 from judging.ledger import Workspace
-from judging.ledger.frames import load_frames, revision, weight
+from judging.ledger.frames import load_frames, weight
 from judging.ledger.matches import decide, decisions
 from judging.ledger.verdicts import JudgeVersion, ensure_judge_version
 from tests.app.conftest import OpenPage
-from tests.app.workspaces import DATA
+from tests.app.workspaces import DATA, now_of
 
 SIDES = ("careful-judge", "hasty-judge")
 ARGUMENTS = {
@@ -74,11 +74,6 @@ OTHERS: dict[str, object] = {
     "splits": {"no trace": "dev"},
     "only_split": True,
 }
-
-
-def now_of(space: Workspace) -> Revision:
-    with reading(space.engine) as connection:
-        return revision(connection)
 
 
 def bench_of(space: Workspace, chosen: Chosen) -> Bench:

@@ -12,7 +12,9 @@ from ingest.labels import FailedReply, JudgeReply, read_replies
 from ingest.store import load, reading, writing
 from judging import trail
 from judging.exchange import read_tracejury
+from judging.figures import Revision
 from judging.ledger import Workspace, open_workspace
+from judging.ledger.frames import revision
 from judging.ledger.imports import import_outcomes
 from judging.ledger.labels import ensure_annotator, put_labels
 from judging.ledger.matches import propose_matches
@@ -34,6 +36,11 @@ TRACES = 6
 REPEATED = "steady-model"
 """A judge of LC with three runs; the third run of the first trace failed, other scores are in `RUN_SCORES`."""
 RUN_SCORES = ((3, 3, None), (2, 2, 2), (0, 1, 0), (3, 2, 3), (1, 1, 1), (0, 0, 0))
+
+
+def now_of(space: Workspace) -> Revision:
+    with reading(space.engine) as connection:
+        return revision(connection)
 
 
 def filled(home: Path) -> Workspace:
