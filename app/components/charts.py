@@ -51,6 +51,10 @@ LEGEND: Final = {
 BIN = 0.02  # width of a bar of alpha
 SMALLEST, UPRIGHT = 8, 16  # pixels: a smaller square is hard to hit; how high a line stands in its place
 REACH = 20  # pixels from a mark within which it is the one that is clicked, where none is nearer
+CLICKS: Final[dict[str, Any]] = {
+    "clickmode": "event+select", "hovermode": "closest", "hoverdistance": REACH, "dragmode": False,
+}  # fmt: skip
+"""How a chart's marks are pointed at and clicked."""
 RGB = tuple[int, int, int]
 
 
@@ -1115,17 +1119,14 @@ def _finished(figure: go.Figure, *, height: int, legend: bool = True, title: str
         title={"text": title, "font": {"size": 14}} if title else None,
         hoverlabel={"align": "left"},
         font={"size": 13},
-        clickmode="event+select",
-        hovermode="closest",
-        hoverdistance=REACH,
-        dragmode=False,
+        **CLICKS,
     )
     figure.update_xaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
     figure.update_yaxes(automargin=True, gridcolor=GRID, title_font={"size": 12})
-    return _without_markup(figure)
+    return without_markup(figure)
 
 
-def _without_markup(figure: go.Figure) -> go.Figure:
+def without_markup(figure: go.Figure) -> go.Figure:
     """Names from outside as they are: Plotly would make links and type of what looks like HTML in them.
 
     `customdata` is written the same way, since hovering shows it; a click reads it with `html.unescape`.

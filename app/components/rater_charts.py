@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.components.charts import BLUE, GRID, LEGEND, ORANGE, REACH, SERIES
+from app.components.charts import BLUE, CLICKS, GRID, LEGEND, ORANGE, SERIES, without_markup
 from judging.records import DIMENSIONS
 
 NOT_APPLICABLE = -1
@@ -34,7 +34,7 @@ def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[
             mode="markers",
             name=rater,
             marker={"size": 11, "color": SERIES[place % len(SERIES)]},
-            hovertemplate=f"{rater}: %{{x}}<extra></extra>",
+            hovertemplate="%{customdata[0]}: %{x}<extra></extra>",
         )
     decided = [(_x(final[d]), rows.index(d), d) for d in rows if d in final]
     if decided:
@@ -45,7 +45,7 @@ def rater_dots(scores: Mapping[str, Mapping[str, float | None]], final: Mapping[
             mode="markers",
             name=FINAL,
             marker={"size": 22, "color": "rgba(0,0,0,0)", "line": {"width": 2, "color": BLUE}},
-            hovertemplate="final: %{x}<extra></extra>",
+            hovertemplate="%{customdata[0]}: %{x}<extra></extra>",
         )
     figure.update_xaxes(
         title={"text": "score", "font": {"size": 12}},
@@ -72,15 +72,8 @@ def calibration_bars(calibration: pd.DataFrame) -> go.Figure:
 
 
 def _finished(figure: go.Figure, height: int) -> go.Figure:
-    return figure.update_layout(
-        height=height,
-        margin={"l": 8, "r": 8, "t": 36, "b": 8},
-        legend=LEGEND,
-        clickmode="event+select",
-        hovermode="closest",
-        hoverdistance=REACH,
-        dragmode=False,
-    )
+    figure.update_layout(height=height, margin={"l": 8, "r": 8, "t": 36, "b": 8}, legend=LEGEND, **CLICKS)
+    return without_markup(figure)
 
 
 def _x(value: float | None) -> float:

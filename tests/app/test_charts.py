@@ -12,6 +12,7 @@ from streamlit.util import AttributeDictionary
 
 from app.components import charts
 from app.components.behind import chosen_point
+from app.components.rater_charts import FINAL, rater_dots
 from judging.agreement.frames import JUDGES
 
 
@@ -399,6 +400,17 @@ def test_a_name_that_looks_like_markup_is_drawn_as_it_is_written_and_a_click_giv
     assert set(figure.data[0].y) == set(figure.layout.yaxis.categoryarray)
     click = AttributeDictionary({"selection": {"points": [{"customdata": list(figure.data[0].customdata[0])}]}})
     assert chosen_point(click) == [evil, "ada", 12, 0.5]
+
+
+def test_a_rater_s_name_is_drawn_as_it_is_written_and_a_click_on_its_dot_gives_it_back() -> None:
+    for name in ('<a href="http://example.invalid">x</a>', "R&amp;D"):
+        figure = rater_dots({"LC": {name: 2.0, "ada": 1.0}}, {"LC": 2.0})
+        assert "<a" not in figure.to_json().replace("\\u003c", "<")
+        marks = [list(mark) for trace in figure.data for mark in trace.customdata]
+        clicked = [AttributeDictionary({"selection": {"points": [{"customdata": mark}]}}) for mark in marks]
+        assert [chosen_point(click) for click in clicked] == [
+            [rater, "LC"] for rater in (*sorted([name, "ada"]), FINAL)
+        ]
 
 
 def test_marks_too_small_for_a_square_are_upright_lines_and_the_nearest_is_clicked() -> None:
