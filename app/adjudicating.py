@@ -7,10 +7,10 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from app import loading
-from app.session import workspace
-from ingest.store import reading
-from judging.ledger.adjudication import Ruling, Said, ruled_revision, rulings, said, said_revision
+from tracejury.app import loading
+from tracejury.app.session import workspace
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger.adjudication import Ruling, Said, ruled_revision, rulings, said, said_revision
 
 _reads = threading.Lock()
 

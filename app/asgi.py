@@ -12,18 +12,18 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from streamlit import App
 
-from app import adjudicating, loading
-from app.api import ROUTES
-from app.api.otlp import watch_stragglers
-from app.api.signin import is_signed_in
-from app.config import config
-from app.look import Look
-from app.preloading import Preloading
-from app.session import workspace
-from app.signin import SignInFirst
+from tracejury.app import adjudicating, loading
+from tracejury.app.api import ROUTES
+from tracejury.app.api.otlp import watch_stragglers
+from tracejury.app.api.signin import is_signed_in
+from tracejury.app.config import config
+from tracejury.app.look import Look
+from tracejury.app.preloading import Preloading
+from tracejury.app.session import workspace
+from tracejury.app.signin import SignInFirst
 
 READY_AFTER_S = 5.0
-IMPORTED_LATE = ("sklearn.feature_extraction.text", "app.components.charts")
+IMPORTED_LATE = ("sklearn.feature_extraction.text", "tracejury.app.components.charts")
 
 
 async def health(_request: object) -> JSONResponse:

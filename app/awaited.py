@@ -8,9 +8,9 @@ from typing import ParamSpec
 
 import streamlit as st
 
-from app import loading
-from app.components.figures import plain
-from app.computing import Asked, NotComputedError, Waiting, patient, shown_revision
+from tracejury.app import loading
+from tracejury.app.components.figures import plain
+from tracejury.app.computing import Asked, NotComputedError, Waiting, patient, shown_revision
 
 P = ParamSpec("P")
 LOOK_AGAIN_S = 0.5

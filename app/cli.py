@@ -39,7 +39,7 @@ def main(verbose: bool) -> None:
 @click.option("--no-serve", is_flag=True, help="Only fill the workspace.")
 def demo(home: Path | None, port: int, no_serve: bool) -> None:
     """Ingest the shipped samples, judge them offline, load sample labels and open the app."""
-    from app.commands import serving
+    from tracejury.app.commands import serving
 
     serving.demo(home, port=port, open_app=not no_serve)
 
@@ -50,7 +50,7 @@ def demo(home: Path | None, port: int, no_serve: bool) -> None:
 @click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
 def serve(home: Path | None, host: str, port: int) -> None:
     """Open the app on this workspace."""
-    from app.commands import serving
+    from tracejury.app.commands import serving
 
     sys.exit(serving.serve(home, host=host, port=port))
 
@@ -79,7 +79,7 @@ def ingest(
     as_json: bool,
 ) -> None:
     """Read traces from files, folders, globs, archives or - (standard input)."""
-    from app.commands import traces
+    from tracejury.app.commands import traces
 
     options = {"format": format_, "workers": workers, "merge": merge, "redact": redact}
     sys.exit(traces.ingest(paths, home, as_json=as_json, **options))
@@ -90,7 +90,7 @@ def ingest(
 @HOME
 def fetch(name: str, home: Path | None) -> None:
     """Load a public data set with your own token (HF_TOKEN): its traces and its labels."""
-    from app.commands import fetching
+    from tracejury.app.commands import fetching
 
     sys.exit(fetching.fetch(name, home))
 
@@ -101,7 +101,7 @@ def fetch(name: str, home: Path | None) -> None:
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file.")
 def list_traces(home: Path | None, as_json: bool, csv_file: Path | None) -> None:
     """List the traces of the workspace."""
-    from app.commands import traces
+    from tracejury.app.commands import traces
 
     traces.list_traces(home, as_json=as_json, csv_file=csv_file)
 
@@ -114,7 +114,7 @@ def list_traces(home: Path | None, as_json: bool, csv_file: Path | None) -> None
 @JSON
 def spans(trace: str, home: Path | None, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
     """Print or write the span table of TRACE (an id or the beginning of one)."""
-    from app.commands import traces
+    from tracejury.app.commands import traces
 
     traces.spans(trace, home, csv_file=csv_file, parquet_file=parquet_file, as_json=as_json)
 
@@ -124,7 +124,7 @@ def spans(trace: str, home: Path | None, csv_file: Path | None, parquet_file: Pa
 @HOME
 def text(trace: str, home: Path | None) -> None:
     """Print exactly what a judge reads of TRACE."""
-    from app.commands import traces
+    from tracejury.app.commands import traces
 
     traces.text(trace, home)
 
@@ -181,7 +181,7 @@ def text(trace: str, home: Path | None) -> None:
 @JSON
 def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
     """Judge traces (default: all)."""
-    from app.commands import judging
+    from tracejury.app.commands import judging
 
     sys.exit(judging.judge(trace_ids, home, as_json=as_json, **options))
 
@@ -191,7 +191,7 @@ def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **option
 @click.option("--once", is_flag=True, help="Stop when no run waits.")
 def worker(home: Path | None, once: bool) -> None:
     """Take judge runs from the ledger and work on them."""
-    from app.commands import judging
+    from tracejury.app.commands import judging
 
     sys.exit(judging.worker(home, once=once))
 
@@ -208,7 +208,7 @@ def labels() -> None:
 @JSON
 def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json: bool) -> None:
     """Import label files or folders of them."""
-    from app.commands import opinions
+    from tracejury.app.commands import opinions
 
     sys.exit(opinions.import_labels(files, home, form=form, as_json=as_json))
 
@@ -220,7 +220,7 @@ def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json
 @click.option("--annotator", "annotators", multiple=True, help="Only of this person (may be given again).")
 def labels_export(home: Path | None, out: Path, form: str, annotators: tuple[str, ...]) -> None:
     """Export labels."""
-    from app.commands import opinions
+    from tracejury.app.commands import opinions
 
     sys.exit(opinions.export_labels(home, out, form=form, annotators=annotators))
 
@@ -241,7 +241,7 @@ def verdicts_import(
     files: tuple[Path, ...], home: Path | None, form: str, judge_name: str, repeat: int | None, as_json: bool
 ) -> None:
     """Import judge outputs made elsewhere; each file ends as findings or as a named failure."""
-    from app.commands import opinions
+    from tracejury.app.commands import opinions
 
     sys.exit(opinions.import_verdicts(files, home, form=form, judge=judge_name, repeat=repeat, as_json=as_json))
 
@@ -251,7 +251,7 @@ def verdicts_import(
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="JSON file.")
 def verdicts_export(home: Path | None, out: Path) -> None:
     """Export every verdict, failure, finding and citation."""
-    from app.commands import opinions
+    from tracejury.app.commands import opinions
 
     sys.exit(opinions.export_verdicts(home, out))
 
@@ -273,7 +273,7 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 @JSON
 def match(home: Path | None, judge_name: str | None, model: str | None, as_json: bool, **options: Any) -> None:
     """Propose pairs of human errors and judge findings; people decide."""
-    from app.commands import opinions
+    from tracejury.app.commands import opinions
 
     if model is None:
         if options["withdraw"]:
@@ -326,7 +326,7 @@ def match(home: Path | None, judge_name: str | None, model: str | None, as_json:
 @JSON
 def report(home: Path | None, as_json: bool, **options: Any) -> None:
     """Write the tables of agreement."""
-    from app.commands import reports
+    from tracejury.app.commands import reports
 
     sys.exit(reports.report(home, as_json=as_json, **options))
 
@@ -346,7 +346,7 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
 @click.option("--take-back", is_flag=True, help="End every token of this person instead.")
 def token(home: Path | None, person: str | None, use: str, days: int, take_back: bool) -> None:
     """Print a token with which a script asks a running app."""
-    from app.commands import tokens
+    from tracejury.app.commands import tokens
 
     if take_back:
         tokens.take_back(home, person)
@@ -360,7 +360,7 @@ def token(home: Path | None, person: str | None, use: str, days: int, take_back:
 @JSON
 def verify(home: Path | None, repair: bool, as_json: bool) -> None:
     """Check the workspace: source bytes against spans, references, the ledger."""
-    from app.commands import checking
+    from tracejury.app.commands import checking
 
     sys.exit(checking.verify(home, repair=repair, as_json=as_json))
 

@@ -17,19 +17,27 @@ from sqlalchemy import Connection, select
 from sqlalchemy import Table as SqlTable
 from sqlalchemy.sql.elements import ColumnElement
 
-from app import loading
-from app.loading import Choice
-from app.session import workspace
-from ingest.spreadsheet import safe_cell, safe_texts
-from ingest.store import reading
-from ingest.trace import Json
-from judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
-from judging.export import WRITERS, MadeFrom, latex_origin, manifest_of, markdown_origin, markdown_text, parquet_bytes
-from judging.latex import latex_table
-from judging.ledger import tables
-from judging.ledger.frames import submitted
-from judging.ledger.labels import error_labels, score_labels
-from judging.ledger.verdicts import findings_of
+from tracejury.app import loading
+from tracejury.app.loading import Choice
+from tracejury.app.session import workspace
+from tracejury.ingest.spreadsheet import safe_cell, safe_texts
+from tracejury.ingest.store import reading
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
+from tracejury.judging.export import (
+    WRITERS,
+    MadeFrom,
+    latex_origin,
+    manifest_of,
+    markdown_origin,
+    markdown_text,
+    parquet_bytes,
+)
+from tracejury.judging.latex import latex_table
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.frames import submitted
+from tracejury.judging.ledger.labels import error_labels, score_labels
+from tracejury.judging.ledger.verdicts import findings_of
 
 FORMATS: Final = ("csv", "json", "parquet", "md", "tex")
 MIMES: Final = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pandas as pd
 
-from judging.model import Prices
-from judging.run import RunSpec
+from tracejury.judging.model import Prices
+from tracejury.judging.run import RunSpec
 
 TIMEOUT_S = 300
 COLUMNS = ["judge", "model", "calls", "prompt_tokens", "answer_tokens", "naive", "deduplicated", "cached", "batch"]
@@ -32,7 +32,7 @@ def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
     Raises `EstimateError`.
     """
     command = [
-        sys.executable, "-P", "-m", "app.cli", "judge", "--home", str(home), "--dry-run", "--json",
+        sys.executable, "-P", "-m", "tracejury.app.cli", "judge", "--home", str(home), "--dry-run", "--json",
         "--model", ",".join(spec.models), "--judges", ",".join(spec.judges), "--runs", str(spec.repeats),
         "--mode", spec.mode, "--order", spec.order, "--agent", spec.agent,
         *(["--api-base", spec.api_base] if spec.api_base else []),

@@ -17,22 +17,22 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import select
 
-from app.components.saved import saved_views
-from app.computing import WHOLE, Asked, Desk, MovedOnError, Rank, patience
-from app.session import Role, address, address_of, user, workspace
-from ingest.store import reading, schema, writing
-from ingest.table import query_frame, trace_frame
-from judging.agreement.frames import Missing
-from judging.agreement.intervals import DRAWS
-from judging.agreement.majority import MAJORITY, Gold
-from judging.agreement.tables import InputName, Inputs
-from judging.bench import Shelf
-from judging.export import Facts, inputs_of, selected_words
-from judging.figures import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
-from judging.figures import Revision as Revision
-from judging.ledger import tables, views
-from judging.ledger.anchoring import at_work_blind
-from judging.ledger.frames import (
+from tracejury.app.components.saved import saved_views
+from tracejury.app.computing import WHOLE, Asked, Desk, MovedOnError, Rank, patience
+from tracejury.app.session import Role, address, address_of, user, workspace
+from tracejury.ingest.store import reading, schema, writing
+from tracejury.ingest.table import query_frame, trace_frame
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.agreement.intervals import DRAWS
+from tracejury.judging.agreement.majority import MAJORITY, Gold
+from tracejury.judging.agreement.tables import InputName, Inputs
+from tracejury.judging.bench import Shelf
+from tracejury.judging.export import Facts, inputs_of, selected_words
+from tracejury.judging.figures import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
+from tracejury.judging.figures import Revision as Revision
+from tracejury.judging.ledger import tables, views
+from tracejury.judging.ledger.anchoring import at_work_blind
+from tracejury.judging.ledger.frames import (
     Counting,
     Frames,
     Selection,
@@ -44,12 +44,12 @@ from judging.ledger.frames import (
     revision,
     weight,
 )
-from judging.ledger.labels import error_labels, newest, reviews
-from judging.ledger.person_pairs import person_pairs, person_revision
-from judging.ledger.sides import read_side, side_pairs
-from judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
-from judging.ledger.systems import systems as ledger_systems
-from judging.ledger.workload import workload
+from tracejury.judging.ledger.labels import error_labels, newest, reviews
+from tracejury.judging.ledger.person_pairs import person_pairs, person_revision
+from tracejury.judging.ledger.sides import read_side, side_pairs
+from tracejury.judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
+from tracejury.judging.ledger.systems import systems as ledger_systems
+from tracejury.judging.ledger.workload import workload
 
 HEAVY = 1_000  # labels, scores and judgements together from which figures are always left to another process
 SOON_S = 1.5  # figures of less than that are waited for so long, rather than older ones shown

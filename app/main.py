@@ -4,9 +4,9 @@ from pathlib import Path
 
 import streamlit as st
 
-from app.config import config
-from app.pages import ACCOUNT, PAGES
-from app.session import user
+from tracejury.app.config import config
+from tracejury.app.pages import ACCOUNT, PAGES
+from tracejury.app.session import user
 
 VIEWS = Path(__file__).parent / "views"
 

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from app.session import Role
+from tracejury.app.session import Role
 
 
 class PageSpec(NamedTuple):

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from ingest.readers import read_inputs
-from ingest.store import content_digest, schema
-from ingest.trace import Rejected, Trace
-from judging.reading import read
+from tracejury.ingest.readers import read_inputs
+from tracejury.ingest.store import content_digest, schema
+from tracejury.ingest.trace import Rejected, Trace
+from tracejury.judging.reading import read
 
 READ_LIMIT = 200  # traces whose judge's text is measured; it takes longer than reading them
 COLUMNS = (

@@ -10,7 +10,7 @@ import streamlit
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from app.look import is_page
+from tracejury.app.look import is_page
 
 DESK, TABLE, CHART = "BidiComponent.*.js", "DataFrame.*.js", "PlotlyChart.*.js"
 DRAWN = {"": (DESK,), "work": (DESK,), "compare": (DESK, CHART), "adjudicate": (TABLE, CHART),

@@ -11,12 +11,12 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
-from ingest.head import rejected
-from ingest.readers import read_traces
-from ingest.ready import Ready, made_ready, read_ahead, unstorable
-from ingest.store import StoreError, write_all, writing
-from ingest.trace import IngestError, Rejected, Trace
-from ingest.workers import ready_from
+from tracejury.ingest.head import rejected
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
+from tracejury.ingest.store import StoreError, write_all, writing
+from tracejury.ingest.trace import IngestError, Rejected, Trace
+from tracejury.ingest.workers import ready_from
 
 _BATCH_S = 0.5  # seconds of reading between two commits, at most
 _BATCH = 500  # traces between two commits, at most

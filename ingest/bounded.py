@@ -10,7 +10,7 @@ from typing import IO, cast
 
 import zstandard
 
-from ingest.trace import IngestError
+from tracejury.ingest.trace import IngestError
 
 MAX_BYTES = 2 * 1024**3
 """A single input larger than this, unpacked, is refused: no trace is, and a zip bomb is."""

@@ -9,12 +9,22 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import Connection, Engine, RowMapping, func, select, update
 
-from ingest.long_file import LONG_BYTES
-from ingest.pack import Row, summary
-from ingest.readers import read_bytes, read_files, reads_long
-from ingest.store import content_digest, load, pack, reading, schema, source_blocks, source_of, trace_ids, writing
-from ingest.store.search import index_spans
-from ingest.trace import Rejected, Source, Trace
+from tracejury.ingest.long_file import LONG_BYTES
+from tracejury.ingest.pack import Row, summary
+from tracejury.ingest.readers import read_bytes, read_files, reads_long
+from tracejury.ingest.store import (
+    content_digest,
+    load,
+    pack,
+    reading,
+    schema,
+    source_blocks,
+    source_of,
+    trace_ids,
+    writing,
+)
+from tracejury.ingest.store.search import index_spans
+from tracejury.ingest.trace import Rejected, Source, Trace
 
 Progress = Callable[[int, int], None]
 _REPAIR = "tracejury verify --repair"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingest.conventions.said import read_message
-from ingest.parse import inner_json, json_text
-from ingest.trace import Json, Message, Span
+from tracejury.ingest.conventions.said import read_message
+from tracejury.ingest.parse import inner_json, json_text
+from tracejury.ingest.trace import Json, Message, Span
 
 _TASK_KEYS = ("task", "query", "question", "input", "prompt", "instruction")
 _FINAL_TOOLS = frozenset({"final_answer", "FinalAnswerTool"})

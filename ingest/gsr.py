@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ingest.formats.gaia2.benchmark import OutputRow, output_rows
-from ingest.formats.gaia2.row import row_evidence
-from ingest.formats.gaia2.values import mapping, number, sequence, text, whole, word
-from ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome
-from ingest.formats.maseval import SCORED_STATUSES, report_id, report_outcome
-from ingest.trace import Json, Outcome, Trace
+from tracejury.ingest.formats.gaia2.benchmark import OutputRow, output_rows
+from tracejury.ingest.formats.gaia2.row import row_evidence
+from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, whole, word
+from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome
+from tracejury.ingest.formats.maseval import SCORED_STATUSES, report_id, report_outcome
+from tracejury.ingest.trace import Json, Outcome, Trace
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

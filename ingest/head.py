@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from functools import cached_property
 
-from ingest.trace import IngestError, Rejected
+from tracejury.ingest.trace import IngestError, Rejected
 
 _KEY = re.compile(rb'(?<!\\)"([^"\\]{1,80})"\s*:')
 

@@ -16,11 +16,11 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from sqlalchemy import Connection, Engine, func, insert, select
 
-from ingest.formats import otlp
-from ingest.parse import parse_json
-from ingest.store import load, pack, reading, schema, write, writing
-from ingest.texts import compress, decompress
-from ingest.trace import IngestError, Rejected, Source, Trace
+from tracejury.ingest.formats import otlp
+from tracejury.ingest.parse import parse_json
+from tracejury.ingest.store import load, pack, reading, schema, write, writing
+from tracejury.ingest.texts import compress, decompress
+from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 Signal = Literal["traces", "logs"]
 NAMES: dict[Signal, tuple[str, str, str]] = {

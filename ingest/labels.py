@@ -18,10 +18,10 @@ from typing import Literal, cast
 import json5
 from rapidfuzz import fuzz, process
 
-from ingest.head import rejected
-from ingest.parse import clean_text, json_text, parse_document
-from ingest.readers import open_inputs
-from ingest.trace import IngestError, Json, Rejected
+from tracejury.ingest.head import rejected
+from tracejury.ingest.parse import clean_text, json_text, parse_document
+from tracejury.ingest.readers import open_inputs
+from tracejury.ingest.trace import IngestError, Json, Rejected
 
 CATEGORIES = (
     "Language-only", "Tool-related",

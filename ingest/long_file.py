@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, NamedTuple
 
-from ingest.parse import first_line_is_cut_off, has_lines, is_utf8
-from ingest.trace import IngestError
+from tracejury.ingest.parse import first_line_is_cut_off, has_lines, is_utf8
+from tracejury.ingest.trace import IngestError
 
 LONG_BYTES = 64_000_000
 """Files from here on are not held whole where their format can be read line by line."""

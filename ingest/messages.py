@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ingest.trace import Message, ToolCall
+from tracejury.ingest.trace import Message, ToolCall
 
 
 class MessageTable:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from uuid import uuid4
 
-from ingest.trace import Json
+from tracejury.ingest.trace import Json
 
 LEVELS = 250
 """Levels of nesting that are read at once: well below what orjson (1,024) and Python's json (about 1,000) follow."""

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from ingest.long_file import LongFile
-from ingest.texts import TextPack, TextRefs, compress, packs
-from ingest.trace import IngestError, Json, Message, Span, Trace
+from tracejury.ingest.long_file import LongFile
+from tracejury.ingest.texts import TextPack, TextRefs, compress, packs
+from tracejury.ingest.trace import IngestError, Json, Message, Span, Trace
 
 Row = dict[str, Any]
 DETAILS = 64  # spans in a row of `span_detail`

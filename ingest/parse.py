@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import orjson
 
-from ingest.nesting import LEVELS, read_deep, write_deep
-from ingest.trace import IngestError, Json
+from tracejury.ingest.nesting import LEVELS, read_deep, write_deep
+from tracejury.ingest.trace import IngestError, Json
 
 MAX_DEPTH = 128
 """Levels of nesting a kept attribute may have; beyond them it is kept as JSON text (orjson writes 254 at most)."""

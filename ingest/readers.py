@@ -16,8 +16,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
-from ingest.formats import (
+from tracejury.ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
+from tracejury.ingest.formats import (
     gaia2,
     inspect_log,
     langfuse,
@@ -30,10 +30,10 @@ from ingest.formats import (
     trail,
     trulens,
 )
-from ingest.head import Head, rejected
-from ingest.long_file import long_file
-from ingest.parse import to_utf8
-from ingest.trace import IngestError, Rejected, Source, Trace
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.long_file import long_file
+from tracejury.ingest.parse import to_utf8
+from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 STANDARD_INPUT = "-"
 HEAD_BYTES = (4_096, 65_536)

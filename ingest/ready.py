@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ingest.head import rejected
-from ingest.long_file import LongFile
-from ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
-from ingest.trace import IngestError, Rejected, Source, Trace
+from tracejury.ingest.head import rejected
+from tracejury.ingest.long_file import LongFile
+from tracejury.ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
+from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 T = TypeVar("T")
 
@@ -77,6 +77,6 @@ def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready 
 
 
 def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:
-    from ingest.redact import Redactor  # its detectors take a second to load
+    from tracejury.ingest.redact import Redactor  # its detectors take a second to load
 
     return Redactor().apply

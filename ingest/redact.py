@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ingest.trace import IngestError, Rejected, Source, Trace
+from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 _T = TypeVar("_T")
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from sqlalchemy import Connection, Select, select
 
-from ingest.spreadsheet import safe_cell
-from ingest.store import schema
-from ingest.trace import SPAN_COLUMNS, Message, Span, Trace
+from tracejury.ingest.spreadsheet import safe_cell
+from tracejury.ingest.store import schema
+from tracejury.ingest.trace import SPAN_COLUMNS, Message, Span, Trace
 
 _TOOL_CALL = pa.struct([("name", pa.string()), ("arguments", pa.string()), ("id", pa.string())])
 _MESSAGE = pa.struct(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import orjson
 import zstandard
 
-from ingest.trace import Json
+from tracejury.ingest.trace import Json
 
 LONG = 256  # characters
 TEXT_REF, JSON_REF, ESCAPE = "$text", "$json", "$plain"

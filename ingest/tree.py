@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from ingest.goal import derive_final_answer, derive_goal
-from ingest.messages import MessageTable
-from ingest.trace import (
+from tracejury.ingest.goal import derive_final_answer, derive_goal
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.trace import (
     ExpectedEvent,
     IngestError,
     Json,

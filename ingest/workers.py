@@ -13,10 +13,10 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import NamedTuple
 
-from ingest.head import rejected
-from ingest.readers import STANDARD_INPUT, read_files, reader_named, units
-from ingest.ready import Ready, made_ready, read_ahead
-from ingest.trace import IngestError, Rejected, Trace
+from tracejury.ingest.head import rejected
+from tracejury.ingest.readers import STANDARD_INPUT, read_files, reader_named, units
+from tracejury.ingest.ready import Ready, made_ready, read_ahead
+from tracejury.ingest.trace import IngestError, Rejected, Trace
 
 START_BYTES = 16_000_000
 """What one process reads and packs while another starts (0.4 s of imports): less than this is not shared out."""

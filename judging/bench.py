@@ -1,4 +1,4 @@
-"""The process that makes figures beside the app: `python -m judging.bench HOME`, a question a line, an answer a line.
+"""The process that makes figures beside the app: `python -m tracejury.judging.bench HOME`, one line a question.
 
 What it makes is kept as Arrow files under `figures/CHOICE/REVISION/` of the workspace's home, each of the
 revision that the database had in the very transaction that was read. A file that is there is whole.
@@ -24,14 +24,14 @@ import pandas as pd
 import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
-from ingest.store import reading
-from judging.agreement.tables import InputName, Inputs
-from judging.export import every_word, words_of
-from judging.figures import FRAMES, Bench, Chosen, Question, Revision, make
-from judging.ledger.columns import Columns, load_columns
-from judging.ledger.frames import LateFrames, revision
-from judging.ledger.person_pairs import person_pairs, person_revision
-from judging.ledger.sides import Known, read_side, side_pairs
+from tracejury.ingest.store import reading
+from tracejury.judging.agreement.tables import InputName, Inputs
+from tracejury.judging.export import every_word, words_of
+from tracejury.judging.figures import FRAMES, Bench, Chosen, Question, Revision, make
+from tracejury.judging.ledger.columns import Columns, load_columns
+from tracejury.judging.ledger.frames import LateFrames, revision
+from tracejury.judging.ledger.person_pairs import person_pairs, person_revision
+from tracejury.judging.ledger.sides import Known, read_side, side_pairs
 
 KEPT_REVISIONS = 2  # of a choice: the newest and what is shown until it is there
 KEPT_CHOICES = 48  # several of them hold the figures of one choice on the page, see `Question.place`
@@ -325,7 +325,7 @@ def serve(maker: Maker, questions: TextIO, answers: TextIO) -> None:
 
 
 def main(home: str) -> None:
-    from judging.ledger import open_workspace
+    from tracejury.judging.ledger import open_workspace
 
     workspace = open_workspace(Path(home))
     serve(Maker(workspace.engine, workspace.home), sys.stdin, sys.stdout)

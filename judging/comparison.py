@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from judging.ledger.matches import Decision
-from judging.records import ErrorLabel, Failure, Finding, FindingVerdict, ScoreLabel, Verdict
+from tracejury.judging.ledger.matches import Decision
+from tracejury.judging.records import ErrorLabel, Failure, Finding, FindingVerdict, ScoreLabel, Verdict
 
 PairState = Literal["localized", "caught", "missed", "extra"]
 

@@ -15,8 +15,8 @@ from itertools import combinations
 import numpy as np
 from rapidfuzz import fuzz, utils
 
-from judging.matching import assign, error_text
-from judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Evidence, Impact, ScoreLabel
+from tracejury.judging.matching import assign, error_text
+from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Evidence, Impact, ScoreLabel
 
 FAR = 2  # points between two scores from which people differ
 SEVERE: tuple[Impact, ...] = ("medium", "high")

@@ -8,13 +8,13 @@ from typing import Literal
 
 from sqlalchemy import Connection
 
-from ingest.store import load, load_source
-from judging.judge import spans_judged
-from judging.model import Prices
-from judging.prompt import build_prompt
-from judging.reading import read
-from judging.rubric import Rubric
-from judging.run import ModelSetup, RunSpec
+from tracejury.ingest.store import load, load_source
+from tracejury.judging.judge import spans_judged
+from tracejury.judging.model import Prices
+from tracejury.judging.prompt import build_prompt
+from tracejury.judging.reading import read
+from tracejury.judging.rubric import Rubric
+from tracejury.judging.run import ModelSetup, RunSpec
 
 Way = Literal["naive", "deduplicated", "cached", "batch"]
 WAYS: tuple[Way, ...] = ("naive", "deduplicated", "cached", "batch")

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from judging.reading import Reading
-from judging.records import EvidencePlace
+from tracejury.judging.reading import Reading
+from tracejury.judging.records import EvidencePlace
 
 FUZZY_FROM = 90.0  # rapidfuzz partial ratio, 0..100
 FUZZY_LEAST = 16  # characters: shorter quotes are like too much

@@ -14,13 +14,13 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from sqlalchemy import Connection, select
 
-from ingest.spreadsheet import safe_cell
-from ingest.store import schema
-from ingest.trace import Json, Rejected
-from judging.ledger import tables
-from judging.ledger.labels import error_labels, reviews, score_labels
-from judging.ledger.ops import ErrorPut
-from judging.records import DIMENSIONS, SCORES, ErrorLabel, Evidence, Phase, Review, ScoreLabel
+from tracejury.ingest.spreadsheet import safe_cell
+from tracejury.ingest.store import schema
+from tracejury.ingest.trace import Json, Rejected
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.labels import error_labels, reviews, score_labels
+from tracejury.judging.ledger.ops import ErrorPut
+from tracejury.judging.records import DIMENSIONS, SCORES, ErrorLabel, Evidence, Phase, Review, ScoreLabel
 
 FORMAT, VERSION = "tracejury-labels", 1
 LabelForm = Literal["tracejury", "trail", "csv"]

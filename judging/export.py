@@ -16,16 +16,24 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection
 
-from ingest.spreadsheet import safe_cell, safe_texts
-from ingest.trace import Json
-from judging.agreement.majority import vote_table
-from judging.agreement.tables import COLUMNS, TABLES, Inputs, Table, numeric_columns, printed, tables_from_frames
-from judging.latex import latex_table
-from judging.ledger.frames import Frames, LateFrames, Selection, chosen_traces
-from judging.ledger.matches import finding_words, match_words
-from judging.ledger.person_pairs import person_pairs
-from judging.outcomes import OUTCOME_TABLES
-from judging.typeset import typeset
+from tracejury.ingest.spreadsheet import safe_cell, safe_texts
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.majority import vote_table
+from tracejury.judging.agreement.tables import (
+    COLUMNS,
+    TABLES,
+    Inputs,
+    Table,
+    numeric_columns,
+    printed,
+    tables_from_frames,
+)
+from tracejury.judging.latex import latex_table
+from tracejury.judging.ledger.frames import Frames, LateFrames, Selection, chosen_traces
+from tracejury.judging.ledger.matches import finding_words, match_words
+from tracejury.judging.ledger.person_pairs import person_pairs
+from tracejury.judging.outcomes import OUTCOME_TABLES
+from tracejury.judging.typeset import typeset
 
 MadeFrom = Mapping[str, Json]
 """What a manifest tells: it goes into every file that can hold it."""

@@ -15,14 +15,14 @@ from typing import Any, Final
 import orjson
 import pandas as pd
 
-from judging.agreement import ceiling, compare, errors, marks, raters, rationale, reliability, scores
-from judging.agreement.frames import Missing
-from judging.agreement.intervals import DRAWS
-from judging.agreement.tables import TABLES, Inputs
-from judging.export import facts_of
-from judging.ledger.frames import FRAME_NAMES, PEOPLE, Frames, LateFrames, Selection
-from judging.ledger.revisions import Revision as Revision
-from judging.ledger.systems import is_joint
+from tracejury.judging.agreement import ceiling, compare, errors, marks, raters, rationale, reliability, scores
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.agreement.intervals import DRAWS
+from tracejury.judging.agreement.tables import TABLES, Inputs
+from tracejury.judging.export import facts_of
+from tracejury.judging.ledger.frames import FRAME_NAMES, PEOPLE, Frames, LateFrames, Selection
+from tracejury.judging.ledger.revisions import Revision as Revision
+from tracejury.judging.ledger.systems import is_joint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from judging.jury import JuryScore, Rule, jury_score, on_scale
-from judging.matching import TextLikeness, assign, finding_text, signs_of
-from judging.records import IMPACTS, Call, Citation, ErrorLabel, Evidence, Failure, Finding, Impact, Verdict
+from tracejury.judging.jury import JuryScore, Rule, jury_score, on_scale
+from tracejury.judging.matching import TextLikeness, assign, finding_text, signs_of
+from tracejury.judging.records import IMPACTS, Call, Citation, ErrorLabel, Evidence, Failure, Finding, Impact, Verdict
 
 T = TypeVar("T")
 

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 import orjson
 
-from ingest.trace import Json
-from judging.evidence import Finder
-from judging.model import Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
-from judging.prompt import Order, Prompt, Prompts, SpanToJudge, repair_request
-from judging.reading import Block, Reading
-from judging.records import Call, Citation, Failure, FailureState, Finding, Verdict
-from judging.reply import Form, ParsedFinding, ParsedReply, Unparsable, read_reply, reply_schema
-from judging.rubric import AgentDescription, Rubric
+from tracejury.ingest.trace import Json
+from tracejury.judging.evidence import Finder
+from tracejury.judging.model import Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
+from tracejury.judging.prompt import Order, Prompt, Prompts, SpanToJudge, repair_request
+from tracejury.judging.reading import Block, Reading
+from tracejury.judging.records import Call, Citation, Failure, FailureState, Finding, Verdict
+from tracejury.judging.reply import Form, ParsedFinding, ParsedReply, Unparsable, read_reply, reply_schema
+from tracejury.judging.rubric import AgentDescription, Rubric
 
 N = TypeVar("N", int, float)
 ALL_FORMS: tuple[Form, ...] = ("json", "tool", "template")

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Generic, TypeVar
 
-from judging.model import ModelError
+from tracejury.judging.model import ModelError
 
 T = TypeVar("T")
 R = TypeVar("R")

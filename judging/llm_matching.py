@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ingest.trace import Json
-from judging.judge import FAILED_AS, Manners, call_of, refusal_of, unusable
-from judging.limits import Pace, StopRunError
-from judging.matching import BY_MODEL, Candidate, assign, is_localized
-from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
-from judging.prompt import Prompt, fence_mark, wording_hash
-from judging.records import Call, ErrorLabel, Failure, FailureState, Match
-from judging.reply import Unparsable, read_object
+from tracejury.ingest.trace import Json
+from tracejury.judging.judge import FAILED_AS, Manners, call_of, refusal_of, unusable
+from tracejury.judging.limits import Pace, StopRunError
+from tracejury.judging.matching import BY_MODEL, Candidate, assign, is_localized
+from tracejury.judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
+from tracejury.judging.prompt import Prompt, fence_mark, wording_hash
+from tracejury.judging.records import Call, ErrorLabel, Failure, FailureState, Match
+from tracejury.judging.reply import Unparsable, read_object
 
 LEAST = 0.5  # confidence from which a pair is proposed: below it the model itself holds it for unlikely
 _QUOTED = 600  # characters of a quote that are shown, as the rule compares
@@ -57,7 +57,7 @@ class Proposed:
 
 def match_prompt_version() -> str:
     """Hash of all wording of the matching prompt."""
-    files = resources.files("judging").joinpath("match_prompts").iterdir()
+    files = resources.files("tracejury.judging").joinpath("match_prompts").iterdir()
     return wording_hash(*(_file(name) for name in sorted(entry.name for entry in files) if name.endswith(".md")))[
         :_VERSION_DIGITS
     ]
@@ -298,4 +298,4 @@ def _cut(quote: str) -> str:
 
 @cache
 def _file(name: str) -> str:
-    return resources.files("judging").joinpath("match_prompts", name).read_text(encoding="utf-8")
+    return resources.files("tracejury.judging").joinpath("match_prompts", name).read_text(encoding="utf-8")

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from judging.agreement.majority import Outcome, outcome_of
-from judging.disputes import groups
-from judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Impact
+from tracejury.judging.agreement.majority import Outcome, outcome_of
+from tracejury.judging.disputes import groups
+from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel, Impact
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz import fuzz
 
-from judging.records import Dimension, ErrorLabel, Evidence, Finding, Match
+from tracejury.judging.records import Dimension, ErrorLabel, Evidence, Finding, Match
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

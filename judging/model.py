@@ -16,10 +16,10 @@ from email.utils import parsedate_to_datetime
 from functools import cache
 from typing import Any, Literal, Protocol
 
-from ingest.trace import Json
-from judging.prompt import Prompt
-from judging.reading import estimate_tokens
-from judging.reply import Form
+from tracejury.ingest.trace import Json
+from tracejury.judging.prompt import Prompt
+from tracejury.judging.reading import estimate_tokens
+from tracejury.judging.reply import Form
 
 ErrorKind = Literal[
     "rate_limit",

@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, Engine, select
 
-from ingest.store import load, reading, trace_ids, writing
-from ingest.trace import Json, Trace
-from judging.checks import MODEL, checks_version, judge_offline
-from judging.ledger import tables
-from judging.ledger.verdicts import (
+from tracejury.ingest.store import load, reading, trace_ids, writing
+from tracejury.ingest.trace import Json, Trace
+from tracejury.judging.checks import MODEL, checks_version, judge_offline
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.verdicts import (
     JudgeVersion,
     add_cells,
     add_run,
@@ -21,8 +21,8 @@ from judging.ledger.verdicts import (
     set_run_status,
     trace_digests,
 )
-from judging.reading import read
-from judging.records import DIMENSIONS, Call, Dimension, Failure, Verdict
+from tracejury.judging.reading import read
+from tracejury.judging.records import DIMENSIONS, Call, Dimension, Failure, Verdict
 
 Progress = Callable[[int, int], None]
 _log = logging.getLogger(__name__)

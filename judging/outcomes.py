@@ -5,10 +5,10 @@ from __future__ import annotations
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from ingest.gsr import Gsr, Rate, Run, gsr, run_of_trace
-from ingest.store import load, schema
-from judging.agreement.intervals import wilson
-from judging.agreement.tables import Table
+from tracejury.ingest.gsr import Gsr, Rate, Run, gsr, run_of_trace
+from tracejury.ingest.store import load, schema
+from tracejury.judging.agreement.intervals import wilson
+from tracejury.judging.agreement.tables import Table
 
 RATES = Table(
     name="gaia2_gsr",

@@ -12,9 +12,9 @@ from typing import Final
 
 import pandas as pd
 
-from ingest.spreadsheet import plain_cell
-from ingest.trace import Json
-from judging.agreement.tables import COLUMNS, InputName
+from tracejury.ingest.spreadsheet import plain_cell
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.tables import COLUMNS, InputName
 
 DELIMITERS: Final = (",", ";", "\t", "|")
 MISSING: Final = frozenset({"", "na", "n/a", "nan", "none", "null", "<na>"})

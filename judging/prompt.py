@@ -11,8 +11,8 @@ from importlib import resources
 from string import Template
 from typing import Any, Literal
 
-from judging.reply import Form
-from judging.rubric import AgentDescription, ExampleFinding, ExampleReply, Rubric
+from tracejury.judging.reply import Form
+from tracejury.judging.rubric import AgentDescription, ExampleFinding, ExampleReply, Rubric
 
 Order = Literal["cache", "paper"]
 """`cache`: trace, then rubric (judges and runs share the prefix). `paper`: rubric, trace, then the form."""
@@ -153,7 +153,7 @@ def example_reply(reply: ExampleReply, rubric: Rubric, form: str) -> str:
 
 def prompts_version() -> str:
     """Hash of all wording that is not a rubric's: part of every judge's version."""
-    names = sorted(entry.name for entry in resources.files("judging").joinpath("prompts").iterdir())
+    names = sorted(entry.name for entry in resources.files("tracejury.judging").joinpath("prompts").iterdir())
     return wording_hash(*(_file(name) for name in names if name.endswith(".md")))[:16]
 
 
@@ -203,7 +203,7 @@ def _fill(name: str, **values: str) -> str:
 
 @cache
 def _file(name: str) -> str:
-    return resources.files("judging").joinpath("prompts", name).read_text(encoding="utf-8")
+    return resources.files("tracejury.judging").joinpath("prompts", name).read_text(encoding="utf-8")
 
 
 def wording_hash(*texts: str) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
-from ingest.trace import Json, Message, Span, ToolCall, Trace
+from tracejury.ingest.trace import Json, Message, Span, ToolCall, Trace
 
 REPEAT_FROM = 256  # characters: shorter texts are shown again, a reference would cost as much
 MIN_CUT = 400  # characters: a budget never cuts a text below this

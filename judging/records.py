@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from ingest.trace import Json
+from tracejury.ingest.trace import Json
 
 Dimension = Literal["LC", "EE", "PQ", "PA", "GF", "TS", "TC"]
 DIMENSIONS: tuple[Dimension, ...] = get_args(Dimension)

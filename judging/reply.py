@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judging.records import IMPACTS, SCORES, Impact
-from judging.rubric import Rubric
+from tracejury.judging.records import IMPACTS, SCORES, Impact
+from tracejury.judging.rubric import Rubric
 
 Form = Literal["json", "tool", "template"]
 """How the answer is asked for: JSON by schema, the arguments of a tool call, or the text template."""

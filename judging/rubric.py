@@ -17,8 +17,8 @@ from typing import Annotated, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from ingest.trace import Trace
-from judging.records import Dimension, Impact
+from tracejury.ingest.trace import Trace
+from tracejury.judging.records import Dimension, Impact
 
 Answer = Literal["score", "errors"]
 Text = Annotated[str, Field(min_length=1)]
@@ -226,7 +226,7 @@ def _agents(trace: Trace) -> set[str]:
 
 
 def _shipped(folder: str, suffix: str) -> Iterator[tuple[str, bytes]]:
-    for entry in sorted(resources.files("judging").joinpath(folder).iterdir(), key=lambda e: e.name):
+    for entry in sorted(resources.files("tracejury.judging").joinpath(folder).iterdir(), key=lambda e: e.name):
         if entry.name.endswith(suffix):
             yield entry.name, entry.read_bytes()
 

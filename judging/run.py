@@ -19,16 +19,16 @@ from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 import orjson
 
-from ingest.trace import Json, Trace
-from judging.evidence import Finder
-from judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
-from judging.jury import Rule
-from judging.limits import Budget, Pace, StopRunError, Together
-from judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
-from judging.prompt import Order, Prompts, build_prompt
-from judging.reading import Reading, read
-from judging.records import Call, Failure, Verdict
-from judging.rubric import AgentDescription, Rubric, agent_for
+from tracejury.ingest.trace import Json, Trace
+from tracejury.judging.evidence import Finder
+from tracejury.judging.judge import Judge, Limit, Manners, judge_spans, judge_trace
+from tracejury.judging.jury import Rule
+from tracejury.judging.limits import Budget, Pace, StopRunError, Together
+from tracejury.judging.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
+from tracejury.judging.prompt import Order, Prompts, build_prompt
+from tracejury.judging.reading import Reading, read
+from tracejury.judging.records import Call, Failure, Verdict
+from tracejury.judging.rubric import AgentDescription, Rubric, agent_for
 
 T = TypeVar("T")
 Mode = Literal["trace", "span", "jury"]

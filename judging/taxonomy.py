@@ -9,8 +9,8 @@ from functools import cache
 from importlib.resources import files
 from typing import cast
 
-from ingest.labels import normal_category
-from judging.records import DIMENSIONS, Dimension
+from tracejury.ingest.labels import normal_category
+from tracejury.judging.records import DIMENSIONS, Dimension
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -26,7 +26,7 @@ class Category:
 @cache
 def categories() -> tuple[Category, ...]:
     """The categories in the order of `data/taxonomy.csv`."""
-    text = files("data").joinpath("taxonomy.csv").read_text(encoding="utf-8")
+    text = files("tracejury.data").joinpath("taxonomy.csv").read_text(encoding="utf-8")
     return tuple(_category(row) for row in csv.DictReader(io.StringIO(text)))
 
 

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from uuid import NAMESPACE_URL, uuid5
 
-from ingest.labels import AnnotatedError, Annotation, FailedReply, JudgeReply
-from ingest.trace import Json
-from judging.evidence import place_evidence
-from judging.exchange import Labels
-from judging.judge import ERRORS_ONLY
-from judging.reading import Reading
-from judging.records import Call, Citation, ErrorLabel, Evidence, Failure, Finding, Review, ScoreLabel, Verdict
-from judging.taxonomy import dimensions_of
+from tracejury.ingest.labels import AnnotatedError, Annotation, FailedReply, JudgeReply
+from tracejury.ingest.trace import Json
+from tracejury.judging.evidence import place_evidence
+from tracejury.judging.exchange import Labels
+from tracejury.judging.judge import ERRORS_ONLY
+from tracejury.judging.reading import Reading
+from tracejury.judging.records import (
+    Call,
+    Citation,
+    ErrorLabel,
+    Evidence,
+    Failure,
+    Finding,
+    Review,
+    ScoreLabel,
+    Verdict,
+)
+from tracejury.judging.taxonomy import dimensions_of
 
 ANNOTATOR = "trail"
 JUDGE = "trail"

@@ -9,10 +9,10 @@ from typing import Final
 
 import pandas as pd
 
-from ingest.trace import Json
-from judging.agreement.frames import JUDGES
-from judging.agreement.tables import COMPARED, Table, numeric_columns, printed
-from judging.rubric import rubrics
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.frames import JUDGES
+from tracejury.judging.agreement.tables import COMPARED, Table, numeric_columns, printed
+from tracejury.judging.rubric import rubrics
 
 KEYS: Final = ("system", "judge", "split", "impact", "kind", "failures", "vectoriser", "epsilon")
 """Left out where all rows have the same, and said beside the title."""

@@ -11,11 +11,11 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from judging.judge import Manners
-from judging.ledger.runs import SqlRunStore, next_run, run_spec
-from judging.model import LitellmModel, context_limit, count_tokens, first_forms, known_prices
-from judging.rubric import agent_descriptions, rubrics
-from judging.run import BATCH_CELLS, ModelSetup, Progress, Runner, RunSpec, Summary
+from tracejury.judging.judge import Manners
+from tracejury.judging.ledger.runs import SqlRunStore, next_run, run_spec
+from tracejury.judging.model import LitellmModel, context_limit, count_tokens, first_forms, known_prices
+from tracejury.judging.rubric import agent_descriptions, rubrics
+from tracejury.judging.run import BATCH_CELLS, ModelSetup, Progress, Runner, RunSpec, Summary
 
 LOOK_AGAIN_S = 2.0
 

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ingest.batch import store
-from ingest.messages import MessageTable
-from ingest.trace import LogRecord, Source, SpanDraft, ToolCall, Trace
-from ingest.tree import assemble
-from judging.ledger import Workspace, open_workspace
-from judging.records import ErrorLabel, Evidence, Finding
+from tracejury.ingest.batch import store
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.trace import LogRecord, Source, SpanDraft, ToolCall, Trace
+from tracejury.ingest.tree import assemble
+from tracejury.judging.ledger import Workspace, open_workspace
+from tracejury.judging.records import ErrorLabel, Evidence, Finding
 
 TRACE = "ab" * 16
 LONG_TEXT = "A river guide lists the ferry at nine, noon and three; the noon boat does not run in winter. " * 8
@@ -93,7 +93,7 @@ def error_label(number: int = 1, *, spans: Sequence[int] = (4,), trace_id: str =
 
 
 def finding(description: str, *spans: int, **more: Any) -> Finding:
-    from judging.records import Citation
+    from tracejury.judging.records import Citation
 
     cites = tuple(Citation(cite=span_id(one), span_id=span_id(one)) for one in spans)
     return Finding(**({"description": description, "evidence": "", "citations": cites} | more))

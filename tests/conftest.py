@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Engine
 from xdist.remote import Producer
 
-from ingest.store import open_engine
-from judging.ledger import open_workspace, workspace
 from tests.sharing import Units, in_order
+from tracejury.ingest.store import open_engine
+from tracejury.judging.ledger import open_workspace, workspace
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

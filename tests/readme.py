@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from judging.agreement.tables import METRICS, TABLES
-from judging.checks import CHECKS
-from judging.outcomes import OUTCOME_TABLES
+from tracejury.judging.agreement.tables import METRICS, TABLES
+from tracejury.judging.checks import CHECKS
+from tracejury.judging.outcomes import OUTCOME_TABLES
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 import pytest
 
-from app.cli import main
-from ingest.readers import READERS
-from ingest.trace import SPAN_COLUMNS
-from judging.agreement.tables import COLUMNS, METRICS, InputName
 from tests.readme import metrics, renewed
+from tracejury.app.cli import main
+from tracejury.ingest.readers import READERS
+from tracejury.ingest.trace import SPAN_COLUMNS
+from tracejury.judging.agreement.tables import COLUMNS, METRICS, InputName
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

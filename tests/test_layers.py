@@ -46,16 +46,23 @@ def offenders(package: str, forbidden: tuple[str, ...]) -> list[str]:
     ]
 
 
+def test_everything_is_imported_under_one_name() -> None:
+    """A module imported as `app.x` and as `tracejury.app.x` would be two modules with two states."""
+    everywhere = [path for folder in (*PACKAGES, "tests") for path in modules(folder)]
+    bare = [f"{path}: {name}" for path in everywhere for name in imports(path) if name.split(".")[0] in PACKAGES]
+    assert bare == []
+
+
 def test_ingest_knows_no_judges_and_no_screens() -> None:
-    assert offenders("ingest", ("judging", "app", "streamlit", "plotly", "litellm")) == []
+    assert offenders("ingest", ("tracejury.judging", "tracejury.app", "streamlit", "plotly", "litellm")) == []
 
 
 def test_judging_knows_no_screens() -> None:
-    assert offenders("judging", ("app", "streamlit", "plotly")) == []
+    assert offenders("judging", ("tracejury.app", "streamlit", "plotly")) == []
 
 
 def test_agreement_is_pure() -> None:
-    assert offenders("judging/agreement", ("judging.ledger", "ingest", "sqlalchemy")) == []
+    assert offenders("judging/agreement", ("tracejury.judging.ledger", "tracejury.ingest", "sqlalchemy")) == []
 
 
 def test_data_imports_nothing() -> None:
@@ -119,7 +126,7 @@ def test_only_views_session_and_the_edges_know_the_ledger() -> None:
         str(path.relative_to(ROOT))
         for path in modules("app")
         if not str(path.relative_to(ROOT)).startswith(allowed)
-        and any(name.startswith("judging.ledger") for name in imports(path))
+        and any(name.startswith("tracejury.judging.ledger") for name in imports(path))
     ]
     assert found == []
 
@@ -135,13 +142,14 @@ def test_no_module_at_the_top_of_app_shadows_a_library(path: Path) -> None:
 
 def test_help_is_instant_because_nothing_heavy_is_imported() -> None:
     heavy = ("streamlit", "litellm", "pandas", "sklearn", "plotly", "scipy", "pyarrow", "sqlalchemy")
-    code = f"import sys, app.cli; print([name for name in {heavy!r} if name in sys.modules])"
+    code = f"import sys, tracejury.app.cli; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"
 
 
 def test_the_app_starts_without_what_takes_seconds_to_import() -> None:
     heavy = ("litellm", "sklearn", "scipy.optimize", "scipy.stats")
-    code = f"import sys, app.asgi, app.session; print([name for name in {heavy!r} if name in sys.modules])"
+    code = "import sys, tracejury.app.asgi, tracejury.app.session"
+    code += f"; print([name for name in {heavy!r} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.strip() == "[]"

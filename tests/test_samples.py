@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ingest.readers import read_traces
-from ingest.trace import Rejected, Trace
-from judging.reading import message_text, read
-from judging.records import DIMENSIONS
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.trace import Rejected, Trace
+from tracejury.judging.reading import message_text, read
+from tracejury.judging.records import DIMENSIONS
 
 DATA = Path(__file__).resolve().parent.parent / "data"
 SAMPLES = DATA / "samples"

@@ -13,11 +13,11 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
-from app.api.packing import json_bytes
-from app.grants import TokenError
-from ingest.store import load, reading, schema
-from judging.ledger import Workspace
-from judging.reading import Reading, read
+from tracejury.app.api.packing import json_bytes
+from tracejury.app.grants import TokenError
+from tracejury.ingest.store import load, reading, schema
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.reading import Reading, read
 
 BODY_LIMIT = 1_000_000  # bytes of one request
 _KEPT = 8

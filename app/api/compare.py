@@ -10,18 +10,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.answers import NotServedError, Readings, answered, json_body
-from app.api.rights import checked
-from app.components.comparison.payload import pairs_payload, texts_payload
-from app.grants import Grant
-from app.session import workspace
-from ingest.store import reading, writing
-from judging.comparison import Comparison, Pair
-from judging.ledger import Workspace
-from judging.ledger.anchoring import may_see_judges
-from judging.ledger.comparison import compare_trace, decided_revision
-from judging.ledger.matches import decide, review_finding
-from judging.records import FindingVerdict, MatchStatus
+from tracejury.app.api.answers import NotServedError, Readings, answered, json_body
+from tracejury.app.api.rights import checked
+from tracejury.app.components.comparison.payload import pairs_payload, texts_payload
+from tracejury.app.grants import Grant
+from tracejury.app.session import workspace
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.comparison import Comparison, Pair
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.anchoring import may_see_judges
+from tracejury.judging.ledger.comparison import compare_trace, decided_revision
+from tracejury.judging.ledger.matches import decide, review_finding
+from tracejury.judging.records import FindingVerdict, MatchStatus
 
 STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
@@ -53,8 +53,8 @@ def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
 
 def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[str, str]) -> dict[str, Any]:
-    from judging.ledger.labels import error_labels
-    from judging.ledger.tables import error_label
+    from tracejury.judging.ledger.labels import error_labels
+    from tracejury.judging.ledger.tables import error_label
 
     grant = checked(space, asked.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
     with reading(space.engine) as connection:
@@ -69,8 +69,8 @@ def _finding(connection: Any, trace_id: str, key: str) -> Any:
     """The finding of that key, None when it is none of this trace's."""
     from sqlalchemy import select
 
-    from judging.ledger.tables import cell, finding
-    from judging.ledger.verdicts import findings_of
+    from tracejury.judging.ledger.tables import cell, finding
+    from tracejury.judging.ledger.verdicts import findings_of
 
     if not key.isdecimal():
         return None

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, Row, select
 
-from app.api.packing import json_bytes, packed
-from app.components.annotator.payload import SPAN_FIELDS, Document, Hidden, document, outline
-from app.grants import Grant
-from app.session import workspace
-from ingest.store import load, reading, schema
-from judging.ledger import Workspace, tables
-from judging.reading import read
+from tracejury.app.api.packing import json_bytes, packed
+from tracejury.app.components.annotator.payload import SPAN_FIELDS, Document, Hidden, document, outline
+from tracejury.app.grants import Grant
+from tracejury.app.session import workspace
+from tracejury.ingest.store import load, reading, schema
+from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.reading import read
 
 LONG_TRACE = 3_000  # spans: a longer trace opens with its outline, texts follow
 _KEPT_DOCUMENTS = 8

@@ -12,22 +12,22 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app import datasets, loading
-from app.api import scripts
-from app.api.answers import NotServedError, answered
-from app.api.rights import checked
-from app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, truth_of
-from app.computing import NotComputedError
-from app.grants import TokenError
-from app.loading import Choice, SplitError
-from app.session import FILTERS, workspace
-from ingest.store import reading
-from judging.agreement.frames import Missing
-from judging.agreement.majority import Gold
-from judging.ledger import Workspace
-from judging.ledger.anchoring import at_work_blind
-from judging.ledger.frames import Counting
-from judging.ledger.people import person
+from tracejury.app import datasets, loading
+from tracejury.app.api import scripts
+from tracejury.app.api.answers import NotServedError, answered
+from tracejury.app.api.rights import checked
+from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, truth_of
+from tracejury.app.computing import NotComputedError
+from tracejury.app.grants import TokenError
+from tracejury.app.loading import Choice, SplitError
+from tracejury.app.session import FILTERS, workspace
+from tracejury.ingest.store import reading
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.agreement.majority import Gold
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.anchoring import at_work_blind
+from tracejury.judging.ledger.frames import Counting
+from tracejury.judging.ledger.people import person
 
 PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""

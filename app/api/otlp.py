@@ -22,13 +22,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from app.api import scripts
-from app.config import config
-from app.grants import TokenError
-from app.session import workspace
-from ingest.inbox import NAMES, Signal, receive, show_stragglers
-from ingest.trace import IngestError
-from judging.ledger import Workspace
+from tracejury.app.api import scripts
+from tracejury.app.config import config
+from tracejury.app.grants import TokenError
+from tracejury.app.session import workspace
+from tracejury.ingest.inbox import NAMES, Signal, receive, show_stragglers
+from tracejury.ingest.trace import IngestError
+from tracejury.judging.ledger import Workspace
 
 MAX_BODY = 64 * 1024**2  # bytes, unpacked
 REQUESTS_A_SECOND = 50

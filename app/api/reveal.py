@@ -11,17 +11,17 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.answers import NotServedError, answered
-from app.api.rights import checked
-from app.grants import Grant
-from ingest.store import reading
-from judging.comparison import Comparison
-from judging.ledger import Workspace, labels, tables
-from judging.ledger.adjudication import ADJUDICATED
-from judging.ledger.anchoring import may_see_judges
-from judging.ledger.comparison import compare_trace
-from judging.ledger.systems import systems_on
-from judging.records import ErrorLabel, Finding, ScoreLabel, Verdict
+from tracejury.app.api.answers import NotServedError, answered
+from tracejury.app.api.rights import checked
+from tracejury.app.grants import Grant
+from tracejury.ingest.store import reading
+from tracejury.judging.comparison import Comparison
+from tracejury.judging.ledger import Workspace, labels, tables
+from tracejury.judging.ledger.adjudication import ADJUDICATED
+from tracejury.judging.ledger.anchoring import may_see_judges
+from tracejury.judging.ledger.comparison import compare_trace
+from tracejury.judging.ledger.systems import systems_on
+from tracejury.judging.records import ErrorLabel, Finding, ScoreLabel, Verdict
 
 _error, _score = tables.error_label, tables.score_label
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from app.config import config
-from app.grants import TRACE, Grant, TokenError, check
-from app.session import RANK, Role
-from ingest.store import reading
-from judging.ledger import Workspace
-from judging.ledger.people import Person, person
+from tracejury.app.config import config
+from tracejury.app.grants import TRACE, Grant, TokenError, check
+from tracejury.app.session import RANK, Role
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.people import Person, person
 
 
 def checked(space: Workspace, token: object, *, subject: str, purpose: str = TRACE, role: Role = "annotator") -> Grant:

@@ -9,12 +9,12 @@ from typing import Literal, NamedTuple
 from itsdangerous import BadData, URLSafeSerializer
 from starlette.requests import Request
 
-from app.api.rights import still_may
-from app.grants import TokenError
-from ingest.store import reading, writing
-from judging.ledger import Workspace
-from judging.ledger.audit import record
-from judging.ledger.people import script_epoch
+from tracejury.app.api.rights import still_may
+from tracejury.app.grants import TokenError
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.people import script_epoch
 
 Use = Literal["export", "otlp"]
 USES: Mapping[Use, str] = {"export": "reading exports", "otlp": "sending traces"}

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.answers import NotServedError, answered, json_body
-from app.api.rights import checked
-from app.components.annotator.shortcuts import key_conflict
-from ingest.store import reading, writing
-from judging.ledger import Workspace, tables
-from judging.ledger.audit import record
-from judging.ledger.labels import ensure_annotator
+from tracejury.app.api.answers import NotServedError, answered, json_body
+from tracejury.app.api.rights import checked
+from tracejury.app.components.annotator.shortcuts import key_conflict
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.labels import ensure_annotator
 
 DESK = "desk"
 """Where the desk's settings stand in `annotator.settings`; what else stands there is not the desk's."""

@@ -10,18 +10,18 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from app.api.documents import DOCUMENTS, Documents
-from app.api.packing import json_bytes, unpacked
-from app.api.reveal import reveal_routes
-from app.api.rights import checked
-from app.api.settings import settings_routes
-from app.grants import Grant, TokenError
-from app.session import workspace
-from ingest.parse import parse_json
-from ingest.trace import IngestError
-from judging.ledger import Workspace
-from judging.ledger.labels import Applied, apply_ops
-from judging.ledger.ops import OpError, read_ops
+from tracejury.app.api.documents import DOCUMENTS, Documents
+from tracejury.app.api.packing import json_bytes, unpacked
+from tracejury.app.api.reveal import reveal_routes
+from tracejury.app.api.rights import checked
+from tracejury.app.api.settings import settings_routes
+from tracejury.app.grants import Grant, TokenError
+from tracejury.app.session import workspace
+from tracejury.ingest.parse import parse_json
+from tracejury.ingest.trace import IngestError
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.labels import Applied, apply_ops
+from tracejury.judging.ledger.ops import OpError, read_ops
 
 BODY_LIMIT = 4_000_000  # bytes of one request
 STRETCH_LIMIT = 64  # blocks of one answer

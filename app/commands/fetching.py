@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from app.commands import opinions, traces
-from app.commands.output import counted, say
+from tracejury.app.commands import opinions, traces
+from tracejury.app.commands.output import counted, say
 
 TRAIL = "PatronusAI/TRAIL"
 _TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3"})

@@ -11,17 +11,17 @@ from typing import Any
 import click
 from sqlalchemy import Connection, Engine, select
 
-from app.commands.output import counted, name_rejected, opened, print_json, progress_bar, say
-from ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
-from ingest.store import load, reading, schema, writing
-from ingest.trace import IngestError, Rejected
-from judging import trail
-from judging.exchange import Labels, read_tracejury, to_csv, to_tracejury, to_trail
-from judging.ledger.imports import import_outcomes
-from judging.ledger.labels import ensure_annotator, put_labels
-from judging.ledger.matches import propose_matches
-from judging.reading import Reading, read
-from judging.records import Failure, Verdict
+from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_bar, say
+from tracejury.ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
+from tracejury.ingest.store import load, reading, schema, writing
+from tracejury.ingest.trace import IngestError, Rejected
+from tracejury.judging import trail
+from tracejury.judging.exchange import Labels, read_tracejury, to_csv, to_tracejury, to_trail
+from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.labels import ensure_annotator, put_labels
+from tracejury.judging.ledger.matches import propose_matches
+from tracejury.judging.reading import Reading, read
+from tracejury.judging.records import Failure, Verdict
 
 COMMAND = "command"
 
@@ -146,7 +146,7 @@ def import_verdicts(
 
 
 def export_verdicts(home: Path | None, out: Path) -> int:
-    from judging.ledger.imports import export_outcomes
+    from tracejury.judging.ledger.imports import export_outcomes
 
     with reading(opened(home).engine) as connection:
         out.write_bytes(export_outcomes(connection))
@@ -157,10 +157,10 @@ def match_by_model(
     home: Path | None, *, model: str, judge: str | None, as_json: bool, withdraw: bool, **options: Any
 ) -> int:
     """Exit code 0, or 1 when a question failed or was not asked."""
-    from judging.judge import Manners
-    from judging.ledger.llm_matches import propose_with_model, withdraw_proposals
-    from judging.llm_matching import LlmMatcher
-    from judging.model import LitellmModel, first_forms, known_prices, read_prices
+    from tracejury.judging.judge import Manners
+    from tracejury.judging.ledger.llm_matches import propose_with_model, withdraw_proposals
+    from tracejury.judging.llm_matching import LlmMatcher
+    from tracejury.judging.model import LitellmModel, first_forms, known_prices, read_prices
 
     engine = opened(home).engine
     if withdraw:

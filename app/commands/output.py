@@ -10,8 +10,8 @@ from typing import Any
 import click
 import orjson
 
-from ingest.trace import Rejected
-from judging.ledger import Workspace, WorkspaceError, open_workspace
+from tracejury.ingest.trace import Rejected
+from tracejury.judging.ledger import Workspace, WorkspaceError, open_workspace
 
 
 def opened(home: Path | None) -> Workspace:

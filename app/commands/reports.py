@@ -10,11 +10,11 @@ import click
 import pandas as pd
 from sqlalchemy import Connection
 
-from app.commands.output import counted, opened, print_json, say
-from ingest.store import reading
-from ingest.trace import Json
-from judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
-from judging.export import (
+from tracejury.app.commands.output import counted, opened, print_json, say
+from tracejury.ingest.store import reading
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
+from tracejury.judging.export import (
     facts_of,
     inputs_of,
     manifest_of,
@@ -25,11 +25,11 @@ from judging.export import (
     write_manifest,
     write_report,
 )
-from judging.ledger.frames import Selection, load_frames, read_splits
-from judging.ledger.sides import read_side, side_pairs, whole_versions
-from judging.ledger.systems import systems
-from judging.outcomes import outcome_tables
-from judging.plain_csv import read_folder
+from tracejury.judging.ledger.frames import Selection, load_frames, read_splits
+from tracejury.judging.ledger.sides import read_side, side_pairs, whole_versions
+from tracejury.judging.ledger.systems import systems
+from tracejury.judging.outcomes import outcome_tables
+from tracejury.judging.plain_csv import read_folder
 
 
 def report(

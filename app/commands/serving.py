@@ -15,8 +15,8 @@ from types import FrameType
 
 import click
 
-from app.commands import opinions, traces
-from app.commands.output import opened, say
+from tracejury.app.commands import opinions, traces
+from tracejury.app.commands.output import opened, say
 
 PREDICTIONS = "predictions"  # answers of judges, not traces
 START_S = 60  # seconds until the app must have answered
@@ -28,7 +28,7 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
     workspace.engine.dispose()
     port = port or _free_port(host)
     environment = os.environ | {"TRACEJURY_HOME": str(workspace.home.resolve())}
-    entry = str(resources.files("app").joinpath("asgi.py"))
+    entry = str(resources.files("tracejury.app").joinpath("asgi.py"))
     # -P: a stray file in the folder one is in must not shadow ours
     command = [
         sys.executable, "-P", "-m", "streamlit", "run", entry,
@@ -54,7 +54,7 @@ def serve(home: Path | None, *, host: str, port: int) -> int:
 def demo(home: Path | None, *, port: int, open_app: bool) -> None:
     """Samples in, labels in, judged offline, matched; then the app."""
     started = time.monotonic()
-    with resources.as_file(resources.files("data")) as data:
+    with resources.as_file(resources.files("tracejury.data")) as data:
         say("reading the sample traces")
         samples = [str(folder) for folder in sorted((data / "samples").iterdir()) if folder.name != PREDICTIONS]
         traces.ingest(samples, home, as_json=False)
@@ -73,7 +73,7 @@ def demo(home: Path | None, *, port: int, open_app: bool) -> None:
 
 
 def _offline_judge(home: Path | None) -> None:
-    from app.commands import judging
+    from tracejury.app.commands import judging
 
     say("judging offline")
     judging.judge([], home, model=judging.CHECKS, judges="all", as_json=False)

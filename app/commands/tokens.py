@@ -7,13 +7,13 @@ from typing import cast
 
 import click
 
-from app.api import scripts
-from app.api.rights import still_may
-from app.commands.output import counted, opened, say
-from app.config import config
-from app.grants import TokenError
-from ingest.store import writing
-from judging.ledger.people import take_back_scripts
+from tracejury.app.api import scripts
+from tracejury.app.api.rights import still_may
+from tracejury.app.commands.output import counted, opened, say
+from tracejury.app.config import config
+from tracejury.app.grants import TokenError
+from tracejury.ingest.store import writing
+from tracejury.judging.ledger.people import take_back_scripts
 
 BY = "command line"
 

@@ -11,15 +11,15 @@ from typing import Any
 import click
 from sqlalchemy import Connection, select
 
-from app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
-from ingest.store import load, reading, schema
-from ingest.trace import Trace
+from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
+from tracejury.ingest.store import load, reading, schema
+from tracejury.ingest.trace import Trace
 
 
 def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options: Any) -> int:
     """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
-    from ingest.batch import Report
-    from ingest.batch import ingest as run
+    from tracejury.ingest.batch import Report
+    from tracejury.ingest.batch import ingest as run
 
     workspace = opened(home)
     with progress_line("reading", " traces") as bar:
@@ -53,7 +53,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
 
 
 def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> None:
-    from ingest.table import trace_frame, write_csv
+    from tracejury.ingest.table import trace_frame, write_csv
 
     with reading(opened(home).engine) as connection:
         frame = trace_frame(connection)
@@ -68,7 +68,7 @@ def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> N
 
 
 def spans(trace_id: str, home: Path | None, *, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
-    from ingest.table import span_frame, span_rows, write_csv, write_parquet
+    from tracejury.ingest.table import span_frame, span_rows, write_csv, write_parquet
 
     trace = find_trace(home, trace_id)
     if csv_file is not None:
@@ -85,7 +85,7 @@ def spans(trace_id: str, home: Path | None, *, csv_file: Path | None, parquet_fi
 
 
 def text(trace_id: str, home: Path | None) -> None:
-    from judging.reading import read
+    from tracejury.judging.reading import read
 
     sys.stdout.buffer.write(read(find_trace(home, trace_id)).text.encode())
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.components.sheet import row_of, sheet, words
+from tracejury.app.components.sheet import row_of, sheet, words
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 IDS = ("trace_id", "error_id", "label_id", "finding_id", "span_id")

@@ -17,12 +17,12 @@ import plotly.graph_objects as go
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from judging.agreement.figure import TOO_FEW
-from judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
-from judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
-from judging.agreement.reliability import RELIABLE, TENTATIVE
-from judging.agreement.rounding import half_up
-from judging.records import DIMENSIONS
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
+from tracejury.judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
+from tracejury.judging.agreement.reliability import RELIABLE, TENTATIVE
+from tracejury.judging.agreement.rounding import half_up
+from tracejury.judging.records import DIMENSIONS
 
 BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 PALE_ORANGE = "#F6D58C"

@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from judging.agreement.figure import TOO_FEW
-from judging.agreement.reasons import FLAT
-from judging.agreement.rounding import half_up
-from judging.agreement.tables import METRICS
-from judging.records import DIMENSIONS
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.reasons import FLAT
+from tracejury.judging.agreement.rounding import half_up
+from tracejury.judging.agreement.tables import METRICS
+from tracejury.judging.records import DIMENSIONS
 
 _FOR_PROGRAMMERS = re.compile(r"Shapes: .*?(?:returns \(.*?\)|to \(.*?\))[.;,]? ?|Shapes: [^.]*\(\.\.\.[^.]*\. ?")
 _WORDS = (

@@ -8,10 +8,10 @@ from typing import Literal
 
 import streamlit as st
 
-from app.loading import Choice, Options
-from app.session import FILTERS
-from judging.agreement.frames import Missing
-from judging.agreement.majority import MAJORITY, Gold
+from tracejury.app.loading import Choice, Options
+from tracejury.app.session import FILTERS
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.agreement.majority import MAJORITY, Gold
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
 ALL = "all traces"

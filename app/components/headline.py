@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app.components.figures import figure_text, interval_text, plain
-from app.components.judges import split_labels
-from judging.agreement import ceiling
+from tracejury.app.components.figures import figure_text, interval_text, plain
+from tracejury.app.components.judges import split_labels
+from tracejury.judging.agreement import ceiling
 
 MOST = 8  # tiles: two rows at a width of 1280
 

@@ -7,11 +7,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from app.components.figures import title_of, with_labels
-from judging.agreement import ceiling, errors, reasons, scores
-from judging.agreement.raters import long_ceiling
-from judging.agreement.tables import Inputs
-from judging.records import DIMENSIONS
+from tracejury.app.components.figures import title_of, with_labels
+from tracejury.judging.agreement import ceiling, errors, reasons, scores
+from tracejury.judging.agreement.raters import long_ceiling
+from tracejury.judging.agreement.tables import Inputs
+from tracejury.judging.records import DIMENSIONS
 
 ERROR_METRICS = ("precision", "recall", "f1", "f2", "accuracy")
 SCORE_METRICS = tuple(metric.name for metric in scores.SCORE_METRICS)

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 import plotly.graph_objects as go
 
-from app.components.charts import BLUE, CLICKS, GRID, LEGEND, ORANGE, SERIES, without_markup
-from judging.records import DIMENSIONS
+from tracejury.app.components.charts import BLUE, CLICKS, GRID, LEGEND, ORANGE, SERIES, without_markup
+from tracejury.judging.records import DIMENSIONS
 
 NOT_APPLICABLE = -1
 FINAL = "final"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import pandas as pd
 import streamlit as st
 
-from app.components.figures import definition
+from tracejury.app.components.figures import definition
 
 WORDS = {
     "system": "judge model", "label": "judge", "trace_id": "trace", "error_id": "error", "label_id": "error",

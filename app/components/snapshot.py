@@ -12,13 +12,13 @@ from typing import Any
 import orjson
 import pandas as pd
 
-from app.components import charts
-from app.components.figures import with_labels
-from app.components.judges import FIGURES, SIGNED, figure_rows, has_rows
-from ingest.trace import Json
-from judging.agreement import scores
-from judging.agreement.tables import Inputs, Table
-from judging.typeset import typeset
+from tracejury.app.components import charts
+from tracejury.app.components.figures import with_labels
+from tracejury.app.components.judges import FIGURES, SIGNED, figure_rows, has_rows
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement import scores
+from tracejury.judging.agreement.tables import Inputs, Table
+from tracejury.judging.typeset import typeset
 
 SHOWN_FIGURES = ("caught.recall", "localized.recall", "scores.off_by_one", "scores.quadratic_kappa", "scores.ac2")
 MOST_ROWS = 500  # of one table; the files hold all

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.api.scripts import MOST_DAYS, USES, USUAL_DAYS, mint_script
-from app.components import layout
-from app.config import config
-from app.session import sign_out_now, user, workspace
-from ingest.store import writing
-from judging.ledger.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
+from tracejury.app.api.scripts import MOST_DAYS, USES, USUAL_DAYS, mint_script
+from tracejury.app.components import layout
+from tracejury.app.config import config
+from tracejury.app.session import sign_out_now, user, workspace
+from tracejury.ingest.store import writing
+from tracejury.judging.ledger.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
 
 
 def page() -> None:

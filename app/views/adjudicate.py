@@ -12,25 +12,25 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection, select
 
-from app import loading
-from app.adjudicating import ruled_now, said_now
-from app.components import layout
-from app.components.behind import WORK, chosen_point, listing, open_in_compare, open_in_work
-from app.components.figures import counted, plain
-from app.components.rater_charts import FINAL, rater_dots
-from app.components.sheet import cell_sheet, sheet
-from app.datasets import open_to_me
-from app.painting import paint
-from app.session import drawn, link_params, said, say, user, workspace
-from ingest.store import reading, schema, writing
-from judging.disputes import FAR, ErrorGroup
-from judging.ledger import adjudication
-from judging.ledger.adjudication import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
-from judging.ledger.anchoring import anchoring, changed_scores, counted_by, traces_seen
-from judging.ledger.judge_column import PREFIX, judge_shown, show_judge
-from judging.ledger.systems import systems
-from judging.records import DIMENSIONS, IMPACTS, ErrorLabel
-from judging.taxonomy import categories
+from tracejury.app import loading
+from tracejury.app.adjudicating import ruled_now, said_now
+from tracejury.app.components import layout
+from tracejury.app.components.behind import WORK, chosen_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.rater_charts import FINAL, rater_dots
+from tracejury.app.components.sheet import cell_sheet, sheet
+from tracejury.app.datasets import open_to_me
+from tracejury.app.painting import paint
+from tracejury.app.session import drawn, link_params, said, say, user, workspace
+from tracejury.ingest.store import reading, schema, writing
+from tracejury.judging.disputes import FAR, ErrorGroup
+from tracejury.judging.ledger import adjudication
+from tracejury.judging.ledger.adjudication import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
+from tracejury.judging.ledger.anchoring import anchoring, changed_scores, counted_by, traces_seen
+from tracejury.judging.ledger.judge_column import PREFIX, judge_shown, show_judge
+from tracejury.judging.ledger.systems import systems
+from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel
+from tracejury.judging.taxonomy import categories
 
 VIEWS = ("To decide", "All disputed", "Undisputed", "What the reveal changed")
 MOST_SPANS = 1000  # of a choice list

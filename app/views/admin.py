@@ -10,19 +10,19 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from app import loading
-from app.components import layout
-from app.components.behind import open_in_compare, open_in_explore
-from app.components.figures import plain
-from app.components.sheet import sheet
-from app.config import config
-from app.session import link_params, said, say, user, workspace
-from app.views.admin_forms import assignments, queues
-from app.views.admin_forms.acting import attempt
-from ingest.store import reading, writing
-from judging.ledger import guidelines, health, people
-from judging.ledger.audit import audit_log, record
-from judging.ledger.people import ROLES, Person
+from tracejury.app import loading
+from tracejury.app.components import layout
+from tracejury.app.components.behind import open_in_compare, open_in_explore
+from tracejury.app.components.figures import plain
+from tracejury.app.components.sheet import sheet
+from tracejury.app.config import config
+from tracejury.app.session import link_params, said, say, user, workspace
+from tracejury.app.views.admin_forms import assignments, queues
+from tracejury.app.views.admin_forms.acting import attempt
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import guidelines, health, people
+from tracejury.judging.ledger.audit import audit_log, record
+from tracejury.judging.ledger.people import ROLES, Person
 
 MEBIBYTE = 1 << 20
 

@@ -10,11 +10,11 @@ import pandas as pd
 import streamlit as st
 from streamlit.elements.lib.column_types import ColumnConfig
 
-from app import loading
-from app.awaited import awaited, of_one_revision, watch
-from app.components import charts, filters, layout
-from app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare, open_in_work
-from app.components.figures import (
+from tracejury.app import loading
+from tracejury.app.awaited import awaited, of_one_revision, watch
+from tracejury.app.components import charts, filters, layout
+from tracejury.app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.figures import (
     FEW_NOTE,
     NO_INTERVAL,
     aligned,
@@ -29,8 +29,8 @@ from app.components.figures import (
     wide_table,
     with_labels,
 )
-from app.components.headline import coverage, headline
-from app.components.judges import (
+from tracejury.app.components.headline import coverage, headline
+from tracejury.app.components.judges import (
     FIGURES,
     PEOPLE,
     SIGNED,
@@ -41,23 +41,23 @@ from app.components.judges import (
     figure_rows,
     split_labels,
 )
-from app.components.sheet import cell_sheet, chosen_cell, chosen_row, sheet, words
-from app.computing import Asked, shown_revision
-from app.datasets import findings_said, open_to_me
-from app.loading import Choice
-from app.painting import paint
-from app.session import link_params
-from judging.agreement import ceiling, errors, majority
-from judging.agreement.figure import TOO_FEW
-from judging.agreement.findings import WITHOUT
-from judging.agreement.frames import JUDGES
-from judging.agreement.matchers import ALL, decided_by_both
-from judging.agreement.raters import long_ceiling
-from judging.agreement.rounding import half_up
-from judging.agreement.tables import InputName, Inputs
-from judging.figures import SUITES, each_once
-from judging.ledger.workload import COUNTS
-from judging.records import DIMENSIONS
+from tracejury.app.components.sheet import cell_sheet, chosen_cell, chosen_row, sheet, words
+from tracejury.app.computing import Asked, shown_revision
+from tracejury.app.datasets import findings_said, open_to_me
+from tracejury.app.loading import Choice
+from tracejury.app.painting import paint
+from tracejury.app.session import link_params
+from tracejury.judging.agreement import ceiling, errors, majority
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.findings import WITHOUT
+from tracejury.judging.agreement.frames import JUDGES
+from tracejury.judging.agreement.matchers import ALL, decided_by_both
+from tracejury.judging.agreement.raters import long_ceiling
+from tracejury.judging.agreement.rounding import half_up
+from tracejury.judging.agreement.tables import InputName, Inputs
+from tracejury.judging.figures import SUITES, each_once
+from tracejury.judging.ledger.workload import COUNTS
+from tracejury.judging.records import DIMENSIONS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
 OF_PEOPLE = ("Raters", "A against B", "Team")

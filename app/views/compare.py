@@ -7,22 +7,22 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from app import grants, loading
-from app.api.compare import PURPOSE
-from app.components import charts, layout
-from app.components.behind import chosen_point
-from app.components.comparison import comparison
-from app.components.comparison.payload import pairs_payload
-from app.components.figures import counted, plain
-from app.painting import is_new, paint
-from app.session import link_params, token, user, workspace
-from ingest.store import load, reading
-from judging.comparison import Comparison, JudgedCell
-from judging.ledger.anchoring import may_see_judges
-from judging.ledger.comparison import compare_trace, decided_revision, repeats_of, undecided
-from judging.ledger.systems import versions_of
-from judging.reading import Reading, read
-from judging.records import DIMENSIONS, Failure, Verdict
+from tracejury.app import grants, loading
+from tracejury.app.api.compare import PURPOSE
+from tracejury.app.components import charts, layout
+from tracejury.app.components.behind import chosen_point
+from tracejury.app.components.comparison import comparison
+from tracejury.app.components.comparison.payload import pairs_payload
+from tracejury.app.components.figures import counted, plain
+from tracejury.app.painting import is_new, paint
+from tracejury.app.session import link_params, token, user, workspace
+from tracejury.ingest.store import load, reading
+from tracejury.judging.comparison import Comparison, JudgedCell
+from tracejury.judging.ledger.anchoring import may_see_judges
+from tracejury.judging.ledger.comparison import compare_trace, decided_revision, repeats_of, undecided
+from tracejury.judging.ledger.systems import versions_of
+from tracejury.judging.reading import Reading, read
+from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 
 KEY = "comparison"
 BIG = 2  # points between two scores from which the difference is marked

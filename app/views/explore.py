@@ -9,19 +9,19 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection
 
-from app import loading
-from app.components import charts, layout
-from app.components.behind import chosen_point, listing, open_in_compare, open_in_work
-from app.components.figures import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
-from app.components.sheet import chosen_cell, chosen_row, sheet
-from app.datasets import open_to_me
-from app.painting import paint
-from app.session import link_params, workspace
-from ingest.store import reading
-from judging.agreement.figure import TOO_FEW
-from judging.agreement.intervals import wilson_bounds
-from judging.ledger import exploring
-from judging.records import DIMENSIONS
+from tracejury.app import loading
+from tracejury.app.components import charts, layout
+from tracejury.app.components.behind import chosen_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.figures import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
+from tracejury.app.components.sheet import chosen_cell, chosen_row, sheet
+from tracejury.app.datasets import open_to_me
+from tracejury.app.painting import paint
+from tracejury.app.session import link_params, workspace
+from tracejury.ingest.store import reading
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.intervals import wilson_bounds
+from tracejury.judging.ledger import exploring
+from tracejury.judging.records import DIMENSIONS
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import streamlit as st
 
-from app.components import layout
-from app.components.figures import counted, plain
-from app.components.markdown import without_images
-from app.components.rater_charts import calibration_bars
-from app.session import link_params, user, workspace
-from ingest.store import reading, writing
-from judging.ledger import guidelines, practice, queue
-from judging.ledger.guidelines import GENERAL, PARTS, Guideline, GuidelineError
-from judging.records import ErrorLabel
-from judging.rubric import rubrics
+from tracejury.app.components import layout
+from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.markdown import without_images
+from tracejury.app.components.rater_charts import calibration_bars
+from tracejury.app.session import link_params, user, workspace
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import guidelines, practice, queue
+from tracejury.judging.ledger.guidelines import GENERAL, PARTS, Guideline, GuidelineError
+from tracejury.judging.records import ErrorLabel
+from tracejury.judging.rubric import rubrics
 
 VIEWS = ("Read", "Changes", "Practice")
 WRITE = "Write"

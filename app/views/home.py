@@ -2,6 +2,6 @@
 
 import streamlit as st
 
-from app.session import link_params
+from tracejury.app.session import link_params
 
 st.switch_page("views/work.py", query_params=link_params(**{key: st.query_params[key] for key in st.query_params}))

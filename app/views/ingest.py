@@ -7,17 +7,17 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from app import loading
-from app.components import charts, layout
-from app.components.behind import chosen_point, listing, open_in_explore, open_in_work
-from app.components.figures import counted
-from app.components.sheet import sheet
-from app.preflight import Preflight, inspect, storable
-from app.session import link_params, workspace
-from ingest.batch import Report, store
-from ingest.readers import READERS
-from ingest.store import load, reading
-from ingest.trace import Rejected
+from tracejury.app import loading
+from tracejury.app.components import charts, layout
+from tracejury.app.components.behind import chosen_point, listing, open_in_explore, open_in_work
+from tracejury.app.components.figures import counted
+from tracejury.app.components.sheet import sheet
+from tracejury.app.preflight import Preflight, inspect, storable
+from tracejury.app.session import link_params, workspace
+from tracejury.ingest.batch import Report, store
+from tracejury.ingest.readers import READERS
+from tracejury.ingest.store import load, reading
+from tracejury.ingest.trace import Rejected
 
 SHOWN = 50  # warnings
 CONFIG = {"displaylogo": False, "displayModeBar": False}

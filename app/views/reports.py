@@ -10,23 +10,23 @@ import orjson
 import pandas as pd
 import streamlit as st
 
-from app import datasets, grants, loading
-from app.api.exports import PURPOSE
-from app.awaited import awaited, of_one_revision
-from app.components import filters, layout
-from app.components.behind import open_in_compare, open_in_work
-from app.components.figures import counted, definition, plain
-from app.components.judges import every_figure
-from app.components.sheet import chosen_row, row_of, sheet, words
-from app.components.snapshot import snapshot
-from app.computing import shown_revision
-from app.loading import Choice
-from app.painting import paint
-from app.session import link_params, token
-from ingest.trace import Json
-from judging.agreement.tables import Inputs, Table, numeric_columns, printed
-from judging.export import WRITERS
-from judging.records import DIMENSIONS
+from tracejury.app import datasets, grants, loading
+from tracejury.app.api.exports import PURPOSE
+from tracejury.app.awaited import awaited, of_one_revision
+from tracejury.app.components import filters, layout
+from tracejury.app.components.behind import open_in_compare, open_in_work
+from tracejury.app.components.figures import counted, definition, plain
+from tracejury.app.components.judges import every_figure
+from tracejury.app.components.sheet import chosen_row, row_of, sheet, words
+from tracejury.app.components.snapshot import snapshot
+from tracejury.app.computing import shown_revision
+from tracejury.app.loading import Choice
+from tracejury.app.painting import paint
+from tracejury.app.session import link_params, token
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.tables import Inputs, Table, numeric_columns, printed
+from tracejury.judging.export import WRITERS
+from tracejury.judging.records import DIMENSIONS
 
 NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown", "tex": "LaTeX", "parquet": "Parquet"}
 PREVIEWED = 200  # rows

@@ -10,28 +10,28 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection, Engine, func, select
 
-from app import loading
-from app.components import charts, layout
-from app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
-from app.components.figures import cell_text, counted, definition, greyed, plain
-from app.components.sheet import chosen_cell, sheet
-from app.datasets import open_to_me
-from app.estimating import EstimateError, estimate
-from app.painting import paint
-from app.session import link_params, user, workspace
-from ingest.store import reading, trace_ids
-from ingest.table import query_frame
-from judging.agreement.figure import TOO_FEW
-from judging.agreement.juries import jury_table
-from judging.jury import RULES, Rule
-from judging.ledger import tables
-from judging.ledger.juries import JuryOutcome, jury_outcomes, jury_system, votes_of
-from judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
-from judging.ledger.systems import system_names
-from judging.model import Prices, read_prices
-from judging.records import CELL_STATES, DIMENSIONS
-from judging.rubric import agent_descriptions, rubrics
-from judging.run import Mode, RunSpec, model_names
+from tracejury.app import loading
+from tracejury.app.components import charts, layout
+from tracejury.app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
+from tracejury.app.components.figures import cell_text, counted, definition, greyed, plain
+from tracejury.app.components.sheet import chosen_cell, sheet
+from tracejury.app.datasets import open_to_me
+from tracejury.app.estimating import EstimateError, estimate
+from tracejury.app.painting import paint
+from tracejury.app.session import link_params, user, workspace
+from tracejury.ingest.store import reading, trace_ids
+from tracejury.ingest.table import query_frame
+from tracejury.judging.agreement.figure import TOO_FEW
+from tracejury.judging.agreement.juries import jury_table
+from tracejury.judging.jury import RULES, Rule
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.juries import JuryOutcome, jury_outcomes, jury_system, votes_of
+from tracejury.judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
+from tracejury.judging.ledger.systems import system_names
+from tracejury.judging.model import Prices, read_prices
+from tracejury.judging.records import CELL_STATES, DIMENSIONS
+from tracejury.judging.rubric import agent_descriptions, rubrics
+from tracejury.judging.run import Mode, RunSpec, model_names
 
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 REFRESH_S = 2.0

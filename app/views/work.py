@@ -11,19 +11,19 @@ from typing import Any
 import streamlit as st
 from sqlalchemy import Row
 
-from app import grants
-from app.api.documents import DOCUMENTS
-from app.components.annotator import annotator
-from app.components.annotator.payload import frame
-from app.components.figures import counted
-from app.session import link_params, trace_token, user, workspace
-from ingest.store import reading, trace_ids
-from ingest.trace import Json
-from judging.ledger import labels, queue, tables
-from judging.ledger.guidelines import to_acknowledge
-from judging.ledger.queue import Assigned
-from judging.records import DIMENSIONS
-from judging.rubric import Rubric, rubrics
+from tracejury.app import grants
+from tracejury.app.api.documents import DOCUMENTS
+from tracejury.app.components.annotator import annotator
+from tracejury.app.components.annotator.payload import frame
+from tracejury.app.components.figures import counted
+from tracejury.app.session import link_params, trace_token, user, workspace
+from tracejury.ingest.store import reading, trace_ids
+from tracejury.ingest.trace import Json
+from tracejury.judging.ledger import labels, queue, tables
+from tracejury.judging.ledger.guidelines import to_acknowledge
+from tracejury.judging.ledger.queue import Assigned
+from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.rubric import Rubric, rubrics
 
 KEY = "desk"
 ALL = "all"  # the address's word for all traces, past the queues
@@ -46,7 +46,7 @@ def _dimension_text(rubric: Rubric) -> dict[str, Json]:
 def categories() -> list[dict[str, Json]]:
     """TRAIL's categories by group, as `data/taxonomy.csv` lists them."""
     groups: dict[str, list[Json]] = {}
-    with resources.files("data").joinpath("taxonomy.csv").open(encoding="utf-8") as file:
+    with resources.files("tracejury.data").joinpath("taxonomy.csv").open(encoding="utf-8") as file:
         for row in csv.DictReader(file):
             groups.setdefault(row["group"], []).append(row["category"])
     return [{"group": group, "names": names} for group, names in groups.items()]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, cast
 
-from ingest.conventions import (
+from tracejury.ingest.conventions import (
     genai,
     langfuse,
     langgraph,
@@ -19,11 +19,11 @@ from ingest.conventions import (
     smolagents,
     trulens,
 )
-from ingest.conventions.agents import name_agents
-from ingest.conventions.context import Context, SpanLog
-from ingest.conventions.evicted import rebuild_heads
-from ingest.messages import MessageTable
-from ingest.trace import SpanDraft
+from tracejury.ingest.conventions.agents import name_agents
+from tracejury.ingest.conventions.context import Context, SpanLog
+from tracejury.ingest.conventions.evicted import rebuild_heads
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.trace import SpanDraft
 
 
 class Convention(Protocol):

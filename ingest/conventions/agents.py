@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingest.trace import SpanDraft
+from tracejury.ingest.trace import SpanDraft
 
 
 def name_agents(drafts: Sequence[SpanDraft]) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ingest.messages import MessageTable
-from ingest.trace import Json, Message, SpanDraft
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.trace import Json, Message, SpanDraft
 
 _USAGE_NAMES = (
     ("prompt_tokens", ("prompt_tokens", "input_tokens", "input")),

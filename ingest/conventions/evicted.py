@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingest.conventions.context import Context, Gap
-from ingest.trace import Message, SpanDraft
+from tracejury.ingest.conventions.context import Context, Gap
+from tracejury.ingest.trace import Message, SpanDraft
 
 _NOT_RECORDED = Message(None, None)
 """Stands where a message is missing, so that no other changes its number."""

@@ -5,10 +5,10 @@ Names: `langfuse._client.attributes.LangfuseOtelSpanAttributes`. The export of i
 
 from __future__ import annotations
 
-from ingest.conventions.context import Context, put, put_usage
-from ingest.conventions.langsmith import take_side
-from ingest.parse import inner_json
-from ingest.trace import SpanDraft, SpanKind
+from tracejury.ingest.conventions.context import Context, put, put_usage
+from tracejury.ingest.conventions.langsmith import take_side
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.trace import SpanDraft, SpanKind
 
 NAME = "langfuse"
 

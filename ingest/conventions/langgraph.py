@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingest.conventions.context import Context
-from ingest.conventions.said import read_message
-from ingest.parse import inner_json
-from ingest.trace import Json, SpanDraft
+from tracejury.ingest.conventions.context import Context
+from tracejury.ingest.conventions.said import read_message
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.trace import Json, SpanDraft
 
 NAME = "langgraph"
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingest.conventions.context import Context
-from ingest.conventions.said import read_message, read_messages, rest_of
-from ingest.parse import inner_json, json_text
-from ingest.trace import Json, SpanDraft, SpanKind
+from tracejury.ingest.conventions.context import Context
+from tracejury.ingest.conventions.said import read_message, read_messages, rest_of
+from tracejury.ingest.parse import inner_json, json_text
+from tracejury.ingest.trace import Json, SpanDraft, SpanKind
 
 NAME = "langsmith"
 

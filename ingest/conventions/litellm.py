@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ingest.conventions.context import Context, put, put_usage
-from ingest.conventions.said import read_messages, rest_of
-from ingest.formats.rows import opened
-from ingest.trace import Json, SpanDraft, SpanKind
+from tracejury.ingest.conventions.context import Context, put, put_usage
+from tracejury.ingest.conventions.said import read_messages, rest_of
+from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.trace import Json, SpanDraft, SpanKind
 
 NAME = "litellm"
 

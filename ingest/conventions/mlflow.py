@@ -5,10 +5,10 @@ Names: `mlflow.tracing.constant.SpanAttributeKey`. MLflow writes every attribute
 
 from __future__ import annotations
 
-from ingest.conventions.context import Context
-from ingest.conventions.said import read_message, read_messages, rest_of
-from ingest.parse import json_text
-from ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind
+from tracejury.ingest.conventions.context import Context
+from tracejury.ingest.conventions.said import read_message, read_messages, rest_of
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind
 
 NAME = "mlflow"
 

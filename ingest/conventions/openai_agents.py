@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ingest.conventions.context import Context, put, put_count
-from ingest.conventions.genai import read_body
-from ingest.conventions.said import read_messages, read_response, rest_of
-from ingest.parse import inner_json, json_text
-from ingest.trace import Json, Message, SpanDraft, SpanKind
+from tracejury.ingest.conventions.context import Context, put, put_count
+from tracejury.ingest.conventions.genai import read_body
+from tracejury.ingest.conventions.said import read_messages, read_response, rest_of
+from tracejury.ingest.parse import inner_json, json_text
+from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind
 
 NAME = "openai_agents"
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import cast
 
-from ingest.conventions.context import Context, Gap, forget_zero_tokens, put, put_count
-from ingest.conventions.said import (
+from tracejury.ingest.conventions.context import Context, Gap, forget_zero_tokens, put, put_count
+from tracejury.ingest.conventions.said import (
     Said,
     arguments_text,
     content_text,
@@ -21,9 +21,9 @@ from ingest.conventions.said import (
     rest_of,
     text_of_parts,
 )
-from ingest.conventions.smolagents import chat_message_tails
-from ingest.parse import inner_json, inner_json_as_is, json_text
-from ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall
+from tracejury.ingest.conventions.smolagents import chat_message_tails
+from tracejury.ingest.parse import inner_json, inner_json_as_is, json_text
+from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall
 
 NAME = "openinference"
 

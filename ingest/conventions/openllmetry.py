@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ingest.conventions.context import Context, put_count
-from ingest.conventions.said import arguments_text, content_text, merged
-from ingest.parse import inner_json, json_text, parse_json
-from ingest.trace import Json, Message, SpanDraft, SpanKind, ToolCall
+from tracejury.ingest.conventions.context import Context, put_count
+from tracejury.ingest.conventions.said import arguments_text, content_text, merged
+from tracejury.ingest.parse import inner_json, json_text, parse_json
+from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind, ToolCall
 
 NAME = "openllmetry"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ingest.conventions.context import Context, put
-from ingest.parse import json_text
-from ingest.trace import SpanDraft
+from tracejury.ingest.conventions.context import Context, put
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.trace import SpanDraft
 
 NAME = "pydantic_ai"
 

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import orjson
 
-from ingest.parse import inner_json, json_text
-from ingest.trace import Json, Message, ToolCall
+from tracejury.ingest.parse import inner_json, json_text
+from tracejury.ingest.trace import Json, Message, ToolCall
 
 _ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 _CLASSES = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from ingest.conventions.context import Context
-from ingest.parse import inner_json
-from ingest.trace import Json, Message, SpanDraft
+from tracejury.ingest.conventions.context import Context
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.trace import Json, Message, SpanDraft
 
 NAME = "smolagents"
 

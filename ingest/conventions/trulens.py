@@ -6,9 +6,9 @@ event tables, for it is the right answer.
 
 from __future__ import annotations
 
-from ingest.conventions.context import Context, put, put_count
-from ingest.parse import json_text
-from ingest.trace import SpanDraft, SpanKind
+from tracejury.ingest.conventions.context import Context, put, put_count
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.trace import SpanDraft, SpanKind
 
 NAME = "trulens"
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from ingest.conventions.agents import name_agents
-from ingest.conventions.context import SpanLog
-from ingest.messages import MessageTable
-from ingest.parse import json_text
-from ingest.trace import Json, LogRecord, Message, Source, SpanDraft, Trace
-from ingest.tree import assemble
+from tracejury.ingest.conventions.agents import name_agents
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.trace import Json, LogRecord, Message, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
 
 
 @dataclass(slots=True)

@@ -11,15 +11,15 @@ import zipfile
 from collections.abc import Iterator
 from typing import cast
 
-from ingest.bounded import DAMAGE, read_member
-from ingest.conventions.context import SpanLog
-from ingest.conventions.said import Said, arguments_text, content_text, read_message
-from ingest.formats.exports import Shaped, as_text, shaped_trace
-from ingest.formats.rows import time_of
-from ingest.formats.spans import brief, kept
-from ingest.head import Head, rejected
-from ingest.parse import parse_json
-from ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
+from tracejury.ingest.bounded import DAMAGE, read_member
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.conventions.said import Said, arguments_text, content_text, read_message
+from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
+from tracejury.ingest.formats.rows import time_of
+from tracejury.ingest.formats.spans import brief, kept
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.parse import parse_json
+from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
 
 NAME = "inspect"
 READS_ARCHIVES = True

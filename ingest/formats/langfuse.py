@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.conventions.context import SpanLog
-from ingest.conventions.said import Said, read_message, read_messages, rest_of
-from ingest.formats.exports import Shaped, as_text, shaped_trace
-from ingest.formats.rows import opened, read_rows, time_of
-from ingest.formats.spans import brief, kept
-from ingest.head import Head, rejected
-from ingest.parse import json_text
-from ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.conventions.said import Said, read_message, read_messages, rest_of
+from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
+from tracejury.ingest.formats.rows import opened, read_rows, time_of
+from tracejury.ingest.formats.spans import brief, kept
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
 
 NAME = "langfuse"
 

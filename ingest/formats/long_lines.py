@@ -8,11 +8,11 @@ from collections.abc import Callable, Generator, Iterator, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ingest.formats.otel import Found, IdReader, IdWriting, no_span, split
-from ingest.head import rejected
-from ingest.long_file import LongFile
-from ingest.parse import parse_document
-from ingest.trace import IngestError, Json, Rejected, Source, Trace
+from tracejury.ingest.formats.otel import Found, IdReader, IdWriting, no_span, split
+from tracejury.ingest.head import rejected
+from tracejury.ingest.long_file import LongFile
+from tracejury.ingest.parse import parse_document
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 Take = Callable[[Json, Found, str], None]
 AT_ONCE = 24_000_000

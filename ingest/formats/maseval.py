@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ingest.conventions.said import read_message
-from ingest.formats.gaia2.lite import unwrapped
-from ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
-from ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
-from ingest.head import Head, rejected
-from ingest.messages import MessageTable
-from ingest.parse import json_text, parse_documents
-from ingest.times import from_iso
-from ingest.trace import IngestError, Json, Message, Outcome, Rejected, Source, SpanDraft, Trace
-from ingest.tree import assemble
+from tracejury.ingest.conventions.said import read_message
+from tracejury.ingest.formats.gaia2.lite import unwrapped
+from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.parse import json_text, parse_documents
+from tracejury.ingest.times import from_iso
+from tracejury.ingest.trace import IngestError, Json, Message, Outcome, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
 
 NAME = "maseval"
 SCORED_STATUSES = frozenset({"success", "agent_error", "task_timeout"})

@@ -11,14 +11,14 @@ from typing import cast
 
 import orjson
 
-from ingest.conventions.context import SpanLog
-from ingest.formats.exports import as_text
-from ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
-from ingest.formats.rows import columns_of, opened, read_rows, time_of
-from ingest.formats.spans import brief, kept, status_of
-from ingest.head import Head, rejected
-from ingest.parse import clean, inner_json
-from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
+from tracejury.ingest.formats.rows import columns_of, opened, read_rows, time_of
+from tracejury.ingest.formats.spans import brief, kept, status_of
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.parse import clean, inner_json
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "mlflow"
 

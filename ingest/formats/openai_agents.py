@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import cast
 
-from ingest.formats.exports import as_text
-from ingest.formats.otel import one_trace, take_documents, together
-from ingest.formats.spans import brief, kept, kept_dict, time_of_field
-from ingest.head import Head
-from ingest.parse import json_text
-from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.otel import one_trace, take_documents, together
+from tracejury.ingest.formats.spans import brief, kept, kept_dict, time_of_field
+from tracejury.ingest.head import Head
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "openai_agents"
 MERGES = True

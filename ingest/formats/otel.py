@@ -7,13 +7,13 @@ import binascii
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ingest.conventions import translate
-from ingest.conventions.context import SpanLog
-from ingest.head import rejected
-from ingest.messages import MessageTable
-from ingest.parse import parse_documents
-from ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
-from ingest.tree import assemble, once_each
+from tracejury.ingest.conventions import translate
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.head import rejected
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.parse import parse_documents
+from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble, once_each
 
 KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _HEX = frozenset("0123456789abcdef")

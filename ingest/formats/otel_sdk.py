@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import cast
 
-from ingest import times
-from ingest.conventions.context import SpanLog
-from ingest.formats.long_lines import long_traces
-from ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, together, traces
-from ingest.formats.spans import kept, kept_dict, status_of, time_of_field
-from ingest.head import Head
-from ingest.parse import json_text
-from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest import times
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.formats.long_lines import long_traces
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, together, traces
+from tracejury.ingest.formats.spans import kept, kept_dict, status_of, time_of_field
+from tracejury.ingest.head import Head
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "otel_sdk"
 MERGES = True

@@ -8,14 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import cast
 
-from ingest import times
-from ingest.conventions.context import SpanLog
-from ingest.formats.long_lines import long_traces
-from ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
-from ingest.formats.spans import brief, kept, status_of
-from ingest.head import Head, rejected
-from ingest.parse import json_text, parse_documents
-from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest import times
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.formats.long_lines import long_traces
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
+from tracejury.ingest.formats.spans import brief, kept, status_of
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.parse import json_text, parse_documents
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "otlp"
 MERGES = True
@@ -76,14 +76,16 @@ def _requests(data: bytes) -> Iterator[tuple[Json | IngestError, str, tuple[str,
         for document in parse_documents(data):
             yield document.value if document.error is None else document.error, document.place, document.warnings
     else:
-        from ingest.formats.otlp_protobuf import from_protobuf
+        from tracejury.ingest.formats.otlp_protobuf import from_protobuf
 
         for value in from_protobuf(data):
             yield value, "", ()
 
 
 def _is_protobuf(data: bytes) -> bool:
-    from ingest.formats.otlp_protobuf import is_protobuf  # few files are, and protobuf takes a while to import
+    from tracejury.ingest.formats.otlp_protobuf import (
+        is_protobuf,  # few files are, and protobuf takes a while to import
+    )
 
     return is_protobuf(data)
 

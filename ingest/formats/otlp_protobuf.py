@@ -10,7 +10,7 @@ from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ingest.trace import IngestError, Json
+from tracejury.ingest.trace import IngestError, Json
 
 
 def is_protobuf(data: bytes) -> bool:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ingest.formats.exports import as_text
-from ingest.formats.otel import Found, traces
-from ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
-from ingest.formats.spans import kept, status_of, time_of_field
-from ingest.head import Head, rejected
-from ingest.trace import SPAN_KINDS, IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.otel import Found, traces
+from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
+from tracejury.ingest.formats.spans import kept, status_of, time_of_field
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.trace import SPAN_KINDS, IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "phoenix"
 

@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple, cast
 
-from ingest import times
-from ingest.formats.spans import brief
-from ingest.head import Head
-from ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
-from ingest.trace import IngestError, Json
+from tracejury.ingest import times
+from tracejury.ingest.formats.spans import brief
+from tracejury.ingest.head import Head
+from tracejury.ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
+from tracejury.ingest.trace import IngestError, Json
 
 _LONGEST_LITERAL = 200_000
 csv.field_size_limit(2**31 - 1)

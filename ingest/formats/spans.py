@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import cast
 
-from ingest import times
-from ingest.parse import is_deep, json_text
-from ingest.trace import Json, SpanDraft, Status
+from tracejury.ingest import times
+from tracejury.ingest.parse import is_deep, json_text
+from tracejury.ingest.trace import Json, SpanDraft, Status
 
 _STATUS: dict[str, Status] = {
     "OK": "OK", "ERROR": "ERROR", "UNSET": "UNSET", "": "UNSET", "0": "UNSET", "1": "OK", "2": "ERROR",

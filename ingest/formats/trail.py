@@ -10,14 +10,14 @@ import io
 from collections.abc import Iterator
 from typing import NamedTuple, cast
 
-from ingest import times
-from ingest.conventions import translate
-from ingest.formats.spans import brief, kept, kept_dict, status_of
-from ingest.head import Head, rejected
-from ingest.messages import MessageTable
-from ingest.parse import Document, parse_document, parse_documents
-from ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
-from ingest.tree import assemble
+from tracejury.ingest import times
+from tracejury.ingest.conventions import translate
+from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.parse import Document, parse_document, parse_documents
+from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
 
 NAME = "trail"
 

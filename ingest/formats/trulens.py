@@ -9,14 +9,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
-from ingest.conventions.context import SpanLog
-from ingest.formats.exports import as_text
-from ingest.formats.otel import Found, kind_name, parent_or_none, traces
-from ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
-from ingest.formats.spans import brief, kept, status_of
-from ingest.head import Head, rejected
-from ingest.parse import clean_text
-from ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
+from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
+from tracejury.ingest.formats.spans import brief, kept, status_of
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.parse import clean_text
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "trulens"
 

@@ -1,11 +1,11 @@
 """The one database: traces written once, text stored once, source bytes kept."""
 
-from ingest.pack import Packed, content_digest, pack
-from ingest.store.engine import open_engine, reading, writing
-from ingest.store.load import load, load_source, load_span, source_blocks, source_of, trace_ids
-from ingest.store.schema import metadata
-from ingest.store.search import Hit, search
-from ingest.store.write import Stored, StoreError, write, write_all
+from tracejury.ingest.pack import Packed, content_digest, pack
+from tracejury.ingest.store.engine import open_engine, reading, writing
+from tracejury.ingest.store.load import load, load_source, load_span, source_blocks, source_of, trace_ids
+from tracejury.ingest.store.schema import metadata
+from tracejury.ingest.store.search import Hit, search
+from tracejury.ingest.store.write import Stored, StoreError, write, write_all
 
 __all__ = [
     "Hit",

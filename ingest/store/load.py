@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, Select, select
 
-from ingest.pack import DETAILS
-from ingest.store import schema
-from ingest.store.write import chunks
-from ingest.texts import decompress, reference, restore
-from ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
+from tracejury.ingest.pack import DETAILS
+from tracejury.ingest.store import schema
+from tracejury.ingest.store.write import chunks
+from tracejury.ingest.texts import decompress, reference, restore
+from tracejury.ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outcome, Source, Span, ToolCall, Trace
 
 _KEYS_A_QUERY = 5000
 

@@ -10,10 +10,10 @@ from typing import Literal, NamedTuple, TypeVar
 
 from sqlalchemy import Connection, Dialect, Select, Table, bindparam, delete, func, insert, select, update
 
-from ingest.pack import Packed, Row, compressed_parts
-from ingest.store import schema
-from ingest.store.search import forget_spans, index_spans
-from ingest.texts import TextPack, repacked
+from tracejury.ingest.pack import Packed, Row, compressed_parts
+from tracejury.ingest.store import schema
+from tracejury.ingest.store.search import forget_spans, index_spans
+from tracejury.ingest.texts import TextPack, repacked
 
 StoredAs = Literal["new", "duplicate", "replaced"]
 _KEYS_A_QUERY = 5000

@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import errors, frames
-from judging.agreement.frames import IMPACTS, KINDS, Kind
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
+from tracejury.judging.agreement import errors, frames
+from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap
 
 ANY: Final = "any"
 """Stands for no dimension: every error of one person, and whether the other reported it at all."""

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import errors, frames, scores
-from judging.agreement.frames import IMPACTS, KINDS, Kind
-from judging.agreement.intervals import DRAWS, SEED, Bootstrap, Floats, Method, cluster_bootstrap
-from judging.agreement.scores import POINTS, SCORE_METRICS
+from tracejury.judging.agreement import errors, frames, scores
+from tracejury.judging.agreement.frames import IMPACTS, KINDS, Kind
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Bootstrap, Floats, Method, cluster_bootstrap
+from tracejury.judging.agreement.scores import POINTS, SCORE_METRICS
 
 ENOUGH_TRACES: Final = 6
 """From so many on, traces that all say the same are no accident: 2 / 2**6 = .03 by the sign test."""

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import frames
-from judging.agreement.figure import Reason
-from judging.agreement.frames import IMPACTS, KINDS, Missing
-from judging.agreement.intervals import (
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Reason
+from tracejury.judging.agreement.frames import IMPACTS, KINDS, Missing
+from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
     Bootstrap,
@@ -512,7 +512,7 @@ def _no_errors() -> pd.DataFrame:
 
 def _proportions(table: pd.DataFrame, name: str) -> pd.DataFrame:
     """Add the share hits / n, Wilson's bounds and the share as the paper prints it."""
-    from judging.agreement.rounding import share_text
+    from tracejury.judging.agreement.rounding import share_text
 
     hits, n = table["hits"].to_numpy(), table["n"].to_numpy()
     low, high = wilson_bounds(hits, n)

@@ -5,9 +5,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from judging.agreement import frames
-from judging.agreement.figure import Reason
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide, wilson_bounds
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Reason
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide, wilson_bounds
 
 KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
 VERDICTS: Final = ("valid new error", "false alarm", "duplicate")

@@ -5,8 +5,8 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from judging.agreement import frames
-from judging.agreement.intervals import divide, wilson_bounds
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.intervals import divide, wilson_bounds
 
 JURY_VOTES: Final = ("judge", "system", "trace_id", "members", "voted", "scores", "tied")
 _SUMS: Final = ("members", "voted", "absent", "several", "unanimous", "tied")

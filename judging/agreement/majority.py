@@ -5,8 +5,8 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from judging.agreement import frames
-from judging.agreement.intervals import divide, wilson_bounds
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.intervals import divide, wilson_bounds
 
 Gold = Literal["single", "majority", "adjudicated"]
 """Whose word is the truth: one person's, that of most people who labelled a trace, what was adjudicated."""

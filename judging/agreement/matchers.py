@@ -7,10 +7,10 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from judging.agreement import frames
-from judging.agreement.figure import Reason, present
-from judging.agreement.findings import VERDICTS
-from judging.agreement.intervals import (
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Reason, present
+from tracejury.judging.agreement.findings import VERDICTS
+from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
     Floats,
@@ -21,9 +21,9 @@ from judging.agreement.intervals import (
     wilson,
     wilson_bounds,
 )
-from judging.agreement.raters import by_cluster
-from judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
-from judging.agreement.scores import exact_share, gwet, kappa
+from tracejury.judging.agreement.raters import by_cluster
+from tracejury.judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
+from tracejury.judging.agreement.scores import exact_share, gwet, kappa
 
 MATCH_WORDS: Final = ("trace_id", "label_id", "finding_id", "matcher", "status")
 WORDS: Final = ("rejected", "confirmed")

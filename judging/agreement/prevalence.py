@@ -6,9 +6,9 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from judging.agreement import frames
-from judging.agreement.figure import Figure, Reason
-from judging.agreement.intervals import LEVEL, SEED, Floats, divide
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Figure, Reason
+from tracejury.judging.agreement.intervals import LEVEL, SEED, Floats, divide
 
 POSTERIOR_DRAWS: Final = 20_000
 KEYS: Final = {"system": "object", "judge": "object"}

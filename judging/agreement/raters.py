@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import frames
-from judging.agreement.figure import Reason, present
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, distinct_rows
-from judging.agreement.reliability import (
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Reason, present
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, distinct_rows
+from tracejury.judging.agreement.reliability import (
     Matrix,
     alpha_with_interval,
     clusters_of,
@@ -20,7 +20,7 @@ from judging.agreement.reliability import (
     rating_groups,
     rating_matrix,
 )
-from judging.agreement.scores import (
+from tracejury.judging.agreement.scores import (
     POINTS,
     ac1,
     ac2,

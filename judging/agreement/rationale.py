@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import frames
-from judging.agreement.figure import Figure, present
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Figure, present
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from judging.agreement import errors, findings, matchers
-from judging.agreement.figure import Reason
+from tracejury.judging.agreement import errors, findings, matchers
+from tracejury.judging.agreement.figure import Reason
 
 Why = Callable[[Mapping[str, Any], str], str]
 """Of a row and the name of an undefined figure: why it is undefined."""

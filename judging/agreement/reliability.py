@@ -12,9 +12,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import frames
-from judging.agreement.figure import Figure, Reason, present
-from judging.agreement.intervals import (
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Figure, Reason, present
+from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
     Bootstrap,
@@ -27,7 +27,7 @@ from judging.agreement.intervals import (
     student_t,
     wilson,
 )
-from judging.agreement.scores import POINTS, Weights, agreement_weights
+from tracejury.judging.agreement.scores import POINTS, Weights, agreement_weights
 
 Level = Literal["nominal", "ordinal", "interval", "ratio"]
 LEVELS: Final[tuple[Level, ...]] = ("nominal", "ordinal", "interval", "ratio")

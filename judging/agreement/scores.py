@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import frames
-from judging.agreement.figure import Reason
-from judging.agreement.frames import Missing
-from judging.agreement.intervals import (
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.figure import Reason
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.agreement.intervals import (
     DRAWS,
     SEED,
     Floats,

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 import pandas as pd
 
-from judging.agreement import (
+from tracejury.judging.agreement import (
     ceiling,
     compare,
     errors,
@@ -27,9 +27,9 @@ from judging.agreement import (
     scores,
     trail,
 )
-from judging.agreement.frames import Impact, Kind, Missing
-from judging.agreement.intervals import DRAWS, SEED, Method
-from judging.agreement.rounding import half_up, percent
+from tracejury.judging.agreement.frames import Impact, Kind, Missing
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Method
+from tracejury.judging.agreement.rounding import half_up, percent
 
 InputName = Literal[
     "error_pairs",

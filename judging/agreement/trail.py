@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import frames
-from judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide
+from tracejury.judging.agreement import frames
+from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide
 
 CATEGORIES: Final = (
     "Language-only",

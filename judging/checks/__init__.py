@@ -8,14 +8,14 @@ from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from ingest.trace import Trace
-from judging.checks import answers, calls, failures, instructions, plans
-from judging.checks.hits import Check, Hit
-from judging.checks.view import View, look_at
-from judging.records import DIMENSIONS, Call, Citation, Dimension, Finding, Impact, Verdict
+from tracejury.ingest.trace import Trace
+from tracejury.judging.checks import answers, calls, failures, instructions, plans
+from tracejury.judging.checks.hits import Check, Hit
+from tracejury.judging.checks.view import View, look_at
+from tracejury.judging.records import DIMENSIONS, Call, Citation, Dimension, Finding, Impact, Verdict
 
 if TYPE_CHECKING:
-    from judging.reading import Reading
+    from tracejury.judging.reading import Reading
 
 __all__ = ["CHECKS", "MODEL", "Check", "checks_version", "find", "judge_offline"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ingest.trace import Span
-from judging.checks.hits import Hit, cut, quote_answer
-from judging.checks.view import Thread, Turn, View, is_final_tool, is_plan
+from tracejury.ingest.trace import Span
+from tracejury.judging.checks.hits import Hit, cut, quote_answer
+from tracejury.judging.checks.view import Thread, Turn, View, is_final_tool, is_plan
 
 MADE_UP = re.compile(
     r"\bassum(?:e|ed|es|ing|ption|ptions)\b|\bsimulat\w+|\bfabricat\w+|\bhypothe\w+|\bplausibl\w+|\bplaceholder\b"

@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from ingest.trace import Span
-from judging.checks.hits import Hit, cut, quote_answer, short
-from judging.checks.view import Thread, Turn, View, is_final_tool
+from tracejury.ingest.trace import Span
+from tracejury.judging.checks.hits import Hit, cut, quote_answer, short
+from tracejury.judging.checks.view import Thread, Turn, View, is_final_tool
 
 ALIKE = 80
 """rapidfuzz token-set ratio from which two texts of a search count as the same question asked again."""

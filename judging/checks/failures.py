@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from ingest.trace import Message, Span
-from judging.checks.hits import QUOTE_LENGTH, Hit, cut, line_at, quote_answer, quote_messages, short
-from judging.checks.view import Failed, Thread, Turn, View
+from tracejury.ingest.trace import Message, Span
+from tracejury.judging.checks.hits import QUOTE_LENGTH, Hit, cut, line_at, quote_answer, quote_messages, short
+from tracejury.judging.checks.view import Failed, Thread, Turn, View
 
 ARGUMENTS = re.compile(
     r"unexpected keyword argument|missing \d+ required|multiple values for (?:keyword )?argument"

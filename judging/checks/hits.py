@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from ingest.trace import Message, Span
-from judging.checks.view import Turn, View
-from judging.records import Dimension, Impact
+from tracejury.ingest.trace import Message, Span
+from tracejury.judging.checks.view import Turn, View
+from tracejury.judging.records import Dimension, Impact
 
 QUOTE_LENGTH = 300
 

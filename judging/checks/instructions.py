@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
-from judging.checks.hits import QUOTE_LENGTH, Hit, cut, line_at, quote_answer
-from judging.checks.view import Thread, Turn, View
+from tracejury.judging.checks.hits import QUOTE_LENGTH, Hit, cut, line_at, quote_answer
+from tracejury.judging.checks.view import Thread, Turn, View
 
 END_TAG = re.compile(
     r"(?:\b(?:write|end|ends|finish|close|conclude|terminate|append|output)\b[^.\n]{0,60}?)"

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 from rapidfuzz import fuzz
 
-from judging.checks.calls import announced
-from judging.checks.hits import Hit, cut, quote_answer, short
-from judging.checks.view import Thread, Turn, View, steps
+from tracejury.judging.checks.calls import announced
+from tracejury.judging.checks.hits import Hit, cut, quote_answer, short
+from tracejury.judging.checks.view import Thread, Turn, View, steps
 
 SAME_PLAN = 92
 """rapidfuzz ratio of the steps from which a replan counts as the earlier plan again."""

@@ -10,8 +10,8 @@ from functools import cached_property
 
 import orjson
 
-from ingest.trace import Message, Span, ToolCall, Trace
-from judging.reading import announces_plan, available_tools
+from tracejury.ingest.trace import Message, Span, ToolCall, Trace
+from tracejury.judging.reading import announces_plan, available_tools
 
 FINAL_TOOLS = frozenset({
     "final_answer", "finalanswer", "submit", "finish", "submit_answer", "finish_task", "send_message_to_user",

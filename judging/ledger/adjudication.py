@@ -19,17 +19,17 @@ import pandas as pd
 from sqlalchemy import Connection, Row, Select, Table, func, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.store import schema
-from ingest.trace import Json
-from judging.disputes import Dispute, ErrorGroup, Opinion, dispute, worst_first
-from judging.ledger import tables
-from judging.ledger.audit import record
-from judging.ledger.columns import gold_names
-from judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion, judge_shown
-from judging.ledger.labels import ensure_annotator, error_labels, newest, put_labels, reviews
-from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
-from judging.ledger.spans import named_spans
-from judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
+from tracejury.ingest.store import schema
+from tracejury.ingest.trace import Json
+from tracejury.judging.disputes import Dispute, ErrorGroup, Opinion, dispute, worst_first
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.columns import gold_names
+from tracejury.judging.ledger.judge_column import JUDGE, finding_labels, judge_opinion, judge_shown
+from tracejury.judging.ledger.labels import ensure_annotator, error_labels, newest, put_labels, reviews
+from tracejury.judging.ledger.revisions import Revision, largest, newest_rows, read_revision
+from tracejury.judging.ledger.spans import named_spans
+from tracejury.judging.records import DIMENSIONS, SCORES, Dimension, ErrorLabel, Evidence, Impact, Review, ScoreLabel
 
 GOLD = "gold"
 ADJUDICATED = "adjudicated"

@@ -10,14 +10,14 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import Connection, Select, func, select
 
-from ingest.table import query_frame
-from judging.ledger import tables
-from judging.ledger.labels import error_labels, newest, score_labels
-from judging.ledger.people import Role
-from judging.ledger.queue import FIRST
-from judging.ledger.systems import is_own_word
-from judging.ledger.verdicts import findings_of
-from judging.records import DIMENSIONS, ErrorLabel, Finding, ScoreLabel
+from tracejury.ingest.table import query_frame
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.labels import error_labels, newest, score_labels
+from tracejury.judging.ledger.people import Role
+from tracejury.judging.ledger.queue import FIRST
+from tracejury.judging.ledger.systems import is_own_word
+from tracejury.judging.ledger.verdicts import findings_of
+from tracejury.judging.records import DIMENSIONS, ErrorLabel, Finding, ScoreLabel
 
 _review, _lease, _item, _queue = tables.review, tables.lease, tables.queue_item, tables.queue
 SCORE_COLUMNS = ("annotator", "trace_id", "dimension", "blind", "revealed", "judge", "nearer")
@@ -110,7 +110,7 @@ def anchoring(connection: Connection) -> pd.DataFrame:
     (to the judges' mean), mean_change (revealed less blind over changed scores; NaN without any) with its bounds
     (cluster bootstrap by trace; NaN of one trace).
     """
-    from judging.agreement.scores import pooled_bias
+    from tracejury.judging.agreement.scores import pooled_bias
 
     scores, errors = changed_scores(connection), added_errors(connection)
     rows = []

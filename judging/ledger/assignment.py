@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from sqlalchemy import Connection, select
 
-from judging.ledger import tables
+from tracejury.judging.ledger import tables
 
 _table = tables.assignment
 NOBODY: frozenset[str] = frozenset()

@@ -10,7 +10,7 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection, insert, select
 
-from judging.ledger import tables
+from tracejury.judging.ledger import tables
 
 COLUMNS = ("at", "who", "what", "subject", "detail")
 

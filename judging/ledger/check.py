@@ -7,12 +7,12 @@ from collections.abc import Iterator
 
 from sqlalchemy import Connection, Engine, func, select
 
-from ingest.check import Problem
-from ingest.store import load, reading, schema
-from judging.ledger import tables
-from judging.ledger.labels import error_labels
-from judging.reading import Reading, read
-from judging.records import CELL_STATES, ErrorLabel
+from tracejury.ingest.check import Problem
+from tracejury.ingest.store import load, reading, schema
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.labels import error_labels
+from tracejury.judging.reading import Reading, read
+from tracejury.judging.records import CELL_STATES, ErrorLabel
 
 UNDER_WAY = ("pending", "running", "replied")
 

@@ -12,16 +12,16 @@ import pandas as pd
 from sqlalchemy import Connection, Select, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.labels import JudgeReply, normal_category, read_reply
-from ingest.store import schema
-from ingest.texts import decompress
-from ingest.trace import Json
-from judging.ledger import tables
-from judging.ledger.labels import newest
-from judging.ledger.matches import decisions, finding_reviews
-from judging.ledger.revisions import Revision, revision
-from judging.ledger.systems import ANSWERED, current_versions, system_name
-from judging.records import CELL_STATES, DIMENSIONS
+from tracejury.ingest.labels import JudgeReply, normal_category, read_reply
+from tracejury.ingest.store import schema
+from tracejury.ingest.texts import decompress
+from tracejury.ingest.trace import Json
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.labels import newest
+from tracejury.judging.ledger.matches import decisions, finding_reviews
+from tracejury.judging.ledger.revisions import Revision, revision
+from tracejury.judging.ledger.systems import ANSWERED, current_versions, system_name
+from tracejury.judging.records import CELL_STATES, DIMENSIONS
 
 
 @dataclass(frozen=True, kw_only=True)

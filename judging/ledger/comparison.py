@@ -7,16 +7,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sqlalchemy import Connection, func, select
 
-from ingest.store import schema
-from judging.comparison import Comparison, JudgedCell, Pair
-from judging.ledger import tables
-from judging.ledger.columns import submissions
-from judging.ledger.frames import FINAL
-from judging.ledger.labels import error_labels, score_labels
-from judging.ledger.matches import Decision, decisions, finding_reviews, finding_statuses
-from judging.ledger.systems import versions_of
-from judging.ledger.verdicts import findings_of, to_outcome
-from judging.records import ErrorLabel, Finding, FindingVerdict
+from tracejury.ingest.store import schema
+from tracejury.judging.comparison import Comparison, JudgedCell, Pair
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.columns import submissions
+from tracejury.judging.ledger.frames import FINAL
+from tracejury.judging.ledger.labels import error_labels, score_labels
+from tracejury.judging.ledger.matches import Decision, decisions, finding_reviews, finding_statuses
+from tracejury.judging.ledger.systems import versions_of
+from tracejury.judging.ledger.verdicts import findings_of, to_outcome
+from tracejury.judging.records import ErrorLabel, Finding, FindingVerdict
 
 ANSWERED = ("scored", "not_applicable")
 

@@ -13,14 +13,14 @@ from rapidfuzz import fuzz, process, utils
 from sqlalchemy import Connection, Subquery, Table, case, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.store import schema, search
-from ingest.table import query_frame
-from judging.ledger import tables
-from judging.ledger.columns import submissions
-from judging.ledger.revisions import Revision, largest, newest_rows, read_revision
-from judging.ledger.spans import named_spans
-from judging.ledger.systems import is_own_word, system_names
-from judging.records import DIMENSIONS
+from tracejury.ingest.store import schema, search
+from tracejury.ingest.table import query_frame
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.columns import submissions
+from tracejury.judging.ledger.revisions import Revision, largest, newest_rows, read_revision
+from tracejury.judging.ledger.spans import named_spans
+from tracejury.judging.ledger.systems import is_own_word, system_names
+from tracejury.judging.records import DIMENSIONS
 
 HITS = 500
 ALIKE = 12  # similar errors shown

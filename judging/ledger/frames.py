@@ -11,15 +11,23 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from ingest.store import schema
-from judging.agreement.majority import MAJORITY, VOTES, Gold
-from judging.ledger import side_frames, tables
-from judging.ledger.columns import Columns, MadeOf, among, gold_names, load_columns, newest_in_place, submissions
-from judging.ledger.majority import majority_gold, majority_matches
-from judging.ledger.revisions import Revision
-from judging.ledger.revisions import revision as revision
-from judging.ledger.systems import VERSION_MARK, VERSION_SHOWN
-from judging.records import CELL_STATES, DIMENSIONS
+from tracejury.ingest.store import schema
+from tracejury.judging.agreement.majority import MAJORITY, VOTES, Gold
+from tracejury.judging.ledger import side_frames, tables
+from tracejury.judging.ledger.columns import (
+    Columns,
+    MadeOf,
+    among,
+    gold_names,
+    load_columns,
+    newest_in_place,
+    submissions,
+)
+from tracejury.judging.ledger.majority import majority_gold, majority_matches
+from tracejury.judging.ledger.revisions import Revision
+from tracejury.judging.ledger.revisions import revision as revision
+from tracejury.judging.ledger.systems import VERSION_MARK, VERSION_SHOWN
+from tracejury.judging.records import CELL_STATES, DIMENSIONS
 
 Counting = Literal["proposed", "confirmed"]
 FINAL = CELL_STATES

@@ -11,9 +11,9 @@ from typing import Literal
 import orjson
 from sqlalchemy import Connection, Row, func, insert, select
 
-from judging.ledger import tables
-from judging.ledger.audit import record
-from judging.records import DIMENSIONS
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.records import DIMENSIONS
 
 GENERAL = "general"
 PARTS: tuple[str, ...] = (GENERAL, *DIMENSIONS)

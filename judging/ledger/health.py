@@ -12,9 +12,9 @@ from typing import Any, cast
 import pandas as pd
 from sqlalchemy import Connection, Engine, Select, Table, func, select
 
-from ingest.store import reading, schema
-from judging.ledger import tables
-from judging.ledger.systems import is_own_word
+from tracejury.ingest.store import reading, schema
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.systems import is_own_word
 
 ALIVE_S = 120  # seconds since its last sign within which a worker counts as alive
 FOLDER = "backups"

@@ -11,11 +11,11 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.store import load, reading, schema, writing
-from ingest.trace import Json
-from judging.evidence import place_evidence
-from judging.ledger import tables
-from judging.ledger.verdicts import (
+from tracejury.ingest.store import load, reading, schema, writing
+from tracejury.ingest.trace import Json
+from tracejury.judging.evidence import place_evidence
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.verdicts import (
     JudgeVersion,
     add_cells,
     add_run,
@@ -25,8 +25,8 @@ from judging.ledger.verdicts import (
     set_run_status,
     to_outcome,
 )
-from judging.reading import Reading, read
-from judging.records import Failure, Finding, Verdict
+from tracejury.judging.reading import Reading, read
+from tracejury.judging.records import Failure, Finding, Verdict
 
 
 def import_outcomes(

@@ -13,18 +13,25 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, Engine, insert, select
 
-from ingest.store import reading, writing
-from ingest.trace import Json
-from judging.jury import Rule
-from judging.ledger import tables
-from judging.ledger.spans import parents_by_trace
-from judging.ledger.systems import joint_mode
-from judging.ledger.verdicts import JudgeVersion, add_run, ensure_judge_version, findings_of, finish_cell, to_outcome
-from judging.records import CELL_STATES, Finding
+from tracejury.ingest.store import reading, writing
+from tracejury.ingest.trace import Json
+from tracejury.judging.jury import Rule
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.spans import parents_by_trace
+from tracejury.judging.ledger.systems import joint_mode
+from tracejury.judging.ledger.verdicts import (
+    JudgeVersion,
+    add_run,
+    ensure_judge_version,
+    findings_of,
+    finish_cell,
+    to_outcome,
+)
+from tracejury.judging.records import CELL_STATES, Finding
 
 if TYPE_CHECKING:  # what compares texts is loaded when a jury has something to say
-    from judging.joint import JointVerdict, Member
-    from judging.matching import TextLikeness
+    from tracejury.judging.joint import JointVerdict, Member
+    from tracejury.judging.matching import TextLikeness
 
 _cell, _version, _member = tables.cell, tables.judge_version, tables.jury_member
 _TRACES_AT_ONCE = 50
@@ -40,7 +47,7 @@ def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
     One that a member's later answer (failed cells judged again) makes another is kept beside the earlier one, as
     the newer of the two.
     """
-    from judging.ledger.matches import workspace_likeness
+    from tracejury.judging.ledger.matches import workspace_likeness
 
     with reading(engine) as connection:
         judged = select(_cell.c.trace_id).where(_cell.c.run_key == run_key).distinct()
@@ -70,7 +77,7 @@ def keep_those_of_earlier_runs(engine: Engine) -> int:
 
 def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], likeness: TextLikeness) -> int:
     """Those of some traces. Texts are compared outside the transaction that writes: it holds up everybody's work."""
-    from judging.joint import joint_verdict
+    from tracejury.judging.joint import joint_verdict
 
     with reading(engine) as connection:
         asked = _not_kept(connection, run_key, rule, trace_ids)
@@ -107,7 +114,7 @@ class _Asked(NamedTuple):
 
     @property
     def key(self) -> tuple[_Place, str]:
-        from judging.joint import made_from
+        from tracejury.judging.joint import made_from
 
         return _place(self.version.version, self.rows), made_from(self.members)
 
@@ -163,7 +170,7 @@ def _place(version: str, rows: Sequence[Any]) -> _Place:
 
 
 def _joint_version(rows: Sequence[Any], rule: Rule) -> JudgeVersion:
-    from judging.joint import jury_name
+    from tracejury.judging.joint import jury_name
 
     first = rows[0]
     members: list[Json] = [row.judge_version for row in rows]
@@ -180,7 +187,7 @@ def _joint_version(rows: Sequence[Any], rule: Rule) -> JudgeVersion:
 
 
 def _as_member(row: Any, findings: _Findings) -> Member:
-    from judging.joint import Member
+    from tracejury.judging.joint import Member
 
     own = tuple(findings.get(row.cell_key, ()))
     outcome = to_outcome(row, own)

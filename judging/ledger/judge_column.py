@@ -10,12 +10,12 @@ import time
 
 from sqlalchemy import Connection, delete, insert, select
 
-from judging.disputes import Opinion
-from judging.ledger import tables
-from judging.ledger.audit import record
-from judging.ledger.comparison import compare_trace
-from judging.ledger.systems import systems
-from judging.records import DIMENSIONS, Dimension, ErrorLabel, Evidence, Finding, Verdict
+from tracejury.judging.disputes import Opinion
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.comparison import compare_trace
+from tracejury.judging.ledger.systems import systems
+from tracejury.judging.records import DIMENSIONS, Dimension, ErrorLabel, Evidence, Finding, Verdict
 
 SETTING = "adjudicate_with_judge"
 JUDGE = "\x00judge"

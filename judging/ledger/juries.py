@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from judging.agreement.juries import JURY_VOTES
-from judging.jury import JuryScore, Rule, jury_score, on_scale
-from judging.ledger import tables
-from judging.ledger.systems import system_names
-from judging.records import CELL_STATES
+from tracejury.judging.agreement.juries import JURY_VOTES
+from tracejury.judging.jury import JuryScore, Rule, jury_score, on_scale
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.systems import system_names
+from tracejury.judging.records import CELL_STATES
 
 _cell, _version = tables.cell, tables.judge_version
 

@@ -12,13 +12,13 @@ import orjson
 from sqlalchemy import Connection, Engine, Row, Table, and_, func, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.parse import clean, json_text
-from ingest.store import reading, schema, writing
-from judging.ledger import queue, tables
-from judging.ledger.guidelines import acknowledged, has_read
-from judging.ledger.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
-from judging.ledger.uncovering import has_blocks, texts_of, uncovered
-from judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
+from tracejury.ingest.parse import clean, json_text
+from tracejury.ingest.store import reading, schema, writing
+from tracejury.judging.ledger import queue, tables
+from tracejury.judging.ledger.guidelines import acknowledged, has_read
+from tracejury.judging.ledger.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
+from tracejury.judging.ledger.uncovering import has_blocks, texts_of, uncovered
+from tracejury.judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
 
 _error, _score, _review, _op = tables.error_label, tables.score_label, tables.review, tables.op
 

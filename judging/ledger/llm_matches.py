@@ -9,21 +9,21 @@ from dataclasses import dataclass, field
 import orjson
 from sqlalchemy import Connection, Engine, select
 
-from ingest.store import reading, writing
-from judging.ledger import tables
-from judging.ledger.audit import record
-from judging.ledger.matches import (
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.matches import (
     by_person,
     candidates_of,
     complete_errors,
     judged_cells,
     store_proposals,
 )
-from judging.ledger.spans import parents_of
-from judging.limits import StopRunError
-from judging.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
-from judging.matching import BY_MODEL, Candidate
-from judging.records import Call, ErrorLabel, Failure
+from tracejury.judging.ledger.spans import parents_of
+from tracejury.judging.limits import StopRunError
+from tracejury.judging.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
+from tracejury.judging.matching import BY_MODEL, Candidate
+from tracejury.judging.records import Call, ErrorLabel, Failure
 
 ASKED = "matches proposed by a model"
 """`what` of the audit row of every answered question; its detail holds the prompt's hash, tokens and cost."""

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection
 
-from judging.agreement.majority import ERRORS, VOTES, majority_scores
-from judging.ledger import tables
-from judging.ledger.columns import among
-from judging.ledger.labels import error_labels
-from judging.ledger.matches import cited_spans
-from judging.ledger.spans import parents_by_trace
-from judging.majority import SeenError, most_say, seen_errors
-from judging.matching import assign
-from judging.records import ErrorLabel
+from tracejury.judging.agreement.majority import ERRORS, VOTES, majority_scores
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.columns import among
+from tracejury.judging.ledger.labels import error_labels
+from tracejury.judging.ledger.matches import cited_spans
+from tracejury.judging.ledger.spans import parents_by_trace
+from tracejury.judging.majority import SeenError, most_say, seen_errors
+from tracejury.judging.matching import assign
+from tracejury.judging.records import ErrorLabel
 
 _CONFIRMED = 1_000  # a word of a person outweighs any number of proposals
 

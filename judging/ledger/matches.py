@@ -13,10 +13,10 @@ import pandas as pd
 from sqlalchemy import Connection, Engine, Select, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.store import reading, schema, writing
-from judging.ledger import tables
-from judging.ledger.imports import resolve_waiting
-from judging.ledger.labels import (
+from tracejury.ingest.store import reading, schema, writing
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.imports import resolve_waiting
+from tracejury.judging.ledger.labels import (
     LabelPlace,
     ensure_annotator,
     error_labels,
@@ -24,11 +24,20 @@ from judging.ledger.labels import (
     newest,
     put_labels,
 )
-from judging.ledger.spans import parents_of
-from judging.ledger.systems import is_own_word, system_name
-from judging.ledger.verdicts import findings_of, now
-from judging.matching import AUTO, BY_MODEL, Candidate, TextLikeness, assign, error_text, is_localized, propose
-from judging.records import (
+from tracejury.judging.ledger.spans import parents_of
+from tracejury.judging.ledger.systems import is_own_word, system_name
+from tracejury.judging.ledger.verdicts import findings_of, now
+from tracejury.judging.matching import (
+    AUTO,
+    BY_MODEL,
+    Candidate,
+    TextLikeness,
+    assign,
+    error_text,
+    is_localized,
+    propose,
+)
+from tracejury.judging.records import (
     DIMENSIONS,
     Dimension,
     ErrorLabel,
@@ -38,7 +47,7 @@ from judging.records import (
     Match,
     MatchStatus,
 )
-from judging.taxonomy import dimensions_of
+from tracejury.judging.taxonomy import dimensions_of
 
 _match, _finding, _cell = tables.match, tables.finding, tables.cell
 Progress = Callable[[int, int], None]

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
-from ingest.parse import clean_text
-from judging.records import Dimension, Impact, Phase
+from tracejury.ingest.parse import clean_text
+from tracejury.judging.records import Dimension, Impact, Phase
 
 MAX_TEXT = 100_000  # characters of a description, note or quote
 

@@ -13,10 +13,10 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 
-from ingest.store import reading, writing
-from judging.ledger import tables
-from judging.ledger.audit import record
-from judging.ledger.labels import ensure_annotator
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.labels import ensure_annotator
 
 Role = Literal["annotator", "adjudicator", "researcher", "admin"]
 ROLES: tuple[Role, ...] = get_args(Role)

@@ -13,17 +13,17 @@ import pandas as pd
 from numpy.typing import NDArray
 from sqlalchemy import Connection
 
-from ingest.store import schema
-from judging.agreement.ceiling import ANY, PERSON_PAIRS
-from judging.ledger import tables
-from judging.ledger.columns import gold_names
-from judging.ledger.frames import Selection, chosen_traces, split_of, submitted
-from judging.ledger.labels import error_labels
-from judging.ledger.matches import workspace_likeness
-from judging.ledger.revisions import Revision, newest_rows, read_revision
-from judging.ledger.spans import parents_by_trace
-from judging.matching import KnownTexts, assign, error_text, finding_text, signs_of
-from judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
+from tracejury.ingest.store import schema
+from tracejury.judging.agreement.ceiling import ANY, PERSON_PAIRS
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.columns import gold_names
+from tracejury.judging.ledger.frames import Selection, chosen_traces, split_of, submitted
+from tracejury.judging.ledger.labels import error_labels
+from tracejury.judging.ledger.matches import workspace_likeness
+from tracejury.judging.ledger.revisions import Revision, newest_rows, read_revision
+from tracejury.judging.ledger.spans import parents_by_trace
+from tracejury.judging.matching import KnownTexts, assign, error_text, finding_text, signs_of
+from tracejury.judging.records import DIMENSIONS, Citation, ErrorLabel, Finding
 
 Parents = Mapping[str, str | None]
 

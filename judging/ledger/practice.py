@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from judging.disputes import pair_errors, scores_of
-from judging.ledger import tables
-from judging.ledger.adjudication import ADJUDICATED
-from judging.ledger.labels import error_labels, newest, score_labels
-from judging.ledger.queue import FIRST, PRACTICE
-from judging.ledger.spans import parents_of
-from judging.records import DIMENSIONS, ErrorLabel
+from tracejury.judging.disputes import pair_errors, scores_of
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.adjudication import ADJUDICATED
+from tracejury.judging.ledger.labels import error_labels, newest, score_labels
+from tracejury.judging.ledger.queue import FIRST, PRACTICE
+from tracejury.judging.ledger.spans import parents_of
+from tracejury.judging.records import DIMENSIONS, ErrorLabel
 
 _review = tables.review
 

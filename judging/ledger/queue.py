@@ -28,13 +28,13 @@ from sqlalchemy import (
     update,
 )
 
-from ingest.store import schema, writing
-from judging import queueing
-from judging.ledger import tables
-from judging.ledger.assignment import Assignments, all_assignments, assignments_of
-from judging.ledger.audit import record
-from judging.ledger.systems import is_own_word
-from judging.records import DIMENSIONS
+from tracejury.ingest.store import schema, writing
+from tracejury.judging import queueing
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.assignment import Assignments, all_assignments, assignments_of
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.systems import is_own_word
+from tracejury.judging.records import DIMENSIONS
 
 FIRST, REPEAT, PRACTICE = 0, 1, 2
 """The occasions of a person's work on a trace: in earnest, the hidden repeat, practice."""

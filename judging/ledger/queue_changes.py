@@ -15,12 +15,12 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, insert, select, update
 
-from judging import queueing
-from judging.ledger import queue, tables
-from judging.ledger.assignment import NOBODY, assignments_of
-from judging.ledger.audit import record
-from judging.ledger.people import people
-from judging.ledger.queue import QueueError, QueueSettings
+from tracejury.judging import queueing
+from tracejury.judging.ledger import queue, tables
+from tracejury.judging.ledger.assignment import NOBODY, assignments_of
+from tracejury.judging.ledger.audit import record
+from tracejury.judging.ledger.people import people
+from tracejury.judging.ledger.queue import QueueError, QueueSettings
 
 _queue, _item, _lease, _assignment = tables.queue, tables.queue_item, tables.lease, tables.assignment
 

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from sqlalchemy import Connection, Table, func, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from ingest.store import schema
-from judging.ledger import tables
+from tracejury.ingest.store import schema
+from tracejury.judging.ledger import tables
 
 Revision = tuple[int, ...]
 

@@ -26,16 +26,27 @@ from sqlalchemy import (
     update,
 )
 
-from ingest.store import load, reading, writing
-from ingest.texts import compress, decompress
-from ingest.trace import Json, Trace
-from judging.ledger import tables
-from judging.ledger.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, finish_cells, now
-from judging.model import ModelReply
-from judging.prompt import prompts_version
-from judging.records import CELL_STATES
-from judging.rubric import AgentDescription, Rubric
-from judging.run import HEARTBEAT_S, LEASE_S, Cell, Ended, Paid, RunSpec, RunStatus, Sending, StoredReply, Unanswered
+from tracejury.ingest.store import load, reading, writing
+from tracejury.ingest.texts import compress, decompress
+from tracejury.ingest.trace import Json, Trace
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, finish_cells, now
+from tracejury.judging.model import ModelReply
+from tracejury.judging.prompt import prompts_version
+from tracejury.judging.records import CELL_STATES
+from tracejury.judging.rubric import AgentDescription, Rubric
+from tracejury.judging.run import (
+    HEARTBEAT_S,
+    LEASE_S,
+    Cell,
+    Ended,
+    Paid,
+    RunSpec,
+    RunStatus,
+    Sending,
+    StoredReply,
+    Unanswered,
+)
 
 _cell, _reply, _run, _batch = tables.cell, tables.reply, tables.run, tables.batch
 _request, _pace, _version = tables.request, tables.pace, tables.judge_version
@@ -608,7 +619,7 @@ class SqlRunStore:
         except (KeyError, TypeError, ValueError):  # a run that cannot be worked on is still to be paused
             return
         if spec.mode == "jury":
-            from judging.ledger.joint_verdicts import keep_joint_verdicts
+            from tracejury.judging.ledger.joint_verdicts import keep_joint_verdicts
 
             keep_joint_verdicts(self.engine, self.run_key, spec.jury_rule)
 

@@ -9,16 +9,16 @@ from typing import Any
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from ingest.labels import JudgeReply, read_reply
-from ingest.texts import decompress
-from judging.agreement.juries import JURY_VOTES
-from judging.agreement.majority import majority_scores
-from judging.jury import jury_score, on_scale
-from judging.ledger import tables
-from judging.ledger.columns import among
-from judging.ledger.labels import newest
-from judging.ledger.systems import joint_mode
-from judging.records import DIMENSIONS
+from tracejury.ingest.labels import JudgeReply, read_reply
+from tracejury.ingest.texts import decompress
+from tracejury.judging.agreement.juries import JURY_VOTES
+from tracejury.judging.agreement.majority import majority_scores
+from tracejury.judging.jury import jury_score, on_scale
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.columns import among
+from tracejury.judging.ledger.labels import newest
+from tracejury.judging.ledger.systems import joint_mode
+from tracejury.judging.records import DIMENSIONS
 
 TRAIL_JUDGE = "trail"
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 import pandas as pd
 from sqlalchemy import Connection
 
-from judging.agreement.ceiling import ANY
-from judging.ledger.frames import PEOPLE, Frames, LateFrames, Selection, humans, load_frames, with_person
-from judging.ledger.person_pairs import person_pairs
-from judging.ledger.systems import VERSION_SHOWN, judge_versions, systems
+from tracejury.judging.agreement.ceiling import ANY
+from tracejury.judging.ledger.frames import PEOPLE, Frames, LateFrames, Selection, humans, load_frames, with_person
+from tracejury.judging.ledger.person_pairs import person_pairs
+from tracejury.judging.ledger.systems import VERSION_SHOWN, judge_versions, systems
 
 _PART = re.compile(r"(?:^|,)(system|version|repeat|person)=")
 

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, select
 
-from ingest.store import schema
+from tracejury.ingest.store import schema
 
 AT_ONCE: Final = 5_000  # ids in one question to the database
 _span, _trace = schema.span, schema.trace

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Integer, func, select
 
-from judging.jury import RULES, Rule
-from judging.ledger import tables
-from judging.records import CELL_STATES
+from tracejury.judging.jury import RULES, Rule
+from tracejury.judging.ledger import tables
+from tracejury.judging.records import CELL_STATES
 
 ANSWERED = ("scored", "not_applicable")
 VERSION_SHOWN = 6  # characters of a version's hash that name it

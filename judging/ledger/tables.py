@@ -18,7 +18,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 
-from ingest.store.schema import metadata as metadata
+from tracejury.ingest.store.schema import metadata as metadata
 
 
 def _key(name: str) -> Column[int]:

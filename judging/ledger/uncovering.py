@@ -7,9 +7,9 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from ingest.store import load
-from judging.reading import read
-from judging.records import BLOCK
+from tracejury.ingest.store import load
+from tracejury.judging.reading import read
+from tracejury.judging.records import BLOCK
 
 Piece = Mapping[str, Any]  # of evidence, as it is stored
 Texts = Mapping[tuple[str, str], str]  # by span and field

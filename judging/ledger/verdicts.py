@@ -11,12 +11,12 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from ingest.parse import clean_text, json_text
-from ingest.store import schema
-from ingest.texts import compress, decompress
-from ingest.trace import Json
-from judging.ledger import tables
-from judging.records import Call, Citation, Failure, Finding, Verdict
+from tracejury.ingest.parse import clean_text, json_text
+from tracejury.ingest.store import schema
+from tracejury.ingest.texts import compress, decompress
+from tracejury.ingest.trace import Json
+from tracejury.judging.ledger import tables
+from tracejury.judging.records import Call, Citation, Failure, Finding, Verdict
 
 _cell, _finding, _citation = tables.cell, tables.finding, tables.citation
 

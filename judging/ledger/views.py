@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import orjson
 from sqlalchemy import Connection, delete, insert, select
 
-from judging.ledger import tables
-from judging.ledger.audit import record
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.audit import record
 
 LONGEST = 80  # characters of a name
 _PREFIX = "view"

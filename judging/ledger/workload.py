@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 from sqlalchemy import Connection, Select, Subquery, and_, case, func, select
 
-from ingest.table import query_frame
-from judging.agreement.intervals import divide, mean_bounds
-from judging.ledger import tables
-from judging.ledger.labels import newest
-from judging.ledger.queue import FIRST
+from tracejury.ingest.table import query_frame
+from tracejury.judging.agreement.intervals import divide, mean_bounds
+from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.labels import newest
+from tracejury.judging.ledger.queue import FIRST
 
 COUNTS = ("submitted", "skipped", "errors")
 MEANS = ("errors_a_trace", "minutes_a_trace")

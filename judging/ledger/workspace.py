@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, insert, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from ingest.store import open_engine, reading, writing
-from judging.ledger import tables
+from tracejury.ingest.store import open_engine, reading, writing
+from tracejury.judging.ledger import tables
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -96,7 +96,7 @@ def migrate(engine: Engine) -> None:
 
 def _derive(engine: Engine) -> None:
     """What an earlier version did not keep and can be made from what it kept. A fault here keeps nobody out."""
-    from judging.ledger.joint_verdicts import keep_those_of_earlier_runs
+    from tracejury.judging.ledger.joint_verdicts import keep_those_of_earlier_runs
 
     try:
         keep_those_of_earlier_runs(engine)

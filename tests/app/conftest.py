@@ -12,12 +12,12 @@ import streamlit.config
 from argon2 import PasswordHasher
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
-
-from app import session
-from app.config import config
-from judging.figures import Revision
-from judging.ledger import Workspace, open_workspace, people
 from tests.app.workspaces import filled, now_of
+
+from tracejury.app import session
+from tracejury.app.config import config
+from tracejury.judging.figures import Revision
+from tracejury.judging.ledger import Workspace, open_workspace, people
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 OpenPage = Callable[..., AppTest]

@@ -4,12 +4,29 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, select
 
-from ingest.store import writing
-from judging.ledger import Workspace
-from judging.ledger.labels import put_labels
-from judging.ledger.tables import cell
-from judging.ledger.verdicts import JudgeVersion, add_cells, add_run, ensure_judge_version, finish_cell, set_run_status
-from judging.records import Call, Citation, ErrorLabel, Evidence, Failure, Finding, Review, ScoreLabel, Verdict
+from tracejury.ingest.store import writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.labels import put_labels
+from tracejury.judging.ledger.tables import cell
+from tracejury.judging.ledger.verdicts import (
+    JudgeVersion,
+    add_cells,
+    add_run,
+    ensure_judge_version,
+    finish_cell,
+    set_run_status,
+)
+from tracejury.judging.records import (
+    Call,
+    Citation,
+    ErrorLabel,
+    Evidence,
+    Failure,
+    Finding,
+    Review,
+    ScoreLabel,
+    Verdict,
+)
 
 SYSTEM = "marker-system/oracle-7"
 MARKERS = (

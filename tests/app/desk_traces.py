@@ -1,7 +1,7 @@
 """Small traces made by hand for the tests of the annotator's desk."""
 
-from ingest.trace import Message, Source, SpanDraft, ToolCall, Trace
-from ingest.tree import assemble
+from tracejury.ingest.trace import Message, Source, SpanDraft, ToolCall, Trace
+from tracejury.ingest.tree import assemble
 
 EMOJI_CRLF_RTL = (
     "Start 😀 here.\r\nSecond line: שלום עולם! Third 👩‍👩‍👧 end.\r\nLast \u202ereversed\u202c and \x1b esc."

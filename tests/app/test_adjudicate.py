@@ -7,21 +7,21 @@ from hashlib import blake2b
 from pathlib import Path
 
 import pytest
-
-from app import session
-from ingest.store import reading, writing
-from judging.ledger import Workspace, adjudication, open_workspace
-from judging.ledger.frames import default_human
-from judging.ledger.imports import import_outcomes
-from judging.ledger.judge_column import judge_opinion, show_judge
-from judging.ledger.queue import QueueSpec, make_queue, next_item
-from judging.records import Call, Citation, Finding, Verdict
 from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, texts
 from tests.app.marks import drawn as drawn_of
 from tests.app.workspaces import hold_blind
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
+
+from tracejury.app import session
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, adjudication, open_workspace
+from tracejury.judging.ledger.frames import default_human
+from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.judge_column import judge_opinion, show_judge
+from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
+from tracejury.judging.records import Call, Citation, Finding, Verdict
 
 HIGH = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "high", "description": "The **wrong** tool."}
 

@@ -9,16 +9,16 @@ from datetime import date
 import pytest
 from sqlalchemy import select
 from streamlit.testing.v1 import AppTest
-
-from app import session
-from ingest.store import reading, trace_ids, writing
-from judging.ledger import Workspace, health, open_workspace, tables
-from judging.ledger.people import add_person, people
-from judging.ledger.queue import QueueSpec, make_queue, next_item, queues
-from judging.ledger.verdicts import add_run
 from tests.app.conftest import MAIN, OpenPage
 from tests.app.marks import choose
 from tests.judging.team import submit
+
+from tracejury.app import session
+from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.judging.ledger import Workspace, health, open_workspace, tables
+from tracejury.judging.ledger.people import add_person, people
+from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item, queues
+from tracejury.judging.ledger.verdicts import add_run
 
 
 def test_a_person_is_added_and_changed(full: Workspace, open_page: OpenPage) -> None:

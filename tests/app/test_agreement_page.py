@@ -14,22 +14,22 @@ import pytest
 from sqlalchemy import update
 from streamlit.testing.v1 import AppTest
 from streamlit.util import AttributeDictionary
-
-from app import loading
-from app.components.charts import CEILING
-from app.computing import Asked
-from app.loading import Choice
-from ingest.batch import ingest
-from ingest.store import reading, trace_ids, writing
-from judging.agreement.rounding import half_up
-from judging.figures import Question
-from judging.ledger import Workspace, tables
-from judging.ledger.labels import ensure_annotator, error_labels, put_labels
-from judging.ledger.matches import decide, decisions
-from judging.records import MatchStatus
 from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, drawn, marks_of, numbers, spec_of, texts
 from tests.app.workspaces import DATA, REPEATED, hold_blind, of_people
+
+from tracejury.app import loading
+from tracejury.app.components.charts import CEILING
+from tracejury.app.computing import Asked
+from tracejury.app.loading import Choice
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.judging.agreement.rounding import half_up
+from tracejury.judging.figures import Question
+from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.ledger.labels import ensure_annotator, error_labels, put_labels
+from tracejury.judging.ledger.matches import decide, decisions
+from tracejury.judging.records import MatchStatus
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
@@ -280,7 +280,7 @@ def test_while_the_ceiling_is_computed_cards_are_drawn_without_it_and_say_so(
 ) -> None:
     late = Asked(question=Question(figure="error_ceiling"), now=())
     monkeypatch.setattr(loading, "coming", lambda _, name: late if name == "error_ceiling" else None)
-    monkeypatch.setattr("app.awaited.watch", lambda *_, **__: None)
+    monkeypatch.setattr("tracejury.app.awaited.watch", lambda *_, **__: None)
     for view, chart, cards in (("Overview", "impact", 2), ("Errors", "map", 1)):
         at = open_page("agreement", view=view, human="ada")
         said = [text for text in texts(at.caption) if text.startswith("The human ceiling is being computed")]

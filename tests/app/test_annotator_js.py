@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from app.components.annotator import MODULES, script
+from tracejury.app.components.annotator import MODULES, script
 
 ROOT = Path(__file__).resolve().parents[2]
 ISLAND = ROOT / "app" / "components" / "annotator"

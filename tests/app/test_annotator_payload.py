@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import orjson
 import pytest
-
-from app.components.annotator import payload
-from app.components.annotator.payload import LONG_TEXT, SPAN_FIELDS, document, frame, outline
-from ingest.trace import LogRecord, Message, Outcome, Source, SpanDraft, Trace
-from ingest.tree import assemble
-from judging.reading import read
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
+
+from tracejury.app.components.annotator import payload
+from tracejury.app.components.annotator.payload import LONG_TEXT, SPAN_FIELDS, document, frame, outline
+from tracejury.ingest.trace import LogRecord, Message, Outcome, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
+from tracejury.judging.reading import read
 
 
 def of(trace: Trace) -> payload.Document:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from app import asgi, loading
-from app.asgi import be_ready, settle
-from app.computing import Desk
-from judging.bench import Shelf
+from tracejury.app import asgi, loading
+from tracejury.app.asgi import be_ready, settle
+from tracejury.app.computing import Desk
+from tracejury.judging.bench import Shelf
 
 
 def test_what_is_here_to_stay_is_kept_from_the_collector() -> None:

@@ -8,19 +8,19 @@ import orjson
 import pandas as pd
 import pytest
 from streamlit.util import AttributeDictionary
-
-from app import datasets, loading
-from app.components import behind
-from app.components.behind import kept_point
-from app.components.judges import ERROR_METRICS
-from app.loading import Choice
-from judging.agreement import errors
-from judging.agreement.frames import Missing
-from judging.figures import ACCURACIES, SUITES
-from judging.ledger import Workspace
-from judging.records import DIMENSIONS
 from tests.app.conftest import OpenPage
 from tests.app.workspaces import REPEATED
+
+from tracejury.app import datasets, loading
+from tracejury.app.components import behind
+from tracejury.app.components.behind import kept_point
+from tracejury.app.components.judges import ERROR_METRICS
+from tracejury.app.loading import Choice
+from tracejury.judging.agreement import errors
+from tracejury.judging.agreement.frames import Missing
+from tracejury.judging.figures import ACCURACIES, SUITES
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.records import DIMENSIONS
 
 
 def clicked(*points: list[object]) -> AttributeDictionary:

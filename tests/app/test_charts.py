@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from streamlit.util import AttributeDictionary
 
-from app.components import charts
-from app.components.behind import chosen_point
-from app.components.rater_charts import FINAL, rater_dots
-from judging.agreement.frames import JUDGES
+from tracejury.app.components import charts
+from tracejury.app.components.behind import chosen_point
+from tracejury.app.components.rater_charts import FINAL, rater_dots
+from tracejury.judging.agreement.frames import JUDGES
 
 
 def traces(figure: object, name: str) -> object:

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-
-from app.cli import main
 from tests.fake_provider import Answer, Provider, Status, verdict
+
+from tracejury.app.cli import main
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 TRAIL = DATA / "samples" / "trail"
@@ -415,8 +415,8 @@ class TestVerify:
         assert labels_elsewhere == []
 
     def test_a_changed_span_and_a_lost_index_are_found_and_the_index_is_mended(self, home: Path) -> None:
-        from ingest.store import writing
-        from judging.ledger import open_workspace
+        from tracejury.ingest.store import writing
+        from tracejury.judging.ledger import open_workspace
 
         with writing(open_workspace(home).engine) as connection:
             connection.exec_driver_sql("UPDATE span SET name = 'other' WHERE span_key = 1")

@@ -6,13 +6,13 @@ import time
 
 import orjson
 from streamlit.testing.v1 import AppTest
-
-from ingest.store import reading, trace_ids, writing
-from judging.ledger import Workspace
-from judging.ledger.comparison import compare_trace, undecided
-from judging.ledger.queue import QueueSpec, make_queue, next_item
-from judging.records import Verdict
 from tests.app.conftest import OpenPage
+
+from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.comparison import compare_trace, undecided
+from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
+from tracejury.judging.records import Verdict
 
 
 def island(at: AppTest) -> dict[str, object]:
@@ -59,8 +59,8 @@ def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, o
 def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page: OpenPage) -> None:
     from sqlalchemy import delete
 
-    from ingest.store import writing
-    from judging.ledger import tables
+    from tracejury.ingest.store import writing
+    from tracejury.judging.ledger import tables
 
     with writing(full.engine) as connection:
         for table in (tables.citation, tables.match, tables.finding_review, tables.finding):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.components.comparison.payload import WHOLE, Stretch, find_quote, segments
+from tracejury.app.components.comparison.payload import WHOLE, Stretch, find_quote, segments
 
 
 def joined(cut: list[list[object]]) -> str:

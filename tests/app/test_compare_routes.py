@@ -10,17 +10,17 @@ from sqlalchemy import select, update
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app import grants
-from app.api.compare import PURPOSE, compare_routes
-from app.grants import Grant, mint
-from ingest.store import reading, writing
-from judging.comparison import Comparison, Pair
-from judging.ledger import Workspace
-from judging.ledger.comparison import compare_trace, decided_revision, undecided
-from judging.ledger.frames import Selection, load_frames
-from judging.ledger.matches import finding_reviews
-from judging.ledger.queue import QueueSpec, make_queue, next_item
-from judging.ledger.tables import cell, finding
+from tracejury.app import grants
+from tracejury.app.api.compare import PURPOSE, compare_routes
+from tracejury.app.grants import Grant, mint
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.comparison import Comparison, Pair
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.comparison import compare_trace, decided_revision, undecided
+from tracejury.judging.ledger.frames import Selection, load_frames
+from tracejury.judging.ledger.matches import finding_reviews
+from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
+from tracejury.judging.ledger.tables import cell, finding
 
 SYSTEM = "careful-judge"
 

@@ -13,9 +13,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from streamlit.testing.v1 import AppTest
+from tests.app.conftest import OpenPage
+from tests.app.workspaces import DATA, now_of
 
-from app import datasets, loading
-from app.computing import (
+from tracejury.app import datasets, loading
+from tracejury.app.computing import (
     WHOLE,
     Asked,
     Desk,
@@ -28,19 +30,17 @@ from app.computing import (
     _Wish,
     shown_revision,
 )
-from app.loading import Choice
-from ingest.batch import ingest
-from ingest.store import reading, writing
-from judging.agreement.tables import TABLES, can_build
-from judging.bench import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
-from judging.export import inputs_of, opinions_of
-from judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
-from judging.ledger import Workspace
-from judging.ledger.frames import load_frames, weight
-from judging.ledger.matches import decide, decisions
-from judging.ledger.verdicts import JudgeVersion, ensure_judge_version
-from tests.app.conftest import OpenPage
-from tests.app.workspaces import DATA, now_of
+from tracejury.app.loading import Choice
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.agreement.tables import TABLES, can_build
+from tracejury.judging.bench import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
+from tracejury.judging.export import inputs_of, opinions_of
+from tracejury.judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.frames import load_frames, weight
+from tracejury.judging.ledger.matches import decide, decisions
+from tracejury.judging.ledger.verdicts import JudgeVersion, ensure_judge_version
 
 SIDES = ("careful-judge", "hasty-judge")
 ARGUMENTS = {
@@ -189,7 +189,7 @@ def test_another_choice_or_other_code_is_another_key(monkeypatch: pytest.MonkeyP
             Chosen(only_split=True).key(), Chosen(splits={"a": "dev"}).key()}  # fmt: skip
     assert len(keys) == 6
     before = Chosen().key()
-    monkeypatch.setattr("judging.figures._code", lambda: "another")
+    monkeypatch.setattr("tracejury.judging.figures._code", lambda: "another")
     assert Chosen().key() != before
 
 
@@ -387,7 +387,7 @@ def test_a_figure_that_is_pruned_while_it_is_read_is_waited_for_again(
         file.unlink()
         return read_frame(file)
 
-    monkeypatch.setattr("judging.bench.read_frame", pruned)
+    monkeypatch.setattr("tracejury.judging.bench.read_frame", pruned)
     with pytest.raises(Waiting):
         desk.find(asked)
     assert wanted == [asked]

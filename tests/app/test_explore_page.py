@@ -8,15 +8,15 @@ from dataclasses import replace
 import pandas as pd
 from sqlalchemy import func, insert, select, update
 from streamlit.testing.v1 import AppTest
-
-from app.components.figures import plain
-from ingest.store import load, reading, trace_ids, writing
-from judging.ledger import Workspace, exploring, tables
-from judging.ledger.labels import error_labels, put_labels
-from judging.ledger.queue import QueueSpec, make_queue, next_item, submit
-from judging.ledger.views import saved_views
 from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
+
+from tracejury.app.components.figures import plain
+from tracejury.ingest.store import load, reading, trace_ids, writing
+from tracejury.judging.ledger import Workspace, exploring, tables
+from tracejury.judging.ledger.labels import error_labels, put_labels
+from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item, submit
+from tracejury.judging.ledger.views import saved_views
 
 
 def title(at: object) -> list[str]:

@@ -20,24 +20,24 @@ from click.testing import CliRunner
 from sqlalchemy import update
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-
-from app import datasets, grants, loading
-from app.api.exports import PURPOSE, export_routes
-from app.api.scripts import mint_script
-from app.cli import main
-from app.components.judges import every_figure
-from app.components.snapshot import snapshot
-from app.grants import Grant, mint
-from app.loading import Choice
-from ingest.store import reading, writing
-from judging.agreement.tables import Inputs, Table
-from judging.export import ORIGIN, csv_text, markdown_text
-from judging.latex import latex_table
-from judging.ledger import Workspace, tables
-from judging.ledger.labels import error_labels, put_labels
-from judging.ledger.people import take_back_scripts
-from judging.records import ScoreLabel
 from tests.app.workspaces import hold_blind
+
+from tracejury.app import datasets, grants, loading
+from tracejury.app.api.exports import PURPOSE, export_routes
+from tracejury.app.api.scripts import mint_script
+from tracejury.app.cli import main
+from tracejury.app.components.judges import every_figure
+from tracejury.app.components.snapshot import snapshot
+from tracejury.app.grants import Grant, mint
+from tracejury.app.loading import Choice
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.agreement.tables import Inputs, Table
+from tracejury.judging.export import ORIGIN, csv_text, markdown_text
+from tracejury.judging.latex import latex_table
+from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.ledger.labels import error_labels, put_labels
+from tracejury.judging.ledger.people import take_back_scripts
+from tracejury.judging.records import ScoreLabel
 
 
 @pytest.fixture

@@ -77,7 +77,7 @@ def hub() -> Iterator[str]:
 def fetch(home: Path, endpoint: str) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"HF_ENDPOINT": endpoint, "HF_HOME": str(home / "hf"), "TRACEJURY_HOME": str(home / "w")}
     environment |= {"HF_HUB_DISABLE_XET": "1", "HF_HUB_DOWNLOAD_TIMEOUT": "5", "HF_HUB_DISABLE_TELEMETRY": "1"}
-    command = [sys.executable, "-m", "app.cli", "fetch", "trail"]
+    command = [sys.executable, "-m", "tracejury.app.cli", "fetch", "trail"]
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import pandas as pd
 import pytest
 from sqlalchemy import update
-
-from app import datasets, loading
-from app.components.figures import aligned, cell_text, definition, figure_text, plain, wide_table, with_labels
-from app.loading import Choice, SplitError
-from ingest.store import writing
-from judging.agreement.majority import MAJORITY
-from judging.agreement.tables import METRICS
-from judging.ledger import Workspace, tables
 from tests.app.workspaces import REPEATED
+
+from tracejury.app import datasets, loading
+from tracejury.app.components.figures import aligned, cell_text, definition, figure_text, plain, wide_table, with_labels
+from tracejury.app.loading import Choice, SplitError
+from tracejury.ingest.store import writing
+from tracejury.judging.agreement.majority import MAJORITY
+from tracejury.judging.agreement.tables import METRICS
+from tracejury.judging.ledger import Workspace, tables
 
 SPLIT = b'{"dev": ["a", "b"], "test": ["c"], "how": "by hand"}'
 
@@ -52,9 +52,9 @@ def test_the_split_narrows_the_frames(full: Workspace) -> None:
 
 
 def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
-    from ingest.store import writing
-    from judging.ledger.labels import put_labels
-    from judging.records import ErrorLabel
+    from tracejury.ingest.store import writing
+    from tracejury.judging.ledger.labels import put_labels
+    from tracejury.judging.records import ErrorLabel
 
     before = loading.frames(Choice(human="ada"))
     assert loading.frames(Choice(human="ada")) is before

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from ingest.store import reading, trace_ids, writing
-from judging.ledger import Workspace
-from judging.ledger.guidelines import acknowledged, guideline, publish
-from judging.ledger.queue import PRACTICE, QueueSpec, make_queue
 from tests.app.conftest import OpenPage
 from tests.judging.team import T0, submit
+
+from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.guidelines import acknowledged, guideline, publish
+from tracejury.judging.ledger.queue import PRACTICE, QueueSpec, make_queue
 
 IMAGE = "See ![this](https://evil.example/x.png) and **that**."
 

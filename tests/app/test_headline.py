@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pandas as pd
 
-from app.components.headline import beside, coverage
-from judging.agreement.errors import suite_coverage
+from tracejury.app.components.headline import beside, coverage
+from tracejury.judging.agreement.errors import suite_coverage
 
 PAIRS = pd.DataFrame(
     [

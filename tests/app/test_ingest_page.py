@@ -5,14 +5,14 @@ from __future__ import annotations
 import orjson
 from sqlalchemy import func, select
 from streamlit.testing.v1 import AppTest
-
-from app.preflight import inspect
-from ingest.batch import ingest
-from ingest.store import reading, schema, trace_ids
-from judging.ledger import Workspace
 from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, drawn, numbers, texts
 from tests.app.workspaces import DATA
+
+from tracejury.app.preflight import inspect
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.store import reading, schema, trace_ids
+from tracejury.judging.ledger import Workspace
 
 SAMPLES = sorted((DATA / "samples" / "trail").glob("*.json"))
 

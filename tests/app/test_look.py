@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from app.look import SCRIPT, STYLE, Look
+from tracejury.app.look import SCRIPT, STYLE, Look
 
 PAGE = "<html><head><title>t</title></head><body></head>" + "x" * 1000
 HTML = {"Accept": "text/html"}

@@ -14,14 +14,14 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from ingest.store import load, reading, trace_ids
-from judging.ledger import open_workspace
+from tracejury.ingest.store import load, reading, trace_ids
+from tracejury.judging.ledger import open_workspace
 
 
 @pytest.fixture
 def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[int]:
-    from app.api.otlp import otlp_routes
-    from app.config import config
+    from tracejury.app.api.otlp import otlp_routes
+    from tracejury.app.config import config
 
     opened = open_workspace(tmp_path / "home")
     config.cache_clear()

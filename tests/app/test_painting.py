@@ -10,7 +10,7 @@ from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
 
-from app import painting
+from tracejury.app import painting
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_only_a_browser_is_waited_for_and_once_a_part(
     monkeypatch.setattr(painting, "MOST_S", 0.2)
     script = tmp_path / "script.py"
     script.write_text(
-        "import time\nimport streamlit as st\nfrom app.painting import paint\n"
+        "import time\nimport streamlit as st\nfrom tracejury.app.painting import paint\n"
         "started = time.monotonic()\npaint('here')\nst.text(f'{time.monotonic() - started:.3f}')\n",
         encoding="utf-8",
     )

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from app.preloading import DESK, Preloading, links
+from tracejury.app.preloading import DESK, Preloading, links
 
 JS = Path(streamlit.__file__).parent / "static" / "static" / "js"
 

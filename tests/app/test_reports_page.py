@@ -8,15 +8,15 @@ import pandas as pd
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
-
-from app import datasets, loading
-from app.api.exports import export_routes
-from app.loading import Choice
-from ingest.store import reading, trace_ids
-from judging.ledger import Workspace
 from tests.app.conftest import OpenPage
 from tests.app.marks import choose
 from tests.app.workspaces import hold_blind
+
+from tracejury.app import datasets, loading
+from tracejury.app.api.exports import export_routes
+from tracejury.app.loading import Choice
+from tracejury.ingest.store import reading, trace_ids
+from tracejury.judging.ledger import Workspace
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:

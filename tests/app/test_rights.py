@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from app.api.rights import checked
-from app.config import config
-from app.grants import Grant, TokenError, check, mint
-from ingest.store import writing
-from judging.ledger import Workspace
-from judging.ledger.people import add_person, change_person, sign_out
 from tests.build import workspace
+
+from tracejury.app.api.rights import checked
+from tracejury.app.config import config
+from tracejury.app.grants import Grant, TokenError, check, mint
+from tracejury.ingest.store import writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.people import add_person, change_person, sign_out
 
 
 @pytest.fixture

@@ -11,21 +11,21 @@ import pytest
 from click.testing import CliRunner
 from sqlalchemy import select, update
 from streamlit.testing.v1 import AppTest
-
-from app.cli import main
-from app.components import behind
-from app.estimating import EstimateError, estimate
-from ingest.store import reading, writing
-from judging.ledger import Workspace, open_workspace
-from judging.ledger.runs import next_run, run_spec, watch
-from judging.ledger.tables import cell
-from judging.model import ModelError, Prices
-from judging.run import RunSpec
 from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, drawn, texts
 from tests.app.workspaces import REPEATED, hold_blind
 from tests.fake_provider import verdict
 from tests.judging.grid import Counting, planned
+
+from tracejury.app.cli import main
+from tracejury.app.components import behind
+from tracejury.app.estimating import EstimateError, estimate
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, open_workspace
+from tracejury.judging.ledger.runs import next_run, run_spec, watch
+from tracejury.judging.ledger.tables import cell
+from tracejury.judging.model import ModelError, Prices
+from tracejury.judging.run import RunSpec
 
 
 def test_an_empty_workspace_says_how_to_start(empty: Workspace, open_page: OpenPage) -> None:
@@ -99,7 +99,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command of an estimate runs here: a process of its own imports litellm for seconds; two tests start one."""
 
     def run(command: list[str], **_: object) -> subprocess.CompletedProcess[bytes]:
-        assert command[:4] == [sys.executable, "-P", "-m", "app.cli"]
+        assert command[:4] == [sys.executable, "-P", "-m", "tracejury.app.cli"]
         done = CliRunner().invoke(main, command[4:])
         return subprocess.CompletedProcess(command, done.exit_code, done.stdout_bytes, done.stderr_bytes)
 

@@ -12,18 +12,18 @@ from click.testing import CliRunner
 from sqlalchemy import select
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-
-from app import session
-from app.api.otlp import otlp_routes
-from app.api.scripts import DAY_S, checked_script, is_script, mint_script
-from app.cli import main
-from app.config import config
-from app.grants import Grant, TokenError, mint
-from ingest.store import reading, writing
-from judging.ledger import Workspace, open_workspace, tables
-from judging.ledger.people import add_person, change_person, sign_out, take_back_scripts
 from tests.app.conftest import OpenPage
 from tests.build import workspace
+
+from tracejury.app import session
+from tracejury.app.api.otlp import otlp_routes
+from tracejury.app.api.scripts import DAY_S, checked_script, is_script, mint_script
+from tracejury.app.cli import main
+from tracejury.app.config import config
+from tracejury.app.grants import Grant, TokenError, mint
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, open_workspace, tables
+from tracejury.judging.ledger.people import add_person, change_person, sign_out, take_back_scripts
 
 
 @pytest.fixture

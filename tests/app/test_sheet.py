@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from app.components.sheet import FREE_TEXT, sheet
+from tracejury.app.components.sheet import FREE_TEXT, sheet
 
 
 @pytest.fixture

@@ -15,15 +15,15 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 from streamlit.testing.v1 import AppTest
-
-from app import signin
-from app.api.signin import NOBODY, WRONG, is_signed_in, signin_routes
-from app.config import config
-from app.signin import COOKIE, Session, SignInFirst, local_path, mint
-from ingest.store import reading, writing
-from judging.ledger import Workspace
-from judging.ledger.people import TRIES_BY_NAME, add_person, change_person, person, sign_out
 from tests.app.conftest import MAIN
+
+from tracejury.app import signin
+from tracejury.app.api.signin import NOBODY, WRONG, is_signed_in, signin_routes
+from tracejury.app.config import config
+from tracejury.app.signin import COOKIE, Session, SignInFirst, local_path, mint
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.people import TRIES_BY_NAME, add_person, change_person, person, sign_out
 
 SECRET = "a long enough secret"
 
@@ -137,8 +137,8 @@ class TestSessions:
         assert page(client, cookie=f"{COOKIE}={cookie}").status_code == 303
 
     def test_a_token_of_another_kind_or_secret_is_no_session(self, client: TestClient, space: Workspace) -> None:
-        from app.grants import Grant
-        from app.grants import mint as mint_grant
+        from tracejury.app.grants import Grant
+        from tracejury.app.grants import mint as mint_grant
 
         for token in (mint_grant(space.secret(), Grant("ada", "export")), mint("another secret", Session("ada", 0))):
             assert page(client, cookie=f"{COOKIE}={token}").status_code == 303

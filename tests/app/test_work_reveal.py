@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-
-from app.api import work
-from app.grants import Grant, mint
-from ingest.store import pack, reading, write, writing
-from judging.ledger import Workspace, labels, open_workspace
-from judging.ledger.labels import ensure_annotator, error_labels
 from tests.app.desk_judges import MARKERS, OTHER, SYSTEM, judge, other_person
 from tests.app.desk_traces import desk_trace
+
+from tracejury.app.api import work
+from tracejury.app.grants import Grant, mint
+from tracejury.ingest.store import pack, reading, write, writing
+from tracejury.judging.ledger import Workspace, labels, open_workspace
+from tracejury.judging.ledger.labels import ensure_annotator, error_labels
 
 TRACE = "desk-trace"
 LAST, TOOL = "last000000000006", "tool000000000004"

@@ -10,17 +10,17 @@ import pytest
 from click.testing import CliRunner
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-
-from app.api import documents, work
-from app.api.packing import packed
-from app.cli import main
-from app.grants import Grant, mint
-from ingest.store import load, pack, write, writing
-from ingest.trace import ExpectedEvent, Message, Outcome, Source, SpanDraft, Trace
-from ingest.tree import assemble
-from judging.ledger import Workspace, labels, open_workspace
-from judging.ledger.queue import QueueSpec, make_queue
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
+
+from tracejury.app.api import documents, work
+from tracejury.app.api.packing import packed
+from tracejury.app.cli import main
+from tracejury.app.grants import Grant, mint
+from tracejury.ingest.store import load, pack, write, writing
+from tracejury.ingest.trace import ExpectedEvent, Message, Outcome, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
+from tracejury.judging.ledger import Workspace, labels, open_workspace
+from tracejury.judging.ledger.queue import QueueSpec, make_queue
 
 TRACE = "desk-trace"
 

@@ -10,12 +10,12 @@ from sqlalchemy import select
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 
-from app.api import work
-from app.components.annotator.shortcuts import key_conflict, reserved, shortcuts
-from app.grants import Grant, mint
-from ingest.store import reading, writing
-from judging.ledger import Workspace, open_workspace, tables
-from judging.ledger.people import add_person, person, sign_out
+from tracejury.app.api import work
+from tracejury.app.components.annotator.shortcuts import key_conflict, reserved, shortcuts
+from tracejury.app.grants import Grant, mint
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, open_workspace, tables
+from tracejury.judging.ledger.people import add_person, person, sign_out
 
 TRACE = "any-trace"
 

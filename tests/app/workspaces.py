@@ -6,20 +6,20 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from data import __file__ as data_file
-from ingest.batch import ingest
-from ingest.labels import FailedReply, JudgeReply, read_replies
-from ingest.store import load, reading, writing
-from judging import trail
-from judging.exchange import read_tracejury
-from judging.figures import Revision
-from judging.ledger import Workspace, open_workspace
-from judging.ledger.frames import revision
-from judging.ledger.imports import import_outcomes
-from judging.ledger.labels import ensure_annotator, put_labels
-from judging.ledger.matches import propose_matches
-from judging.ledger.queue import QueueSpec, make_queue, next_item
-from judging.ledger.verdicts import (
+from tracejury.data import __file__ as data_file
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.labels import FailedReply, JudgeReply, read_replies
+from tracejury.ingest.store import load, reading, writing
+from tracejury.judging import trail
+from tracejury.judging.exchange import read_tracejury
+from tracejury.judging.figures import Revision
+from tracejury.judging.ledger import Workspace, open_workspace
+from tracejury.judging.ledger.frames import revision
+from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.labels import ensure_annotator, put_labels
+from tracejury.judging.ledger.matches import propose_matches
+from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
+from tracejury.judging.ledger.verdicts import (
     JudgeVersion,
     add_cells,
     add_run,
@@ -27,9 +27,9 @@ from judging.ledger.verdicts import (
     finish_cell,
     set_run_status,
 )
-from judging.offline import judge_all
-from judging.reading import read
-from judging.records import Call, Failure, Verdict
+from tracejury.judging.offline import judge_all
+from tracejury.judging.reading import read
+from tracejury.judging.records import Call, Failure, Verdict
 
 DATA = Path(str(data_file)).parent
 TRACES = 6
@@ -90,8 +90,8 @@ def _outcomes(workspace: Workspace, folder: str) -> list[Verdict | Failure]:
 def _repeated(workspace: Workspace) -> None:
     from sqlalchemy import select
 
-    from ingest.store import trace_ids
-    from judging.ledger.tables import cell
+    from tracejury.ingest.store import trace_ids
+    from tracejury.judging.ledger.tables import cell
 
     with writing(workspace.engine) as connection:
         version = ensure_judge_version(

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from judging.agreement import errors
-from judging.agreement.reliability import alpha_bootstrap, continuous_alpha
+from tracejury.judging.agreement import errors
+from tracejury.judging.agreement.reliability import alpha_bootstrap, continuous_alpha
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import numpy as np
 
-from ingest.labels import Annotation, JudgeReply, read_annotations, read_replies
-from ingest.readers import read_traces
-from ingest.trace import Trace
-from judging.agreement.intervals import Bootstrap, Floats, cluster_bootstrap
-from judging.checks import CHECKS, Check, find
+from tracejury.ingest.labels import Annotation, JudgeReply, read_annotations, read_replies
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.trace import Trace
+from tracejury.judging.agreement.intervals import Bootstrap, Floats, cluster_bootstrap
+from tracejury.judging.checks import CHECKS, Check, find
 
 Pair = tuple[str, str]
 Pairs = Mapping[str, frozenset[Pair]]

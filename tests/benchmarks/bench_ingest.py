@@ -17,13 +17,13 @@ import orjson
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from ingest.batch import ingest
-from ingest.readers import read_traces
-from ingest.store import load, pack, reading, trace_ids
-from ingest.table import write_parquet
-from ingest.trace import Trace
-from judging.ledger import open_workspace
 from tests.benchmarks import corpus, peers
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.store import load, pack, reading, trace_ids
+from tracejury.ingest.table import write_parquet
+from tracejury.ingest.trace import Trace
+from tracejury.judging.ledger import open_workspace
 
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER.parents[2] / "shared" / "trail" / "traces"
@@ -186,7 +186,8 @@ def memory_of_one_file(scratch: Path) -> None:
 def in_a_new_process(home: Path, folder: Path, workers: int, told: str) -> float:
     """Ingest as a command does, in a process that did nothing before; what it says of itself at the end."""
     code = (
-        "import resource, sys, time; from ingest.batch import ingest; from judging.ledger import open_workspace;"
+        "import resource, sys, time; from tracejury.ingest.batch import ingest;"
+        "from tracejury.judging.ledger import open_workspace;"
         "engine = open_workspace(sys.argv[1]).engine; began = time.perf_counter();"
         f"ingest(engine, [sys.argv[2]], workers=int(sys.argv[3])); print({told})"
     )

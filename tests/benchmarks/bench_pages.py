@@ -32,15 +32,15 @@ from playwright.sync_api import BrowserContext, Locator, Page, Playwright, sync_
 from playwright.sync_api import TimeoutError as PlaywrightTimeout
 from sqlalchemy import select
 
-import app
-from ingest.store import reading
-from judging.ledger import Workspace, open_workspace, tables
-from judging.ledger.frames import default_human
-from judging.ledger.systems import systems
 from tests.app.workspaces import filled
 from tests.benchmarks.large import build
 from tests.benchmarks.undisturbed import Undisturbed, undisturbed
 from tests.browser.conftest import FLAGS
+from tracejury import app
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger import Workspace, open_workspace, tables
+from tracejury.judging.ledger.frames import default_human
+from tracejury.judging.ledger.systems import systems
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 PAINT_S, CHANGE_S = 2.0, 1.0

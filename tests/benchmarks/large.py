@@ -18,18 +18,18 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Table, insert
 
-from ingest.messages import MessageTable
-from ingest.store import pack, write, writing
-from ingest.texts import compress
-from ingest.trace import Source, SpanDraft, ToolCall, Trace
-from ingest.tree import assemble
-from judging.ledger import Workspace, open_workspace, tables
-from judging.ledger.labels import ensure_annotator
-from judging.ledger.queue import QueueSpec, make_queue
-from judging.ledger.verdicts import JudgeVersion, add_run, ensure_judge_version, set_run_status
-from judging.matching import AUTO
-from judging.records import DIMENSIONS, IMPACTS
 from tests.benchmarks.corpus import text
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.texts import compress
+from tracejury.ingest.trace import Source, SpanDraft, ToolCall, Trace
+from tracejury.ingest.tree import assemble
+from tracejury.judging.ledger import Workspace, open_workspace, tables
+from tracejury.judging.ledger.labels import ensure_annotator
+from tracejury.judging.ledger.queue import QueueSpec, make_queue
+from tracejury.judging.ledger.verdicts import JudgeVersion, add_run, ensure_judge_version, set_run_status
+from tracejury.judging.matching import AUTO
+from tracejury.judging.records import DIMENSIONS, IMPACTS
 
 Row = dict[str, Any]
 T0 = 1_767_225_600_000_000  # microseconds: the first of January 2026

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 
-import app
-from judging.ledger import Workspace
 from tests.app.workspaces import filled
 from tests.browser.profile import SLOW_MS, alone, forget, watched
+from tracejury import app
+from tracejury.judging.ledger import Workspace
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 FLAGS = ("--no-sandbox", "--js-flags=--no-enable-lazy-source-positions")

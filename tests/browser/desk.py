@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-from ingest.store import pack, write, writing
-from ingest.trace import Trace
-from judging.ledger import Workspace, labels, open_workspace
 from tests.app.desk_traces import desk_trace
+from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.trace import Trace
+from tracejury.judging.ledger import Workspace, labels, open_workspace
 
 APP = Path(__file__).parent / "desk_app" / "asgi.py"
 SELECT = """([seq, field, from, to]) => {

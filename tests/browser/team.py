@@ -15,13 +15,13 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page
 
-import app
-from ingest.store import pack, write, writing
-from judging.ledger import Workspace, open_workspace
-from judging.ledger.people import Role, add_person
-from judging.ledger.queue import QueueSpec, make_queue
 from tests.app.desk_traces import desk_trace
 from tests.browser.profile import sized_page
+from tracejury import app
+from tracejury.ingest.store import pack, write, writing
+from tracejury.judging.ledger import Workspace, open_workspace
+from tracejury.judging.ledger.people import Role, add_person
+from tracejury.judging.ledger.queue import QueueSpec, make_queue
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 SECRET = "a long enough secret"

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from ingest.store import reading
-from judging.ledger import Workspace
-from judging.ledger.adjudication import rulings
-from judging.ledger.frames import default_human
 from tests.browser.team import person_page, team_server, team_space
 from tests.judging.team import submit
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.adjudication import rulings
+from tracejury.judging.ledger.frames import default_human
 
 pytestmark = pytest.mark.browser
 ERROR = {"span_ids": ["tool000000000004"], "dimensions": ["TC"], "impact": "high", "label_id": "ada-1",

@@ -7,12 +7,12 @@ from contextlib import suppress
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from ingest.store import reading
-from judging.ledger import Workspace, labels
-from judging.ledger.comparison import compare_trace, undecided
-from judging.ledger.matches import decisions, finding_reviews
 from tests.browser.researcher import settled
 from tests.judging.team import op, send
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger import Workspace, labels
+from tracejury.judging.ledger.comparison import compare_trace, undecided
+from tracejury.judging.ledger.matches import decisions, finding_reviews
 
 pytestmark = pytest.mark.browser
 

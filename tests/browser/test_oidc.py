@@ -9,11 +9,11 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import select
 
-from ingest.store import reading, writing
-from judging.ledger import Workspace, tables
-from judging.ledger.people import Person, change_person, people
 from tests.browser.profile import SLOW_MS, sized_page
 from tests.browser.team import PEOPLE, free_port, team_server, team_space
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.ledger.people import Person, change_person, people
 
 mock = pytest.importorskip("oidc_provider_mock", reason="oidc-provider-mock is not installed")
 pytestmark = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from app.painting import MOST_S
+from tracejury.app.painting import MOST_S
 
 NOTE = """(() => {
     const noted = window.__noted = {};

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Page, Route, WebSocket, expect
 
-from ingest.store import reading, writing
-from judging.ledger import Workspace
-from judging.ledger.guidelines import acknowledged, publish
-from judging.ledger.labels import put_labels
-from judging.ledger.queue import FIRST, REPEAT, assignments
-from judging.records import DIMENSIONS, ErrorLabel, Review
 from tests.browser.profile import forget
 from tests.browser.team import person_page, team_queue, team_server, team_space
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.guidelines import acknowledged, publish
+from tracejury.judging.ledger.labels import put_labels
+from tracejury.judging.ledger.queue import FIRST, REPEAT, assignments
+from tracejury.judging.records import DIMENSIONS, ErrorLabel, Review
 
 pytestmark = pytest.mark.browser
 COUNT = 6

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import Page, expect
 
-from judging.ledger import Workspace
-from judging.ledger.runs import watch
 from tests.browser.researcher import settled
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.runs import watch
 
 pytestmark = pytest.mark.browser
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, expect
 
-from judging.ledger import Workspace
 from tests.browser.team import fill_in, person_page, team_server, team_space
+from tracejury.judging.ledger import Workspace
 
 pytestmark = pytest.mark.browser
 

@@ -9,14 +9,14 @@ import pytest
 from click.testing import CliRunner
 from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
-from app.cli import main
-from ingest.store import writing
-from judging.ledger import Workspace
-from judging.ledger.queue import QueueSpec, make_queue
 from tests.app.desk_judges import MARKERS, judge, other_person
 from tests.app.desk_traces import desk_trace, long_trace
 from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, store
+from tracejury.app.cli import main
+from tracejury.ingest.store import writing
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.queue import QueueSpec, make_queue
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = given.space, given.server, given.open_desk

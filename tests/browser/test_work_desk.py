@@ -7,11 +7,11 @@ import time
 import pytest
 from playwright.sync_api import BrowserContext, Route, expect
 
-from judging.ledger import Workspace
-from judging.records import DIMENSIONS
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
 from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, store
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.records import DIMENSIONS
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = given.space, given.server, given.open_desk

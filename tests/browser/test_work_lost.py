@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import BrowserContext, Route, expect
 
-from app import grants
-from ingest.store import pack, write, writing
-from judging.ledger import Workspace, open_workspace
 from tests.app.desk_traces import desk_trace, huge_trace
 from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, Server, store
+from tracejury.app import grants
+from tracejury.ingest.store import pack, write, writing
+from tracejury.judging.ledger import Workspace, open_workspace
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = given.space, given.server, given.open_desk

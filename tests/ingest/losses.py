@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import fields, is_dataclass
 from typing import Any
 
-from ingest.formats.rows import opened
-from ingest.parse import inner_json
-from ingest.trace import Trace
+from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.trace import Trace
 
 TIME_KEYS = frozenset({
     "timestamp", "Timestamp", "duration", "startTimeUnixNano", "endTimeUnixNano", "timeUnixNano",

@@ -17,12 +17,12 @@ import pytest
 import zstandard
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from ingest import bounded
-from ingest.readers import READERS, read_bytes, read_traces
-from ingest.trace import IngestError, Rejected, Trace
 from tests.ingest import export_files as made
 from tests.ingest.trail_files import document, read_all, read_one, span
+
+from tracejury.ingest import bounded
+from tracejury.ingest.readers import READERS, read_bytes, read_traces
+from tracejury.ingest.trace import IngestError, Rejected, Trace
 
 QUICK = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 

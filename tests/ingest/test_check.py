@@ -5,13 +5,13 @@ from pathlib import Path
 import orjson
 import pytest
 from sqlalchemy import select, update
-
-from ingest import check
-from ingest.batch import ingest
-from ingest.check import Problem, check_store
-from ingest.store import load_source, reading, schema, trace_ids, writing
-from judging.ledger import Workspace, open_workspace
 from tests.build import TRACE, span_id
+
+from tracejury.ingest import check
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.check import Problem, check_store
+from tracejury.ingest.store import load_source, reading, schema, trace_ids, writing
+from tracejury.judging.ledger import Workspace, open_workspace
 
 OTHER = "cd" * 16
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
@@ -95,7 +95,7 @@ def test_no_summary_is_made_from_spans_that_are_not_as_ingested(tmp_path: Path) 
 
 
 def test_source_bytes_that_changed_are_found(tmp_path: Path) -> None:
-    from ingest.texts import compress
+    from tracejury.ingest.texts import compress
 
     opened = from_file(tmp_path)
     with writing(opened.engine) as connection:

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from ingest.conventions import CONVENTIONS, translate
-from ingest.conventions.context import SpanLog
-from ingest.messages import MessageTable
-from ingest.readers import read_traces
-from ingest.trace import Message, SpanDraft, ToolCall, Trace
+from tracejury.ingest.conventions import CONVENTIONS, translate
+from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.trace import Message, SpanDraft, ToolCall, Trace
 
 CALL = ToolCall("search", '{"q": "x"}', "call_1")
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-
-from ingest.readers import read_traces
-from ingest.trace import Message, Rejected, Span, ToolCall, Trace
 from tests.ingest.test_nothing_lost import really_lost
 from tests.test_samples import MACHINE
+
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.trace import Message, Rejected, Span, ToolCall, Trace
 
 FOLDER = Path(__file__).parent / "dialects"
 DATA = Path(__file__).parents[2] / "data" / "samples" / "openai_agents"

@@ -11,11 +11,11 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
-from ingest.readers import read_bytes, read_traces
-from ingest.trace import LogRecord, Trace
 from tests.ingest import export_files as made
 from tests.ingest.trail_files import read_all
+
+from tracejury.ingest.readers import read_bytes, read_traces
+from tracejury.ingest.trace import LogRecord, Trace
 
 
 def phoenix_parquet() -> bytes:

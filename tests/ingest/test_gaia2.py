@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ingest.formats import gaia2
-from ingest.trace import Rejected, Source, Span, Trace
+from tracejury.ingest.formats import gaia2
+from tracejury.ingest.trace import Rejected, Source, Span, Trace
 
 SMALL = Path(__file__).parent / "gaia2"
 NAME = "scenario_ficus_run_1_0a1b2c3d"

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE, RUN_RAISED
-from ingest.readers import read_bytes, read_files, read_traces, units
-from ingest.trace import Rejected, Span, Trace
+from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE, RUN_RAISED
+from tracejury.ingest.readers import read_bytes, read_files, read_traces, units
+from tracejury.ingest.trace import Rejected, Span, Trace
 
 SMALL = Path(__file__).parent / "gaia2"
 NAME = "scenario_ficus_run_1_0a1b2c3d"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE
-from ingest.gsr import Run, gsr, maseval_metrics, maseval_unscored, run_of_trace, runs_of_output
-from ingest.readers import read_traces
-from ingest.trace import Trace
+from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, NO_JUDGE
+from tracejury.ingest.gsr import Run, gsr, maseval_metrics, maseval_unscored, run_of_trace, runs_of_output
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.trace import Trace
 
 
 def run(scenario: str, score: float | None, *, capability: str = "search", **more: Any) -> Run:

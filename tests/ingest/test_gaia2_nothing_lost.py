@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ingest.formats import gaia2, maseval
-from ingest.formats.gaia2.lite import unwrapped
-from ingest.readers import read_bytes, read_traces
-from ingest.times import from_iso
-from ingest.trace import Rejected, Source, Trace
+from tracejury.ingest.formats import gaia2, maseval
+from tracejury.ingest.formats.gaia2.lite import unwrapped
+from tracejury.ingest.readers import read_bytes, read_traces
+from tracejury.ingest.times import from_iso
+from tracejury.ingest.trace import Rejected, Source, Trace
 
 SMALL = Path(__file__).parent / "gaia2"
 NAME = "scenario_ficus_run_1_0a1b2c3d"

@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 from sqlalchemy import Connection, func, select
-
-from ingest import inbox
-from ingest.inbox import receive, show_stragglers, waiting
-from ingest.readers import read_traces
-from ingest.store import load, reading, schema, search, trace_ids
-from ingest.trace import IngestError, Trace
-from judging.ledger import Workspace
 from tests.build import TRACE, workspace
+
+from tracejury.ingest import inbox
+from tracejury.ingest.inbox import receive, show_stragglers, waiting
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.store import load, reading, schema, search, trace_ids
+from tracejury.ingest.trace import IngestError, Trace
+from tracejury.judging.ledger import Workspace
 
 LIVE = "5b" * 16
 

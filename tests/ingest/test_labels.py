@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from ingest.labels import (
+from tracejury.ingest.labels import (
     CATEGORIES,
     Annotation,
     FailedReply,
@@ -24,7 +24,7 @@ from ingest.labels import (
     read_replies,
     read_reply,
 )
-from ingest.trace import Rejected
+from tracejury.ingest.trace import Rejected
 
 SPAN = "c09361f7f5e6f534"
 ERROR = {
@@ -66,7 +66,7 @@ def test_a_score_of_zero_is_a_score_and_a_missing_one_is_none() -> None:
 
 
 def test_the_categories_are_those_of_the_taxonomy() -> None:
-    text = (resources.files("data") / "taxonomy.csv").read_text(encoding="utf-8")
+    text = (resources.files("tracejury.data") / "taxonomy.csv").read_text(encoding="utf-8")
     assert {row["category"] for row in csv.DictReader(io.StringIO(text))} == set(CATEGORIES)
     assert len(CATEGORIES) == 21
 

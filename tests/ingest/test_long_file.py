@@ -10,17 +10,17 @@ from pathlib import Path
 
 import orjson
 import pytest
-
-from ingest import check, long_file, readers, ready
-from ingest.batch import ingest
-from ingest.check import check_store
-from ingest.formats import long_lines
-from ingest.pack import pack_long
-from ingest.readers import read_traces
-from ingest.store import load_source, reading, schema, trace_ids
-from ingest.trace import Rejected, Source, Trace
-from judging.ledger import open_workspace
 from tests.benchmarks import corpus
+
+from tracejury.ingest import check, long_file, readers, ready
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.check import check_store
+from tracejury.ingest.formats import long_lines
+from tracejury.ingest.pack import pack_long
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.store import load_source, reading, schema, trace_ids
+from tracejury.ingest.trace import Rejected, Source, Trace
+from tracejury.judging.ledger import open_workspace
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 DIALECTS = Path(__file__).resolve().parent / "dialects"

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from ingest.formats import maseval
-from ingest.formats.gaia2.verdict import JUDGE_RAISED
-from ingest.readers import read_bytes, read_traces
-from ingest.trace import Rejected, Source, Trace
+from tracejury.ingest.formats import maseval
+from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED
+from tracejury.ingest.readers import read_bytes, read_traces
+from tracejury.ingest.trace import Rejected, Source, Trace
 
 REPORT = Path(__file__).parent / "gaia2/maseval/report.json"
 

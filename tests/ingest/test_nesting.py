@@ -10,16 +10,16 @@ import orjson
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from ingest.batch import ingest
-from ingest.check import check_store
-from ingest.nesting import LEVELS, read_deep, write_deep
-from ingest.parse import json_text, parse_json
-from ingest.readers import read_bytes
-from ingest.trace import Rejected, Trace
-from judging.ledger import open_workspace
 from tests.build import span_id
 from tests.ingest.test_parse import JSON
+
+from tracejury.ingest.batch import ingest
+from tracejury.ingest.check import check_store
+from tracejury.ingest.nesting import LEVELS, read_deep, write_deep
+from tracejury.ingest.parse import json_text, parse_json
+from tracejury.ingest.readers import read_bytes
+from tracejury.ingest.trace import Rejected, Trace
+from tracejury.judging.ledger import open_workspace
 
 DEEP = 10_000
 

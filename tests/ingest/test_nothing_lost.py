@@ -9,13 +9,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-
-from ingest.parse import parse_documents
-from ingest.readers import read_bytes, read_traces
-from ingest.trace import Rejected, Trace
 from tests.ingest import export_files as made
 from tests.ingest.losses import lost
 from tests.ingest.trail_files import document, read_all, span
+
+from tracejury.ingest.parse import parse_documents
+from tracejury.ingest.readers import read_bytes, read_traces
+from tracejury.ingest.trace import Rejected, Trace
 
 STRUCTURE = frozenset({"kind", "code", "status_code", "status", "span_kind", "type"})
 """Closed sets that become our own words (kind, status) or say what a part of a message is."""

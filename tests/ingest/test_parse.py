@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ingest import times
-from ingest.parse import inner_json, is_deep, json_text, parse_documents, parse_json
-from ingest.trace import IngestError
+from tracejury.ingest import times
+from tracejury.ingest.parse import inner_json, is_deep, json_text, parse_documents, parse_json
+from tracejury.ingest.trace import IngestError
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 JSON = st.recursive(

@@ -10,10 +10,11 @@ import pytest
 
 pytest.importorskip("detect_secrets")
 
-from ingest.readers import read_bytes
-from ingest.redact import Redactor
-from ingest.trace import Rejected, Trace
 from tests.ingest.trail_files import document, read_one, span
+
+from tracejury.ingest.readers import read_bytes
+from tracejury.ingest.redact import Redactor
+from tracejury.ingest.trace import Rejected, Trace
 
 SECRETS = {
     "sk-" + "proj-abcdefghijklmnopqrstuvwxyz123456": "API key",

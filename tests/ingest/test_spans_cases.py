@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ingest.labels import Annotation, read_annotation
-from ingest.trace import Trace
 from tests.ingest.trail_files import read_one
+
+from tracejury.ingest.labels import Annotation, read_annotation
+from tracejury.ingest.trace import Trace
 
 pytestmark = pytest.mark.shared
 

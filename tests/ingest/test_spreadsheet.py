@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ingest.spreadsheet import FORMULA_STARTS, plain_cell, safe_cell
+from tracejury.ingest.spreadsheet import FORMULA_STARTS, plain_cell, safe_cell
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import func, select
+from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
 
-from ingest import ready, workers
-from ingest.batch import ingest, store
-from ingest.store import (
+from tracejury.ingest import ready, workers
+from tracejury.ingest.batch import ingest, store
+from tracejury.ingest.store import (
     Packed,
     StoreError,
     load,
@@ -25,12 +26,11 @@ from ingest.store import (
     write,
     writing,
 )
-from ingest.store.load import load_message
-from ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
-from ingest.texts import TextRefs, restore
-from ingest.trace import SPAN_COLUMNS, Source, Trace
-from judging.ledger import open_workspace
-from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
+from tracejury.ingest.store.load import load_message
+from tracejury.ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
+from tracejury.ingest.texts import TextRefs, restore
+from tracejury.ingest.trace import SPAN_COLUMNS, Source, Trace
+from tracejury.judging.ledger import open_workspace
 
 
 def bare(trace: Trace) -> Trace:
@@ -196,7 +196,7 @@ def test_workers_store_the_same_as_one_process(tmp_path: Path, monkeypatch: pyte
 
 @pytest.mark.shared
 def test_the_shared_trail_traces_are_all_taken_and_come_back_equal(shared: Path, tmp_path: Path) -> None:
-    from ingest.readers import read_traces
+    from tracejury.ingest.readers import read_traces
 
     opened = workspace(tmp_path)
     report = ingest(opened.engine, [shared / "trail" / "traces"])

@@ -4,9 +4,9 @@ import random
 import time
 
 import pytest
-
-from ingest.trace import IngestError, SpanDraft
 from tests.build import span_id, trace_of
+
+from tracejury.ingest.trace import IngestError, SpanDraft
 
 
 def draft(number: int, parent: int | None = None, start: int | None = None, **more: object) -> SpanDraft:

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from ingest import workers
-from ingest.batch import Report, ingest
-from ingest.ready import Ready
-from ingest.trace import Rejected
-from judging.ledger import open_workspace
+from tracejury.ingest import workers
+from tracejury.ingest.batch import Report, ingest
+from tracejury.ingest.ready import Ready
+from tracejury.ingest.trace import Rejected
+from tracejury.judging.ledger import open_workspace
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 
@@ -108,6 +108,6 @@ def test_the_files_of_a_process_that_died_are_named() -> None:
 
 def test_what_a_process_imports_is_light() -> None:
     heavy = ("sqlalchemy", "google.protobuf", "pyarrow", "pandas", "numpy", "asyncio")
-    code = f"import sys, ingest.workers; print([name for name in {heavy} if name in sys.modules])"
+    code = f"import sys, tracejury.ingest.workers; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

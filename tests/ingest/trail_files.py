@@ -6,8 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ingest.readers import read_bytes, read_traces
-from ingest.trace import Rejected, Trace
+from tracejury.ingest.readers import read_bytes, read_traces
+from tracejury.ingest.trace import Rejected, Trace
 
 TRACE_ID = "00000000000000000000000000000001"
 

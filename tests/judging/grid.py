@@ -6,17 +6,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from sqlalchemy import Engine, text
-
-from ingest.store import pack, write, writing
-from ingest.trace import Trace
-from judging.judge import Manners
-from judging.ledger import open_workspace
-from judging.ledger.runs import SqlRunStore, plan_run, run_spec, watch
-from judging.model import ModelError, ModelReply, ModelRequest, Prices
-from judging.rubric import agent_descriptions, rubrics
-from judging.run import ModelSetup, Runner, RunSpec, Summary
 from tests.fake_provider import verdict
 from tests.judging.traces import small_trace
+
+from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.trace import Trace
+from tracejury.judging.judge import Manners
+from tracejury.judging.ledger import open_workspace
+from tracejury.judging.ledger.runs import SqlRunStore, plan_run, run_spec, watch
+from tracejury.judging.model import ModelError, ModelReply, ModelRequest, Prices
+from tracejury.judging.rubric import agent_descriptions, rubrics
+from tracejury.judging.run import ModelSetup, Runner, RunSpec, Summary
 
 RUBRICS = rubrics()
 AGENTS = agent_descriptions()

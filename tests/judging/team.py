@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ingest.store import writing
-from ingest.trace import SpanDraft
-from judging.ledger import Workspace
-from judging.ledger.labels import Applied, apply_ops, state
-from judging.ledger.ops import Op
-from judging.ledger.queue import QueueSpec, make_queue
-from judging.records import DIMENSIONS
 from tests.build import span_id, trace_of, workspace
+
+from tracejury.ingest.store import writing
+from tracejury.ingest.trace import SpanDraft
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.labels import Applied, apply_ops, state
+from tracejury.judging.ledger.ops import Op
+from tracejury.judging.ledger.queue import QueueSpec, make_queue
+from tracejury.judging.records import DIMENSIONS
 
 T0 = 1_800_000_000_000_000  # a moment in microseconds
 HOUR = 3_600_000_000

@@ -6,21 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 from sqlalchemy import select
-
-from ingest.store import reading, trace_ids, writing
-from judging.agreement.reliability import alpha
-from judging.disputes import Opinion, anonymous, dispute, groups
-from judging.ledger import Workspace, judge_column, tables
-from judging.ledger import adjudication as desk
-from judging.ledger import spans as ledger_spans
-from judging.ledger.adjudication import AdjudicationError, Case, Said
-from judging.ledger.frames import Selection, default_human, load_frames
-from judging.ledger.imports import import_outcomes
-from judging.ledger.labels import error_labels, reviews, score_labels
-from judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
 from tests.benchmarks.large import Size, build
 from tests.build import error_label, span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
+
+from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.judging.agreement.reliability import alpha
+from tracejury.judging.disputes import Opinion, anonymous, dispute, groups
+from tracejury.judging.ledger import Workspace, judge_column, tables
+from tracejury.judging.ledger import adjudication as desk
+from tracejury.judging.ledger import spans as ledger_spans
+from tracejury.judging.ledger.adjudication import AdjudicationError, Case, Said
+from tracejury.judging.ledger.frames import Selection, default_human, load_frames
+from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.labels import error_labels, reviews, score_labels
+from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
 
 SEED = "a secret"
 PARENTS: dict[str, str | None] = {span_id(n): span_id(1) if n > 1 else None for n in range(1, 9)}
@@ -375,7 +375,7 @@ class TestAgreed:
     def test_a_name_that_is_taken_by_an_import_is_not_used_for_the_gold(self, space: Workspace) -> None:
         submit(space, "x", trace_id(3))
         with writing(space.engine) as connection:
-            from judging.ledger.labels import ensure_annotator
+            from tracejury.judging.ledger.labels import ensure_annotator
 
             ensure_annotator(connection, "gold")
             assert desk.gold_name(connection) == "gold (adjudicated)"

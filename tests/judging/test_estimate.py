@@ -5,18 +5,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-
-from ingest.readers import read_traces
-from ingest.store import load_source, reading
-from ingest.trace import Trace
-from judging.estimate import ANSWER_TOKENS, Estimate, TraceSize, estimate, trace_sizes
-from judging.judge import Manners
-from judging.ledger.runs import SqlRunStore
-from judging.model import ModelReply, ModelRequest, Prices, known_prices
-from judging.prompt import build_prompt
-from judging.run import ModelSetup, Runner, RunSpec
 from tests.fake_provider import verdict
 from tests.judging.grid import AGENTS, RUBRICS, Counting, planned
+
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.store import load_source, reading
+from tracejury.ingest.trace import Trace
+from tracejury.judging.estimate import ANSWER_TOKENS, Estimate, TraceSize, estimate, trace_sizes
+from tracejury.judging.judge import Manners
+from tracejury.judging.ledger.runs import SqlRunStore
+from tracejury.judging.model import ModelReply, ModelRequest, Prices, known_prices
+from tracejury.judging.prompt import build_prompt
+from tracejury.judging.run import ModelSetup, Runner, RunSpec
 
 PRICES = Prices(prompt=1.0, completion=10.0, cache_read=0.1, cache_write=1.25, batch_prompt=0.5, batch_completion=5.0)
 SIZE = TraceSize(trace_id="t", raw_tokens=50_000, text_tokens=10_000, spans=4)

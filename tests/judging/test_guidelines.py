@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import select
+from tests.judging.team import many_traces, op, send, submit, trace_id
 
-from ingest.store import reading, writing
-from judging.ledger import Workspace, tables
-from judging.ledger.guidelines import (
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.ledger.guidelines import (
     GuidelineError,
     acknowledge,
     acknowledged,
@@ -18,7 +19,6 @@ from judging.ledger.guidelines import (
     readers,
     to_acknowledge,
 )
-from tests.judging.team import many_traces, op, send, submit, trace_id
 
 
 @pytest.fixture

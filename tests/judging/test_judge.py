@@ -5,14 +5,23 @@ import json
 from collections.abc import Callable
 
 import pytest
-
-from judging.judge import ERRORS_ONLY, Judge, Limit, Manners, combine_spans, judge_spans, judge_trace, spans_judged
-from judging.model import ModelError, ModelReply, ModelRequest
-from judging.reading import Reading
-from judging.records import Citation, Failure, Verdict
-from judging.rubric import rubrics
 from tests.fake_provider import verdict
 from tests.judging.traces import CLAIM, SEARCH_ERROR, SPAN_IDS, small_reading
+
+from tracejury.judging.judge import (
+    ERRORS_ONLY,
+    Judge,
+    Limit,
+    Manners,
+    combine_spans,
+    judge_spans,
+    judge_trace,
+    spans_judged,
+)
+from tracejury.judging.model import ModelError, ModelReply, ModelRequest
+from tracejury.judging.reading import Reading
+from tracejury.judging.records import Citation, Failure, Verdict
+from tracejury.judging.rubric import rubrics
 
 RUBRICS = rubrics()
 Reply = ModelReply | ModelError | str

@@ -9,28 +9,31 @@ from typing import Any
 import pytest
 from alembic import command
 from sqlalchemy import Connection
+from tests.fake_provider import verdict
+from tests.judging.grid import Counting, Grid, planned
+from tests.judging.traces import SPAN_IDS
 
-from ingest.store import reading, writing
-from judging.agreement.juries import jury_table
-from judging.export import inputs_of
-from judging.figures import Bench, bias_lines, summary
-from judging.joint import Member, joint_verdict, united
-from judging.jury import jury_score, on_scale
-from judging.ledger.anchoring import visible_labels
-from judging.ledger.comparison import compare_trace, undecided
-from judging.ledger.exploring import finding_places
-from judging.ledger.frames import Frames, Selection, load_frames
-from judging.ledger.imports import export_outcomes
-from judging.ledger.joint_verdicts import keep_joint_verdicts
-from judging.ledger.labels import ensure_annotator, put_labels
-from judging.ledger.matches import decide, decisions, finding_reviews, propose_matches, review_finding
-from judging.ledger.queue import judge_spread
-from judging.ledger.runs import SqlRunStore, next_run, want_failed_again, wish
-from judging.ledger.systems import systems
-from judging.ledger.workspace import alembic_config, open_workspace
-from judging.matching import TextLikeness
-from judging.model import ModelError
-from judging.records import (
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.agreement.juries import jury_table
+from tracejury.judging.export import inputs_of
+from tracejury.judging.figures import Bench, bias_lines, summary
+from tracejury.judging.joint import Member, joint_verdict, united
+from tracejury.judging.jury import jury_score, on_scale
+from tracejury.judging.ledger.anchoring import visible_labels
+from tracejury.judging.ledger.comparison import compare_trace, undecided
+from tracejury.judging.ledger.exploring import finding_places
+from tracejury.judging.ledger.frames import Frames, Selection, load_frames
+from tracejury.judging.ledger.imports import export_outcomes
+from tracejury.judging.ledger.joint_verdicts import keep_joint_verdicts
+from tracejury.judging.ledger.labels import ensure_annotator, put_labels
+from tracejury.judging.ledger.matches import decide, decisions, finding_reviews, propose_matches, review_finding
+from tracejury.judging.ledger.queue import judge_spread
+from tracejury.judging.ledger.runs import SqlRunStore, next_run, want_failed_again, wish
+from tracejury.judging.ledger.systems import systems
+from tracejury.judging.ledger.workspace import alembic_config, open_workspace
+from tracejury.judging.matching import TextLikeness
+from tracejury.judging.model import ModelError
+from tracejury.judging.records import (
     Call,
     Citation,
     ErrorLabel,
@@ -41,9 +44,6 @@ from judging.records import (
     ScoreLabel,
     Verdict,
 )
-from tests.fake_provider import verdict
-from tests.judging.grid import Counting, Grid, planned
-from tests.judging.traces import SPAN_IDS
 
 ROOT, PLAN, TOOL, CLAIM = SPAN_IDS
 PARENTS = {ROOT: None, PLAN: ROOT, TOOL: ROOT, CLAIM: ROOT}
@@ -326,7 +326,7 @@ class TestLedger:
             raise ValueError("no such finding")
 
         with monkeypatch.context() as broken:
-            broken.setattr("judging.joint.joint_verdict", fails)
+            broken.setattr("tracejury.judging.joint.joint_verdict", fails)
             with pytest.raises(ValueError, match="no such finding"):
                 made.run(says(2), says(2))
             SqlRunStore(made.engine, made.run_key).pause("out of order")  # as the worker does then
@@ -342,7 +342,7 @@ class TestLedger:
     ) -> None:
         made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b"), mode="jury")
         with monkeypatch.context() as earlier:
-            earlier.setattr("judging.ledger.joint_verdicts.keep_joint_verdicts", lambda *_: 0)
+            earlier.setattr("tracejury.judging.ledger.joint_verdicts.keep_joint_verdicts", lambda *_: 0)
             made.run(says(2), says(2))
         before_joint_verdicts = "0008"
         with writing(made.engine) as connection:
@@ -366,7 +366,7 @@ class TestLedger:
                 other.execute("BEGIN IMMEDIATE")  # raises where somebody is writing
             return joint_verdict(*members, **options)
 
-        monkeypatch.setattr("judging.joint.joint_verdict", compare)
+        monkeypatch.setattr("tracejury.judging.joint.joint_verdict", compare)
         made.run(says(2), says(2))
         assert keep_joint_verdicts(made.engine, made.run_key, "majority") == 0
         assert compared == 2

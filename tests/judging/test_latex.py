@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.latex import LONG, latex_cell, latex_table, latex_text
+from tracejury.judging.latex import LONG, latex_cell, latex_table, latex_text
 
 
 @pytest.mark.parametrize(

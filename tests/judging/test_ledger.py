@@ -12,16 +12,28 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import func, select, update
+from tests.build import TRACE, error_label, finding, small_trace, span_id, workspace
+from tests.judging.team import many_traces, submit
+from tests.judging.team import trace_id as team_trace
 
-from ingest.batch import store
-from ingest.store import reading, writing
-from judging.agreement.matchers import matcher_agreement, reviewer_agreement
-from judging.export import facts_of, selected_words
-from judging.ledger import WorkspaceError, open_workspace, tables
-from judging.ledger.frames import Selection, load_frames, read_splits, revision
-from judging.ledger.imports import export_outcomes, import_outcomes, resolve_waiting
-from judging.ledger.labels import Applied, Stale, apply_ops, error_labels, put_labels, reviews, score_labels, state
-from judging.ledger.matches import (
+from tracejury.ingest.batch import store
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
+from tracejury.judging.export import facts_of, selected_words
+from tracejury.judging.ledger import WorkspaceError, open_workspace, tables
+from tracejury.judging.ledger.frames import Selection, load_frames, read_splits, revision
+from tracejury.judging.ledger.imports import export_outcomes, import_outcomes, resolve_waiting
+from tracejury.judging.ledger.labels import (
+    Applied,
+    Stale,
+    apply_ops,
+    error_labels,
+    put_labels,
+    reviews,
+    score_labels,
+    state,
+)
+from tracejury.judging.ledger.matches import (
     CANDIDATES,
     decide,
     decisions,
@@ -31,8 +43,8 @@ from judging.ledger.matches import (
     propose_matches,
     review_finding,
 )
-from judging.ledger.ops import Op, OpError, read_ops
-from judging.ledger.verdicts import (
+from tracejury.judging.ledger.ops import Op, OpError, read_ops
+from tracejury.judging.ledger.verdicts import (
     JudgeVersion,
     add_cells,
     add_run,
@@ -40,11 +52,8 @@ from judging.ledger.verdicts import (
     findings_of,
     finish_cell,
 )
-from judging.ledger.workspace import HEAD, Workspace, alembic_config, migrate
-from judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
-from tests.build import TRACE, error_label, finding, small_trace, span_id, workspace
-from tests.judging.team import many_traces, submit
-from tests.judging.team import trace_id as team_trace
+from tracejury.judging.ledger.workspace import HEAD, Workspace, alembic_config, migrate
+from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
 
 
 def op(kind: str, payload: dict[str, Any], op_id: str = "") -> Op:

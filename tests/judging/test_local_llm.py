@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-
-from judging.judge import Judge, judge_trace
-from judging.model import LitellmModel, ModelReply, ModelRequest
-from judging.records import Verdict
-from judging.rubric import Rubric, parse_rubric
 from tests.judging.local_llm import model_file, serve
 from tests.judging.traces import small_reading
+
+from tracejury.judging.judge import Judge, judge_trace
+from tracejury.judging.model import LitellmModel, ModelReply, ModelRequest
+from tracejury.judging.records import Verdict
+from tracejury.judging.rubric import Rubric, parse_rubric
 
 SHORT = b"""
 key = "MINI"

@@ -6,24 +6,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-
-from ingest.store import reading, writing
-from judging.agreement.errors import error_table
-from judging.agreement.findings import finding_table
-from judging.agreement.majority import ERRORS, MAJORITY, Gold, vote_table
-from judging.agreement.scores import score_table
-from judging.ledger import Workspace
-from judging.ledger import adjudication as desk
-from judging.ledger.frames import Frames, Selection, load_frames
-from judging.ledger.imports import import_outcomes
-from judging.ledger.labels import put_labels
-from judging.ledger.matches import decide, propose_matches
-from judging.ledger.side_frames import trail_scores
-from judging.ledger.sides import Side, side_pairs
-from judging.majority import most_say
-from judging.records import Call, Finding, ScoreLabel, Verdict
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
+
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.agreement.errors import error_table
+from tracejury.judging.agreement.findings import finding_table
+from tracejury.judging.agreement.majority import ERRORS, MAJORITY, Gold, vote_table
+from tracejury.judging.agreement.scores import score_table
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger import adjudication as desk
+from tracejury.judging.ledger.frames import Frames, Selection, load_frames
+from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.labels import put_labels
+from tracejury.judging.ledger.matches import decide, propose_matches
+from tracejury.judging.ledger.side_frames import trail_scores
+from tracejury.judging.ledger.sides import Side, side_pairs
+from tracejury.judging.majority import most_say
+from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
 
 WRONG_TOOL = "The timetable tool is called with a day that it does not know."
 NO_CHECK = "The final answer is given without checking the winter timetable."

@@ -1,10 +1,10 @@
 """Proposals between human errors and judge findings."""
 
 import pytest
-
-from judging.matching import Candidate, propose
-from judging.records import Citation, Dimension, Finding
 from tests.build import error_label, finding, span_id
+
+from tracejury.judging.matching import Candidate, propose
+from tracejury.judging.records import Citation, Dimension, Finding
 
 PARENTS = {span_id(1): None, span_id(2): span_id(1), span_id(3): span_id(1), span_id(4): span_id(3)}
 

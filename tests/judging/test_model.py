@@ -8,9 +8,11 @@ from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
 
 import pytest
+from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Reset, Script, Status, in_turn, verdict
+from tests.judging.traces import small_reading
 
-from ingest.trace import Json
-from judging.model import (
+from tracejury.ingest.trace import Json
+from tracejury.judging.model import (
     RETRIED,
     LitellmModel,
     ModelError,
@@ -27,11 +29,9 @@ from judging.model import (
     read_prices,
     read_response,
 )
-from judging.prompt import Prompt, build_prompt
-from judging.reply import Form, reply_schema
-from judging.rubric import rubrics
-from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Reset, Script, Status, in_turn, verdict
-from tests.judging.traces import small_reading
+from tracejury.judging.prompt import Prompt, build_prompt
+from tracejury.judging.reply import Form, reply_schema
+from tracejury.judging.rubric import rubrics
 
 LC = rubrics()["LC"]
 SONNET = Prices(prompt=3e-6, completion=15e-6, cache_read=0.3e-6, cache_write=3.75e-6)
@@ -334,5 +334,5 @@ def test_a_provider_without_batches_says_so() -> None:
 
 
 def test_litellm_is_imported_only_when_a_model_is_asked() -> None:
-    code = "import sys, judging.model, judging.judge; sys.exit('litellm' in sys.modules)"
+    code = "import sys, tracejury.judging.model, tracejury.judging.judge; sys.exit('litellm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

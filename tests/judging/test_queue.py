@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import func, select
+from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
 
-from ingest.store import reading, writing
-from judging.ledger import Workspace, tables
-from judging.ledger.imports import import_outcomes
-from judging.ledger.queue import (
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.queue import (
     FIRST,
     PRACTICE,
     REPEAT,
@@ -31,8 +32,7 @@ from judging.ledger.queue import (
     progress,
     queues,
 )
-from judging.records import Call, Verdict
-from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
+from tracejury.judging.records import Call, Verdict
 
 
 @pytest.fixture

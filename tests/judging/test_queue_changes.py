@@ -7,14 +7,14 @@ from pathlib import Path
 import orjson
 import pytest
 from sqlalchemy import select
-
-from ingest.store import reading, writing
-from judging.ledger import Workspace, queue_changes, tables
-from judging.ledger.guidelines import acknowledge, publish
-from judging.ledger.people import add_person
-from judging.ledger.queue import Assigned, QueueError, assignments, next_item, progress, queues, queues_for
-from judging.ledger.queue_changes import settings_of
 from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
+
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, queue_changes, tables
+from tracejury.judging.ledger.guidelines import acknowledge, publish
+from tracejury.judging.ledger.people import add_person
+from tracejury.judging.ledger.queue import Assigned, QueueError, assignments, next_item, progress, queues, queues_for
+from tracejury.judging.ledger.queue_changes import settings_of
 
 
 @pytest.fixture

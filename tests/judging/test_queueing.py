@@ -2,7 +2,7 @@
 
 import pytest
 
-from judging.queueing import (
+from tracejury.judging.queueing import (
     GAP,
     most_disputed,
     next_repeat,

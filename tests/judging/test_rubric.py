@@ -3,14 +3,15 @@
 from pathlib import Path
 
 import pytest
+from tests.judging.traces import small_trace
 
-from ingest.readers import read_traces
-from ingest.trace import Source, SpanDraft, Trace
-from ingest.tree import assemble
-from judging.prompt import example_reply
-from judging.records import DIMENSIONS
-from judging.reply import ParsedReply, read_reply
-from judging.rubric import (
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.trace import Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
+from tracejury.judging.prompt import example_reply
+from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.reply import ParsedReply, read_reply
+from tracejury.judging.rubric import (
     RubricError,
     agent_descriptions,
     agent_for,
@@ -19,7 +20,6 @@ from judging.rubric import (
     parse_rubric,
     rubrics,
 )
-from tests.judging.traces import small_trace
 
 OWN = """
 key = "SAFE"

@@ -12,17 +12,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event
-
-from ingest.store import reading
-from judging import work
-from judging.jury import jury_score
-from judging.ledger.runs import SqlRunStore, last_run_of, next_run, want_failed_again, wish, worker_is_dead, worker_name
-from judging.limits import Budget, Pace, StopRunError, Together
-from judging.model import ModelError, ModelReply, ModelRequest
-from judging.records import Failure
-from judging.run import Cell, Ended, ModelSetup, Progress, RunSpec, RunStatus
 from tests.fake_provider import verdict
 from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
+
+from tracejury.ingest.store import reading
+from tracejury.judging import work
+from tracejury.judging.jury import jury_score
+from tracejury.judging.ledger.runs import (
+    SqlRunStore,
+    last_run_of,
+    next_run,
+    want_failed_again,
+    wish,
+    worker_is_dead,
+    worker_name,
+)
+from tracejury.judging.limits import Budget, Pace, StopRunError, Together
+from tracejury.judging.model import ModelError, ModelReply, ModelRequest
+from tracejury.judging.records import Failure
+from tracejury.judging.run import Cell, Ended, ModelSetup, Progress, RunSpec, RunStatus
 
 
 def judge_of(request: ModelRequest) -> str:
@@ -195,8 +203,9 @@ def test_a_repair_that_the_budget_forbids_is_made_later_and_the_first_reply_is_n
 
 
 def test_a_budget_without_prices_is_refused() -> None:
-    from judging.run import ModelSetup, check_spec
     from tests.judging.grid import RUBRICS
+
+    from tracejury.judging.run import ModelSetup, check_spec
 
     spec = RunSpec(judges=("LC",), models=("m",), budget_usd=1.0)
     with pytest.raises(ValueError, match="a budget needs prices, and none are known for m"):
@@ -482,7 +491,7 @@ def test_cells_of_a_living_worker_are_left_alone_and_those_of_a_dead_one_taken(t
 
 
 def test_a_worker_that_lost_its_cell_cannot_overwrite_the_outcome(tmp_path: Path) -> None:
-    from judging.records import Call
+    from tracejury.judging.records import Call
 
     grid = planned(tmp_path, traces=1, judges=("LC",))
     slow = SqlRunStore(grid.engine, grid.run_key, worker="slow:1:1")
@@ -669,7 +678,7 @@ def test_unreadable_replies_are_not_taken_from_the_cache(tmp_path: Path) -> None
 def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judging.run.HEARTBEAT_S", 0.1)
+    monkeypatch.setattr("tracejury.judging.run.HEARTBEAT_S", 0.1)
     grid = planned(tmp_path, traces=8, concurrency=2)
 
     def script(number: int, _: ModelRequest) -> str:
@@ -810,7 +819,7 @@ def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path, migrate
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from judging.ledger import metadata, open_workspace
+    from tracejury.judging.ledger import metadata, open_workspace
 
     with open_workspace(tmp_path).engine.connect() as connection:
         found = compare_metadata(MigrationContext.configure(connection), metadata)
@@ -821,7 +830,7 @@ def test_a_worker_takes_waiting_runs_and_pauses_one_that_cannot_be_worked_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    from judging.run import ModelSetup
+    from tracejury.judging.run import ModelSetup
 
     model, seen = Counting(), list[tuple[int, str]]()
     monkeypatch.setattr(work, "model_setups", lambda spec: {name: ModelSetup(call=model) for name in spec.models})
@@ -836,11 +845,12 @@ def test_a_worker_takes_waiting_runs_and_pauses_one_that_cannot_be_worked_on(
 
 
 def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_path: Path) -> None:
-    from judging.judge import Manners
-    from judging.reading import read
-    from judging.run import ModelSetup, Runner
     from tests.judging.grid import AGENTS, RUBRICS
     from tests.judging.traces import SPAN_IDS, small_trace
+
+    from tracejury.judging.judge import Manners
+    from tracejury.judging.reading import read
+    from tracejury.judging.run import ModelSetup, Runner
 
     long = small_trace(trace_id=f"{1:032x}", tool_output="word " * 20_000)
     grid, model = planned(tmp_path, [long], judges=("LC",)), Counting()
@@ -857,8 +867,9 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
 
 
 def test_what_cannot_be_cut_to_fit_is_too_long_and_not_sent(tmp_path: Path) -> None:
-    from judging.run import ModelSetup, Runner
     from tests.judging.grid import AGENTS, RUBRICS
+
+    from tracejury.judging.run import ModelSetup, Runner
 
     grid, model = planned(tmp_path, 1, judges=("LC",)), Counting()
     setups = {"m": ModelSetup(call=model, context=1_000, count=len)}
@@ -887,7 +898,7 @@ def test_the_agent_description_is_chosen_by_the_trace_or_by_name(tmp_path: Path,
 def test_a_run_that_goes_on_takes_the_limits_of_today(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from judging.ledger.runs import renew_limits
+    from tracejury.judging.ledger.runs import renew_limits
 
     grid = planned(tmp_path, budget_usd=0.0)
     assert grid.run(Counting(script=priced)).status == "paused"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from judging.records import DIMENSIONS
-from judging.taxonomy import categories, dimensions_of, normalise
+from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.taxonomy import categories, dimensions_of, normalise
 
 
 def test_there_are_21_categories_each_with_dimensions_and_a_reason() -> None:

@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 
 import pytest
-
-from ingest.labels import Annotation, JudgeReply, read_annotation, read_reply
-from ingest.store import reading, writing
-from judging import trail
-from judging.agreement.trail import trail_table
-from judging.ledger import Workspace
-from judging.ledger.frames import Frames, Selection, load_frames
-from judging.ledger.imports import import_outcomes
-from judging.ledger.labels import error_labels, put_labels
-from judging.records import ErrorLabel
 from tests.build import TRACE, span_id, workspace
+
+from tracejury.ingest.labels import Annotation, JudgeReply, read_annotation, read_reply
+from tracejury.ingest.store import reading, writing
+from tracejury.judging import trail
+from tracejury.judging.agreement.trail import trail_table
+from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.frames import Frames, Selection, load_frames
+from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.labels import error_labels, put_labels
+from tracejury.judging.records import ErrorLabel
 
 NAMED = ("Task Orchestration Errors", "goal deviation", "tool")
 

@@ -2,10 +2,10 @@
 
 import pandas as pd
 import pytest
-
-from judging.agreement.tables import TABLES, Table, tables_from_frames
-from judging.typeset import typeset
 from tests.judging.agreement.test_tables import small_inputs
+
+from tracejury.judging.agreement.tables import TABLES, Table, tables_from_frames
+from tracejury.judging.typeset import typeset
 
 MADE = {
     "human": "ada", "selection": {"matches": "proposed"}, "interval": "percentile", "bootstrap_draws": 2000, "seed": 7,

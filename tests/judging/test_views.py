@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ingest.store import reading, writing
-from judging.ledger import Workspace, open_workspace
-from judging.ledger.audit import audit_log
-from judging.ledger.views import LONGEST, SavedView, ViewError, delete_view, save_view, saved_views
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.ledger import Workspace, open_workspace
+from tracejury.judging.ledger.audit import audit_log
+from tracejury.judging.ledger.views import LONGEST, SavedView, ViewError, delete_view, save_view, saved_views
 
 
 @pytest.fixture

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.stats import t
-
-from ingest.store import reading
-from judging.ledger.workload import COUNTS, workload
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
+
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger.workload import COUNTS, workload
 
 SEEN = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "low"}
 

@@ -1,9 +1,9 @@
 """Small traces made for the judge's tests, through the real assembly and the real reading."""
 
-from ingest.messages import MessageTable
-from ingest.trace import Source, SpanDraft, Trace
-from ingest.tree import assemble
-from judging.reading import Reading, read
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.trace import Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
+from tracejury.judging.reading import Reading, read
 
 PLAN = "Plan:\n1. Search for the length of both bridges.\n2. Subtract.\n3. Give the answer."
 SEARCH_ERROR = "TimeoutError: the search service did not answer in 30 s"

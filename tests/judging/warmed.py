@@ -3,9 +3,10 @@
 import asyncio
 import contextlib
 
-from judging.model import LitellmModel, ModelError, ModelRequest
-from judging.prompt import Prompt
 from tests.judging import workers as workers
+
+from tracejury.judging.model import LitellmModel, ModelError, ModelRequest
+from tracejury.judging.prompt import Prompt
 
 
 def warm_up() -> None:

@@ -4,11 +4,11 @@ import multiprocessing
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from judging.judge import Manners
-from judging.ledger import open_workspace
-from judging.model import LitellmModel, Prices, warm
-from judging.run import ModelSetup
-from judging.work import work_on
+from tracejury.judging.judge import Manners
+from tracejury.judging.ledger import open_workspace
+from tracejury.judging.model import LitellmModel, Prices, warm
+from tracejury.judging.run import ModelSetup
+from tracejury.judging.work import work_on
 
 PRICES = Prices(prompt=1e-6, completion=2e-6)
 _context = multiprocessing.get_context("forkserver")

@@ -10,9 +10,9 @@ from typing import Any
 from opinions import ADA, BEN, CAREFUL, GUIDELINE, HASTY, TRAIL_LABELS, TRAIL_SCORES, Guess, Opinion, Quote, Said
 from recording_ids import sample_trace_id
 
-from ingest.readers import read_traces
-from ingest.trace import Trace
-from judging.reading import message_text
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.trace import Trace
+from tracejury.judging.reading import message_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 CONTEXT = 40  # code points kept before and after a quote

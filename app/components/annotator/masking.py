@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable
 from functools import cached_property
 from typing import Literal
 
-from judging.records import BLOCK
+from tracejury.judging.records import BLOCK
 
 Hidden = Literal["agent", "model"]
 

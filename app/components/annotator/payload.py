@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Protocol, TypeAlias
 
-from app.components.annotator.masking import Hidden as Hidden
-from app.components.annotator.masking import Mask
-from ingest.trace import SPAN_KINDS, Json, Message, Trace
-from judging.reading import Block, Part, Reading, Repeat, message_text
+from tracejury.app.components.annotator.masking import Hidden as Hidden
+from tracejury.app.components.annotator.masking import Mask
+from tracejury.ingest.trace import SPAN_KINDS, Json, Message, Trace
+from tracejury.judging.reading import Block, Part, Reading, Repeat, message_text
 
 JsonObject: TypeAlias = "dict[str, Json]"
 STATUSES = ("UNSET", "OK", "ERROR")

@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ingest.trace import Json
+from tracejury.ingest.trace import Json
 
 if TYPE_CHECKING:
     from streamlit.components.v2.bidi_component import ComponentResult

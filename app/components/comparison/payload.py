@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple
 
-from ingest.trace import Json
-from judging.comparison import Comparison, Pair
-from judging.reading import Block, Part, Reading
-from judging.records import ErrorLabel, Finding
+from tracejury.ingest.trace import Json
+from tracejury.judging.comparison import Comparison, Pair
+from tracejury.judging.reading import Block, Part, Reading
+from tracejury.judging.records import ErrorLabel, Finding
 
 Mark = Literal["", "human", "judge", "both"]
 WHOLE = 12_000  # characters: a longer text is shown around its marks

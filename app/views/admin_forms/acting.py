@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 import streamlit as st
 from sqlalchemy import Connection
 
-from app.components.figures import plain
-from app.session import user, workspace
-from ingest.store import writing
-from judging.ledger.people import PeopleError
-from judging.ledger.queue import QueueError
+from tracejury.app.components.figures import plain
+from tracejury.app.session import user, workspace
+from tracejury.ingest.store import writing
+from tracejury.judging.ledger.people import PeopleError
+from tracejury.judging.ledger.queue import QueueError
 
 Made = TypeVar("Made")
 

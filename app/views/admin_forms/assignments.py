@@ -9,14 +9,14 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection
 
-from app.components import layout
-from app.components.figures import counted
-from app.session import say, user, workspace
-from app.views.admin_forms.acting import attempt
-from app.views.admin_forms.queues import chosen_rows, items_table, now
-from ingest.store import reading
-from judging.ledger import people, queue, queue_changes
-from judging.ledger.assignment import Assignments, all_assignments
+from tracejury.app.components import layout
+from tracejury.app.components.figures import counted
+from tracejury.app.session import say, user, workspace
+from tracejury.app.views.admin_forms.acting import attempt
+from tracejury.app.views.admin_forms.queues import chosen_rows, items_table, now
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger import people, queue, queue_changes
+from tracejury.judging.ledger.assignment import Assignments, all_assignments
 
 
 def show_assignments() -> None:

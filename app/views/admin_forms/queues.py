@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from app import loading
-from app.components import layout
-from app.components.figures import counted, plain
-from app.session import say, user, workspace
-from app.views.admin_forms.acting import attempt
-from ingest.store import reading
-from judging.ledger import guidelines, queue, queue_changes
-from judging.ledger.queue import QueueSettings, QueueSpec, TraceFilter
+from tracejury.app import loading
+from tracejury.app.components import layout
+from tracejury.app.components.figures import counted, plain
+from tracejury.app.session import say, user, workspace
+from tracejury.app.views.admin_forms.acting import attempt
+from tracejury.ingest.store import reading
+from tracejury.judging.ledger import guidelines, queue, queue_changes
+from tracejury.judging.ledger.queue import QueueSettings, QueueSpec, TraceFilter
 
 SAMPLINGS = {
     "all": "all of them",

@@ -6,18 +6,23 @@ import tarfile
 from collections.abc import Iterator
 from pathlib import PurePath
 
-from ingest.formats.gaia2.benchmark import looks_like_output, looks_like_statistics, read_output, read_statistics
-from ingest.formats.gaia2.build import FORMAT, Run, run_trace
-from ingest.formats.gaia2.bundle import bundles, read_bundle, unpacked
-from ingest.formats.gaia2.cli_folder import folder_name, is_cli, read_cli
-from ingest.formats.gaia2.export import looks_like_export, read_export
-from ingest.formats.gaia2.lite import HISTORIES, looks_like_lite, read_lite
-from ingest.formats.gaia2.row import looks_like_row, read_rows
-from ingest.formats.gaia2.values import word
-from ingest.formats.rows import columns_of
-from ingest.head import Head, rejected
-from ingest.parse import parse_documents
-from ingest.trace import IngestError, Json, Rejected, Source, Trace
+from tracejury.ingest.formats.gaia2.benchmark import (
+    looks_like_output,
+    looks_like_statistics,
+    read_output,
+    read_statistics,
+)
+from tracejury.ingest.formats.gaia2.build import FORMAT, Run, run_trace
+from tracejury.ingest.formats.gaia2.bundle import bundles, read_bundle, unpacked
+from tracejury.ingest.formats.gaia2.cli_folder import folder_name, is_cli, read_cli
+from tracejury.ingest.formats.gaia2.export import looks_like_export, read_export
+from tracejury.ingest.formats.gaia2.lite import HISTORIES, looks_like_lite, read_lite
+from tracejury.ingest.formats.gaia2.row import looks_like_row, read_rows
+from tracejury.ingest.formats.gaia2.values import word
+from tracejury.ingest.formats.rows import columns_of
+from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.parse import parse_documents
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 __all__ = ["NAME", "bundles", "read", "read_bundle", "sniff"]
 

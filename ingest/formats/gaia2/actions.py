@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ingest.formats.gaia2.entry import Entry
-from ingest.formats.gaia2.export import Event
-from ingest.formats.gaia2.values import kept, mapping, number, text, without_empty, word
-from ingest.parse import inner_json
-from ingest.trace import Json, SpanDraft
+from tracejury.ingest.formats.gaia2.entry import Entry
+from tracejury.ingest.formats.gaia2.export import Event
+from tracejury.ingest.formats.gaia2.values import kept, mapping, number, text, without_empty, word
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.trace import Json, SpanDraft
 
 
 @dataclass(slots=True)

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from ingest.formats.gaia2.row import row_summary
-from ingest.formats.gaia2.values import mapping, text, whole, word
-from ingest.head import rejected
-from ingest.parse import parse_documents, parse_json
-from ingest.trace import IngestError, Json, Rejected, Source
+from tracejury.ingest.formats.gaia2.row import row_summary
+from tracejury.ingest.formats.gaia2.values import mapping, text, whole, word
+from tracejury.ingest.head import rejected
+from tracejury.ingest.parse import parse_documents, parse_json
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source
 
 OUTPUT = "output.jsonl"
 STATISTICS = "benchmark_stats.json"

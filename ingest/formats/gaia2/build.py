@@ -6,18 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 
-from ingest.formats.gaia2.eventlog import condition_checks, replay_events
-from ingest.formats.gaia2.export import Export, refuse_unrun
-from ingest.formats.gaia2.history import HistoryLog
-from ingest.formats.gaia2.lite import Lite, refuse_empty
-from ingest.formats.gaia2.oracle import expected_events, oracle_details
-from ingest.formats.gaia2.rows import Rows
-from ingest.formats.gaia2.values import kept, text, without_empty, word
-from ingest.formats.gaia2.verdict import Evidence, error_of_run, outcome, outcome_warnings, status_of
-from ingest.formats.gaia2.worldlog import WorldLog
-from ingest.times import from_seconds
-from ingest.trace import Json, Source, Trace
-from ingest.tree import assemble
+from tracejury.ingest.formats.gaia2.eventlog import condition_checks, replay_events
+from tracejury.ingest.formats.gaia2.export import Export, refuse_unrun
+from tracejury.ingest.formats.gaia2.history import HistoryLog
+from tracejury.ingest.formats.gaia2.lite import Lite, refuse_empty
+from tracejury.ingest.formats.gaia2.oracle import expected_events, oracle_details
+from tracejury.ingest.formats.gaia2.rows import Rows
+from tracejury.ingest.formats.gaia2.values import kept, text, without_empty, word
+from tracejury.ingest.formats.gaia2.verdict import Evidence, error_of_run, outcome, outcome_warnings, status_of
+from tracejury.ingest.formats.gaia2.worldlog import WorldLog
+from tracejury.ingest.times import from_seconds
+from tracejury.ingest.trace import Json, Source, Trace
+from tracejury.ingest.tree import assemble
 
 FORMAT = "gaia2"
 

@@ -7,7 +7,7 @@ import tarfile
 from collections.abc import Iterator, Sequence
 from pathlib import PurePosixPath
 
-from ingest.formats.gaia2.benchmark import (
+from tracejury.ingest.formats.gaia2.benchmark import (
     OUTPUT,
     STATISTICS,
     base_name,
@@ -16,16 +16,16 @@ from ingest.formats.gaia2.benchmark import (
     read_statistics,
     row_of,
 )
-from ingest.formats.gaia2.build import Run, run_trace
-from ingest.formats.gaia2.cli_folder import FILES, folder_name, read_cli
-from ingest.formats.gaia2.export import Export, looks_like_export, read_export
-from ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
-from ingest.formats.gaia2.row import looks_like_row, row_attributes, row_evidence
-from ingest.formats.gaia2.values import mapping
-from ingest.formats.gaia2.verdict import Evidence
-from ingest.head import rejected
-from ingest.parse import parse_json
-from ingest.trace import IngestError, Json, Rejected, Source, Trace
+from tracejury.ingest.formats.gaia2.build import Run, run_trace
+from tracejury.ingest.formats.gaia2.cli_folder import FILES, folder_name, read_cli
+from tracejury.ingest.formats.gaia2.export import Export, looks_like_export, read_export
+from tracejury.ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
+from tracejury.ingest.formats.gaia2.row import looks_like_row, row_attributes, row_evidence
+from tracejury.ingest.formats.gaia2.values import mapping
+from tracejury.ingest.formats.gaia2.verdict import Evidence
+from tracejury.ingest.head import rejected
+from tracejury.ingest.parse import parse_json
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 FORMS = frozenset({"hf", "lite", "gui"})
 ROW_FILE = "hf_row.json"

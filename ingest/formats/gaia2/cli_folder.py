@@ -10,17 +10,27 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ingest.conventions.said import read_message
-from ingest.formats.gaia2.eventlog import completed_draft, note_asked
-from ingest.formats.gaia2.export import Event
-from ingest.formats.gaia2.rows import Rows
-from ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
-from ingest.formats.gaia2.verdict import status_of
-from ingest.head import rejected
-from ingest.parse import inner_json, parse_documents
-from ingest.times import from_iso, from_seconds
-from ingest.trace import ExpectedEvent, IngestError, Json, LogRecord, Outcome, Rejected, Source, SpanDraft, Trace
-from ingest.tree import assemble
+from tracejury.ingest.conventions.said import read_message
+from tracejury.ingest.formats.gaia2.eventlog import completed_draft, note_asked
+from tracejury.ingest.formats.gaia2.export import Event
+from tracejury.ingest.formats.gaia2.rows import Rows
+from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.verdict import status_of
+from tracejury.ingest.head import rejected
+from tracejury.ingest.parse import inner_json, parse_documents
+from tracejury.ingest.times import from_iso, from_seconds
+from tracejury.ingest.trace import (
+    ExpectedEvent,
+    IngestError,
+    Json,
+    LogRecord,
+    Outcome,
+    Rejected,
+    Source,
+    SpanDraft,
+    Trace,
+)
+from tracejury.ingest.tree import assemble
 
 FILES = ("result.json", "events.jsonl", "trace.jsonl", "daemon_judgments.jsonl", "judgments.jsonl")
 _EVENT_KEYS = frozenset({"t", "app", "fn", "args", "w", "ret", "event_id"})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ingest.formats.gaia2.values import text, without_empty, word
-from ingest.parse import inner_json
-from ingest.times import from_seconds
-from ingest.trace import Json
+from tracejury.ingest.formats.gaia2.values import text, without_empty, word
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.times import from_seconds
+from tracejury.ingest.trace import Json
 
 
 class Entry:

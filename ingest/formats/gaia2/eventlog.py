@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ingest.formats.gaia2.export import Event, Export
-from ingest.formats.gaia2.oracle import matched_ids
-from ingest.formats.gaia2.rows import Rows, event_draft, tool_draft
-from ingest.formats.gaia2.values import text
-from ingest.trace import Json, SpanDraft
+from tracejury.ingest.formats.gaia2.export import Event, Export
+from tracejury.ingest.formats.gaia2.oracle import matched_ids
+from tracejury.ingest.formats.gaia2.rows import Rows, event_draft, tool_draft
+from tracejury.ingest.formats.gaia2.values import text
+from tracejury.ingest.trace import Json, SpanDraft
 
 
 def replay_events(export: Export, rows: Rows) -> None:

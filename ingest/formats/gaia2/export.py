@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from ingest.formats.gaia2.values import argument, mapping, number, sequence, text, word
-from ingest.trace import IngestError, Json
+from tracejury.ingest.formats.gaia2.values import argument, mapping, number, sequence, text, word
+from tracejury.ingest.trace import IngestError, Json
 
 VERSION = "are_simulation_v1"
 TOP_KEYS = ("world_logs", "apps", "events", "completed_events", "version", "context", "augmentation", "metadata")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ingest.formats.gaia2.entry import Entry
-from ingest.formats.gaia2.export import Event, Export
-from ingest.formats.gaia2.lite import COUNTS, Lite, Said, action_of, error_fields, usage_of
-from ingest.formats.gaia2.rows import Rows
-from ingest.formats.gaia2.values import mapping, sequence, word
-from ingest.formats.gaia2.worldlog import TURN_OPENERS, Agent, WorldLog
-from ingest.parse import inner_json
-from ingest.trace import Clock, Json, SpanDraft
+from tracejury.ingest.formats.gaia2.entry import Entry
+from tracejury.ingest.formats.gaia2.export import Event, Export
+from tracejury.ingest.formats.gaia2.lite import COUNTS, Lite, Said, action_of, error_fields, usage_of
+from tracejury.ingest.formats.gaia2.rows import Rows
+from tracejury.ingest.formats.gaia2.values import mapping, sequence, word
+from tracejury.ingest.formats.gaia2.worldlog import TURN_OPENERS, Agent, WorldLog
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.trace import Clock, Json, SpanDraft
 
 _NO_CALL = frozenset({"JsonParsingAgentError", "InvalidActionAgentError", "FormatError"})
 _FORMAT_RETRY = "InvalidActionAgentError"

@@ -7,11 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ingest.formats.gaia2.export import Export
-from ingest.formats.gaia2.values import mapping, number, sequence, text, without_empty, word
-from ingest.formats.gaia2.verdict import Evidence
-from ingest.parse import inner_json
-from ingest.trace import IngestError, Json
+from tracejury.ingest.formats.gaia2.export import Export
+from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, without_empty, word
+from tracejury.ingest.formats.gaia2.verdict import Evidence
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.trace import IngestError, Json
 
 HISTORIES = "per_agent_interaction_histories"
 USAGE = "per_agent_llm_usage_stats"

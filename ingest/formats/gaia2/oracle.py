@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from ingest.formats.gaia2.export import Event, Export
-from ingest.formats.gaia2.values import without_empty
-from ingest.trace import ExpectedEvent, Json
+from tracejury.ingest.formats.gaia2.export import Event, Export
+from tracejury.ingest.formats.gaia2.values import without_empty
+from tracejury.ingest.trace import ExpectedEvent, Json
 
 _CONDITION = re.compile(r"condition_turn_(\d{1,6})\b")
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from ingest.formats.gaia2.build import Run, run_trace
-from ingest.formats.gaia2.export import read_export
-from ingest.formats.gaia2.values import text, whole, without_empty, word
-from ingest.formats.gaia2.verdict import Evidence
-from ingest.formats.rows import read_rows as table_rows
-from ingest.head import rejected
-from ingest.parse import inner_json, parse_json
-from ingest.trace import IngestError, Json, Rejected, Source, Trace
+from tracejury.ingest.formats.gaia2.build import Run, run_trace
+from tracejury.ingest.formats.gaia2.export import read_export
+from tracejury.ingest.formats.gaia2.values import text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.verdict import Evidence
+from tracejury.ingest.formats.rows import read_rows as table_rows
+from tracejury.ingest.head import rejected
+from tracejury.ingest.parse import inner_json, parse_json
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 _OUTCOME_KEYS = frozenset({"status", "score", "rationale", "has_exception", "exception_type", "exception_message"})
 

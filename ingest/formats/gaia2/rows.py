@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from ingest.formats.gaia2.export import Event
-from ingest.formats.gaia2.values import without_empty
-from ingest.messages import MessageTable
-from ingest.parse import json_text
-from ingest.times import from_seconds
-from ingest.trace import Clock, Json, SpanDraft
+from tracejury.ingest.formats.gaia2.export import Event
+from tracejury.ingest.formats.gaia2.values import without_empty
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.times import from_seconds
+from tracejury.ingest.trace import Clock, Json, SpanDraft
 
 RUN_ID = "run"
 _AGENT_OF_EVENT = {"USER": "user", "ENV": "environment"}

@@ -7,8 +7,8 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
-from ingest.parse import clean_text, inner_json, is_deep, json_text
-from ingest.trace import Json
+from tracejury.ingest.parse import clean_text, inner_json, is_deep, json_text
+from tracejury.ingest.trace import Json
 
 _LONGEST_LITERAL = 1_000_000
 _EMPTY: tuple[Json, ...] = (None, "", [], {})

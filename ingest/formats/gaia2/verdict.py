@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ingest.trace import Outcome, Status
+from tracejury.ingest.trace import Outcome, Status
 
 NO_JUDGE = "no judge was configured"
 JUDGE_RAISED = "the judge raised an exception, so there is no verdict (ARE itself scores 0)"

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from ingest.formats.gaia2.actions import EventLog, OpenTool, arguments_of, joined_event, merge_call
-from ingest.formats.gaia2.entry import Entry
-from ingest.formats.gaia2.eventlog import completed_draft, note_asked
-from ingest.formats.gaia2.export import Event, Export
-from ingest.formats.gaia2.oracle import matched_ids
-from ingest.formats.gaia2.rows import Rows, event_draft, tool_draft
-from ingest.formats.gaia2.values import is_empty, kept, mapping, number, sequence, text, tokens, without_empty, word
-from ingest.trace import Clock, Json, SpanDraft, SpanKind
+from tracejury.ingest.formats.gaia2.actions import EventLog, OpenTool, arguments_of, joined_event, merge_call
+from tracejury.ingest.formats.gaia2.entry import Entry
+from tracejury.ingest.formats.gaia2.eventlog import completed_draft, note_asked
+from tracejury.ingest.formats.gaia2.export import Event, Export
+from tracejury.ingest.formats.gaia2.oracle import matched_ids
+from tracejury.ingest.formats.gaia2.rows import Rows, event_draft, tool_draft
+from tracejury.ingest.formats.gaia2.values import (
+    is_empty,
+    kept,
+    mapping,
+    number,
+    sequence,
+    text,
+    tokens,
+    without_empty,
+    word,
+)
+from tracejury.ingest.trace import Clock, Json, SpanDraft, SpanKind
 
 _A_DAY_S = 86_400.0
 TURN_OPENERS = frozenset({"system_prompt", "task", "step", "llm_input", "tool_call"})

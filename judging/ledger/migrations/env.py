@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from judging.ledger.tables import metadata
+from tracejury.judging.ledger.tables import metadata
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import streamlit as st
 
-import app
+from tracejury import app
 
 VIEWS = Path(app.__file__).parent / "views"
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judging.agreement import errors
-from judging.agreement.ceiling import ANY, beside, error_ceiling
+from tracejury.judging.agreement import errors
+from tracejury.judging.agreement.ceiling import ANY, beside, error_ceiling
 
 
 def pair(

@@ -6,7 +6,7 @@ import pytest
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 
-from judging.agreement import compare, errors
+from tracejury.judging.agreement import compare, errors
 
 
 def error_pairs(seed: int, skill: float, traces: int = 60, judges: tuple[str, ...] = ("LC", "EE")) -> pd.DataFrame:

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import accuracy_score, multilabel_confusion_matrix, precision_recall_fscore_support
 
-from judging.agreement import errors
+from tracejury.judging.agreement import errors
 
 
 def pairs(rows: list[tuple[str, str, str, str, bool, bool, bool]], **more: object) -> pd.DataFrame:

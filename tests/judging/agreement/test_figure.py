@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from judging.agreement.figure import Figure
+from tracejury.judging.agreement.figure import Figure
 
 
 def test_a_figure_without_value_says_why() -> None:

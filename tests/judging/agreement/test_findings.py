@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judging.agreement.findings import finding_table
-from judging.agreement.intervals import wilson
+from tracejury.judging.agreement.findings import finding_table
+from tracejury.judging.agreement.intervals import wilson
 
 
 def findings(**more: object) -> pd.DataFrame:

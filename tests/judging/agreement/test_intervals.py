@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from judging.agreement import errors
-from judging.agreement.intervals import (
+from tracejury.judging.agreement import errors
+from tracejury.judging.agreement.intervals import (
     Bootstrap,
     Method,
     cluster_bootstrap,
@@ -17,7 +17,7 @@ from judging.agreement.intervals import (
     wilson,
     wilson_bounds,
 )
-from judging.agreement.reliability import alpha_bootstrap
+from tracejury.judging.agreement.reliability import alpha_bootstrap
 
 Floats = NDArray[np.float64]
 
@@ -153,7 +153,7 @@ def test_no_clusters_give_no_interval_and_no_error() -> None:
 
 def test_many_clusters_are_drawn_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(10).normal(0, 1, 500)
-    monkeypatch.setattr("judging.agreement.intervals._CHUNK", 5_000)
+    monkeypatch.setattr("tracejury.judging.agreement.intervals._CHUNK", 5_000)
     boot = of_mean(values, draws=1_003)
     assert boot.samples.shape == (1, 1_003)
     assert boot.samples.std() == pytest.approx(values.std() / 500**0.5, rel=0.1)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judging.agreement.majority import ERRORS, majority_scores, outcome_of, vote_table
+from tracejury.judging.agreement.majority import ERRORS, majority_scores, outcome_of, vote_table
 
 
 def said(**by_dimension: list[float | None]) -> pd.DataFrame:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from judging.agreement import marks
+from tracejury.judging.agreement import marks
 
 
 def pairs(errors: int) -> pd.DataFrame:

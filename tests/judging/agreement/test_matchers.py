@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
-from judging.agreement.matchers import decided_by_both, matcher_agreement, reviewer_agreement
+from tracejury.judging.agreement.matchers import decided_by_both, matcher_agreement, reviewer_agreement
 
 
 def words(**said: list[tuple[str, str, str]]) -> pd.DataFrame:

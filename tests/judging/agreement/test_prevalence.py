@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judging.agreement.prevalence import Calibration, corpus_table, corrected_rate, rogan_gladen
+from tracejury.judging.agreement.prevalence import Calibration, corpus_table, corrected_rate, rogan_gladen
 
 GOOD = Calibration(tp=45, fn=5, tn=90, fp=10)
 
@@ -71,7 +71,7 @@ def test_labelled_units_calibrate_and_the_others_are_the_corpus() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("rate", "labelled"), [(0.3, 150), (0.1, 150), (0.5, 60)])
 def test_nominal_95_intervals_cover(rate: float, labelled: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("judging.agreement.prevalence.POSTERIOR_DRAWS", 3_000)
+    monkeypatch.setattr("tracejury.judging.agreement.prevalence.POSTERIOR_DRAWS", 3_000)
     rng = np.random.default_rng(15)
     sensitivity, specificity, corpus, trials, hits = 0.85, 0.9, 600, 600, 0
     for trial in range(trials):

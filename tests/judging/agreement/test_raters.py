@@ -8,8 +8,8 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.multitest import multipletests
 
-from judging.agreement import raters, scores
-from judging.agreement.raters import Alignment, alternative_annotator_test, human_ceiling, pairwise_table
+from tracejury.judging.agreement import raters, scores
+from tracejury.judging.agreement.raters import Alignment, alternative_annotator_test, human_ceiling, pairwise_table
 
 Floats = NDArray[np.float64]
 NAN = np.nan

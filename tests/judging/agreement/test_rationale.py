@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 from sklearn.metrics.pairwise import cosine_similarity
 
-from judging.agreement import rationale
+from tracejury.judging.agreement import rationale
 
 ALIKE = "The agent repeats its search without using the answer of the first one."
 OTHER = "No plan was written, and step four contradicts step two."

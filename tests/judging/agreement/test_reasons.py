@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
-
-from judging.agreement import reasons
-from judging.agreement.tables import TABLES, Inputs, tables_from_frames
 from tests.judging.agreement.test_tables import small_inputs
+
+from tracejury.judging.agreement import reasons
+from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
 
 LISTED = ("trail_correlations", "annotator_test", "compared_errors", "compared_scores")
 """One reason a row, of all that is empty in it."""

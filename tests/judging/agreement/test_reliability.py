@@ -6,8 +6,8 @@ import pandas as pd
 import pytest
 from numpy.typing import NDArray
 
-from judging.agreement import reliability
-from judging.agreement.reliability import LEVELS, Level, alpha, alpha_bootstrap
+from tracejury.judging.agreement import reliability
+from tracejury.judging.agreement.reliability import LEVELS, Level, alpha, alpha_bootstrap
 
 NAN = np.nan
 # Krippendorff 2011, example D: four raters, twelve units, missing ratings.

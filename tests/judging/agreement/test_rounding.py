@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judging.agreement.rounding import half_up, percent, share_text
+from tracejury.judging.agreement.rounding import half_up, percent, share_text
 
 
 def rounded_by_integers(k: int, n: int, digits: int) -> str:

@@ -8,7 +8,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from judging.agreement import scores
+from tracejury.judging.agreement import scores
 
 THREE = np.array([[13, 0, 0], [0, 20, 7], [0, 4, 56]])  # METRICS.md, reference values
 

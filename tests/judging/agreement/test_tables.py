@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judging.agreement.findings import VERDICTS
-from judging.agreement.juries import JURY_VOTES
-from judging.agreement.tables import (
+from tracejury.judging.agreement.findings import VERDICTS
+from tracejury.judging.agreement.juries import JURY_VOTES
+from tracejury.judging.agreement.tables import (
     COLUMNS,
     METRICS,
     TABLES,
@@ -20,7 +20,7 @@ from judging.agreement.tables import (
     printed,
     tables_from_frames,
 )
-from judging.export import csv_text
+from tracejury.judging.export import csv_text
 
 TABLE = {table.name: table for table in TABLES}
 
@@ -248,12 +248,13 @@ def test_another_kind_of_rater_is_refused() -> None:
 
 def test_importing_the_registry_loads_no_heavy_library() -> None:
     code = (
-        "import sys, judging.agreement.tables; "
-        "print([m for m in ('sklearn', 'scipy.stats', 'streamlit', 'plotly', 'sqlalchemy', 'ingest', "
-        "'judging.ledger') if m in sys.modules])"
+        "import sys, tracejury.judging.agreement.tables; "
+        "print([m for m in ('sklearn', 'scipy.stats', 'streamlit', 'plotly', 'sqlalchemy', "
+        "'tracejury.ingest', 'tracejury.judging.ledger') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-    light = "import sys, judging.agreement; print([m for m in ('numpy', 'pandas', 'krippendorff') if m in sys.modules])"
+    heavy = ("numpy", "pandas", "krippendorff")
+    light = f"import sys, tracejury.judging.agreement; print([m for m in {heavy} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", light], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

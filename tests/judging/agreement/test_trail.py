@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.metrics import f1_score
 
-from judging.agreement import trail
+from tracejury.judging.agreement import trail
 
 GOLD = pd.DataFrame(
     [

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from ingest.messages import MessageTable
-from ingest.trace import Json, Source, SpanDraft, ToolCall, Trace
-from ingest.tree import assemble
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.trace import Json, Source, SpanDraft, ToolCall, Trace
+from tracejury.ingest.tree import assemble
 
 SYSTEM = """You solve tasks with tools:
 - web_search: searches the web

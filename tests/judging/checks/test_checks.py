@@ -8,15 +8,15 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-
-from ingest.messages import MessageTable
-from ingest.trace import SPAN_KINDS, Source, SpanDraft, ToolCall, Trace
-from ingest.tree import assemble
-from judging.checks import CHECKS, checks_version, find, judge_offline
-from judging.reading import read
-from judging.records import DIMENSIONS, IMPACTS, Finding, Verdict
-from judging.taxonomy import dimensions_of, normalise
 from tests.judging.checks.runs import SYSTEM, Ran, Said, answer, plan, run, search
+
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.trace import SPAN_KINDS, Source, SpanDraft, ToolCall, Trace
+from tracejury.ingest.tree import assemble
+from tracejury.judging.checks import CHECKS, checks_version, find, judge_offline
+from tracejury.judging.reading import read
+from tracejury.judging.records import DIMENSIONS, IMPACTS, Finding, Verdict
+from tracejury.judging.taxonomy import dimensions_of, normalise
 
 TYPE_ERROR = "TypeError: visit_page() got an unexpected keyword argument 'link'"
 TAGGED = "Write a plan. After the last step write the '\n<end_plan>' tag and stop there."

@@ -1,0 +1,1 @@
+"""People and LLM judges read the same agent trace, span by span; a researcher sees how far they agree."""
