@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
-from tracejury.ingest.head import rejected
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
 from tracejury.ingest.store import StoreError, write_all, writing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tracejury.ingest.conventions.said import read_message
+from tracejury.ingest.conventions.message_json import read_message
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, Span
 

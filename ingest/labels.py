@@ -18,7 +18,7 @@ from typing import Literal, cast
 import json5
 from rapidfuzz import fuzz, process
 
-from tracejury.ingest.head import rejected
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.parse import clean_text, json_text, parse_document
 from tracejury.ingest.readers import open_inputs
 from tracejury.ingest.trace import IngestError, Json, Rejected

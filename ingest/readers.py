@@ -30,7 +30,7 @@ from tracejury.ingest.formats import (
     trail,
     trulens,
 )
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.long_file import long_file
 from tracejury.ingest.parse import to_utf8
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
@@ -57,7 +57,7 @@ class Format(Protocol):
 
     NAME: str
 
-    def sniff(self, head: Head) -> bool: ...
+    def sniff(self, sample: FileSample) -> bool: ...
 
     def read(self, source: Source) -> Iterator[Trace | Rejected]: ...
 
@@ -183,11 +183,11 @@ def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = No
     candidates = READERS if readers is None else readers
     for size in (*HEAD_BYTES, len(data)):
         text, _ = to_utf8(data[:size])
-        head = Head(file, text, size >= len(data))
+        sample = FileSample(file, text, size >= len(data))
         for reader in candidates:
-            if reader.sniff(head):
+            if reader.sniff(sample):
                 return reader
-        if head.whole:
+        if sample.whole:
             return None
     return None
 
@@ -280,8 +280,8 @@ def _long_source(entry: Entry, readers: Sequence[Format]) -> Callable[[], Iterat
     if file is None:
         return None
     start = next(file.blocks())
-    heads = [Head(entry.name, start[:size], False) for size in HEAD_BYTES]
-    known = readers if len(readers) == 1 else [one for head in heads for one in readers if one.sniff(head)]
+    samples = [FileSample(entry.name, start[:size], False) for size in HEAD_BYTES]
+    known = readers if len(readers) == 1 else [one for sample in samples for one in readers if one.sniff(sample)]
     read_long = getattr(known[0], "read_long", None) if known else None
     return partial(read_long, Source(file=entry.name, path=file.path, size=file.size)) if read_long else None
 

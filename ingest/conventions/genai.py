@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import cast
 
 from tracejury.ingest.conventions.context import Context, SpanLog, forget_zero_tokens, put, put_count
-from tracejury.ingest.conventions.said import content_text, read_message, read_messages, rest_of
+from tracejury.ingest.conventions.message_json import content_text, read_message, read_messages, rest_of
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind
 

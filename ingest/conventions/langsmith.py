@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tracejury.ingest.conventions.context import Context
-from tracejury.ingest.conventions.said import read_message, read_messages, rest_of
+from tracejury.ingest.conventions.message_json import read_message, read_messages, rest_of
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, SpanDraft, SpanKind
 

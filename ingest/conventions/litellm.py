@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tracejury.ingest.conventions.context import Context, put, put_usage
-from tracejury.ingest.conventions.said import read_messages, rest_of
+from tracejury.ingest.conventions.message_json import read_messages, rest_of
 from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.trace import Json, SpanDraft, SpanKind
 

@@ -6,7 +6,7 @@ Names: `mlflow.tracing.constant.SpanAttributeKey`. MLflow writes every attribute
 from __future__ import annotations
 
 from tracejury.ingest.conventions.context import Context
-from tracejury.ingest.conventions.said import read_message, read_messages, rest_of
+from tracejury.ingest.conventions.message_json import read_message, read_messages, rest_of
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tracejury.ingest.conventions.context import Context, put, put_count
 from tracejury.ingest.conventions.genai import read_body
-from tracejury.ingest.conventions.said import read_messages, read_response, rest_of
+from tracejury.ingest.conventions.message_json import read_messages, read_response, rest_of
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind
 

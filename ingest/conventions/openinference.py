@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import cast
 
 from tracejury.ingest.conventions.context import Context, Gap, forget_zero_tokens, put, put_count
-from tracejury.ingest.conventions.said import (
-    Said,
+from tracejury.ingest.conventions.message_json import (
+    ParsedMessage,
     arguments_text,
     content_text,
     merged,
@@ -254,7 +254,7 @@ def _plainly_same(flat: dict[int, Message], written: list[Json]) -> bool:
     return True
 
 
-def _same(flat: dict[int, Message], written: list[Said]) -> bool:
+def _same(flat: dict[int, Message], written: list[ParsedMessage]) -> bool:
     """Whether both hold the same messages; what the flattened form lacks (tool arguments) is filled in."""
     if len(flat) > len(written):
         return False
@@ -272,7 +272,7 @@ def _same(flat: dict[int, Message], written: list[Said]) -> bool:
     return True
 
 
-def _same_after_instructions(flat: dict[int, Message], written: list[Said]) -> bool:
+def _same_after_instructions(flat: dict[int, Message], written: list[ParsedMessage]) -> bool:
     """As `_same` where the instructions stand first in the flattened form alone, as for the Responses API."""
     if 0 not in flat or flat[0].role not in ("system", "developer") or len(flat) != len(written) + 1:
         return False

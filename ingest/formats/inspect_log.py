@@ -13,11 +13,11 @@ from typing import cast
 
 from tracejury.ingest.bounded import DAMAGE, read_member
 from tracejury.ingest.conventions.context import SpanLog
-from tracejury.ingest.conventions.said import Said, arguments_text, content_text, read_message
+from tracejury.ingest.conventions.message_json import ParsedMessage, arguments_text, content_text, read_message
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
 from tracejury.ingest.formats.rows import time_of
 from tracejury.ingest.formats.spans import brief, kept
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
 
@@ -30,11 +30,11 @@ _GOLD_HEADERS = ("results", "reductions")
 _ATTACHMENT = "attachment://"
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """An `.eval` zip by the names in it, or a JSON log by `eval`, `plan` and `samples`."""
-    if head.data.startswith(b"PK"):
-        return b"_journal/start.json" in head.data or (b"header.json" in head.data and b"samples/" in head.data)
-    keys = head.keys
+    if sample.data.startswith(b"PK"):
+        return b"_journal/start.json" in sample.data or (b"header.json" in sample.data and b"samples/" in sample.data)
+    keys = sample.keys
     return {"version", "status", "eval"} <= keys and bool({"task", "run_id", "eval_id", "plan"} & keys)
 
 
@@ -341,14 +341,14 @@ def _from_messages(sample: dict[str, Json], root: str) -> list[Shaped]:
     return shaped
 
 
-def _messages(value: Json) -> list[Said] | None:
+def _messages(value: Json) -> list[ParsedMessage] | None:
     if not isinstance(value, list) or not value:
         return None
     said = [_message(item) for item in value]
     return None if None in said else [item for item in said if item is not None]
 
 
-def _message(value: Json) -> Said | None:
+def _message(value: Json) -> ParsedMessage | None:
     """Inspect's ChatMessage: as OpenAI's, with tool calls as `{"id", "function": name, "arguments"}`."""
     if not isinstance(value, dict):
         return None

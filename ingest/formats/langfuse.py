@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tracejury.ingest.conventions.context import SpanLog
-from tracejury.ingest.conventions.said import Said, read_message, read_messages, rest_of
+from tracejury.ingest.conventions.message_json import ParsedMessage, read_message, read_messages, rest_of
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
 from tracejury.ingest.formats.rows import opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
 
@@ -35,9 +35,9 @@ _TAKEN = frozenset({
 _LISTS = ("observations", "scores")
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """`observations` of a trace, or observations by their own names."""
-    keys = head.keys
+    keys = sample.keys
     own = {"traceId", "parentObservationId"} <= keys or {"trace_id", "parent_observation_id"} <= keys
     return own or ("observations" in keys and {"timestamp", "projectId", "sessionId", "htmlPath"} & keys != frozenset())
 
@@ -178,7 +178,7 @@ def _take_messages(draft: SpanDraft, side: str, value: Json) -> list[Message]:
     return [item.message for item in messages]
 
 
-def _listed(value: Json) -> tuple[list[Said], dict[str, Json]] | None:
+def _listed(value: Json) -> tuple[list[ParsedMessage], dict[str, Json]] | None:
     held = opened(value)
     if isinstance(held, dict) and "messages" in held:
         messages = read_messages(held["messages"])

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracejury.ingest.conventions.said import read_message
+from tracejury.ingest.conventions.message_json import read_message
 from tracejury.ingest.formats.gaia2.lite import unwrapped
 from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import json_text, parse_documents
 from tracejury.ingest.times import from_iso
@@ -27,8 +27,8 @@ _MESSAGE_TO_USER = "__send_message_to_user"
 _COVERED = frozenset({"task_id", "repeat_idx", "status", "traces", "eval", "error"})
 
 
-def sniff(head: Head) -> bool:
-    return {"task_id", "repeat_idx", "status"} <= head.keys
+def sniff(sample: FileSample) -> bool:
+    return {"task_id", "repeat_idx", "status"} <= sample.keys
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:

@@ -16,7 +16,7 @@ from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
 from tracejury.ingest.formats.rows import columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import clean, inner_json
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -34,13 +34,13 @@ _FRAME = frozenset({
 """Columns of the frame, all of them parts of the trace that stands whole in one of them."""
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """`info` and `data` of a trace, with MLflow's own names in them."""
-    keys = head.keys
+    keys = sample.keys
     own = {"request_metadata", "trace_metadata", "execution_time_ms", "execution_duration", "execution_duration_ms"}
     if {"info", "data"} <= keys and (bool(own & keys) or any(key.startswith("mlflow.") for key in keys)):
         return True
-    columns = keys | columns_of(head)
+    columns = keys | columns_of(sample)
     return {"trace", "spans"} <= columns and bool({"trace_metadata", "request_metadata"} & columns)
 
 

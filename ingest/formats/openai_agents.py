@@ -14,7 +14,7 @@ from typing import cast
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.otel import one_trace, take_documents, together
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, time_of_field
-from tracejury.ingest.head import Head
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -34,9 +34,9 @@ class _Found:
     warnings: list[str] = field(default_factory=list)
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """A span's `span_data`, or a trace's `workflow_name` and `group_id`."""
-    return {"span_data", "started_at"} <= head.keys or head.keys >= _TRACE_MARKS
+    return {"span_data", "started_at"} <= sample.keys or sample.keys >= _TRACE_MARKS
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:

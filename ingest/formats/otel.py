@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from tracejury.ingest.conventions import translate
 from tracejury.ingest.conventions.context import SpanLog
-from tracejury.ingest.head import rejected
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace

@@ -13,7 +13,7 @@ from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.long_lines import long_traces
 from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, together, traces
 from tracejury.ingest.formats.spans import kept, kept_dict, status_of, time_of_field
-from tracejury.ingest.head import Head
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -29,9 +29,9 @@ _SPAN_KEYS = frozenset({
 _LOG_KEYS = frozenset({"trace_id", "span_id", "event_name", "timestamp", "observed_timestamp", "body", "attributes"})
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """A span's `context` and `parent_id`, or a log record's `severity_number`, at the start of the file."""
-    return head.keys >= _SPAN_MARKS or (head.keys >= _LOG_MARKS and "span_id" in head.keys)
+    return sample.keys >= _SPAN_MARKS or (sample.keys >= _LOG_MARKS and "span_id" in sample.keys)
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:

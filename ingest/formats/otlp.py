@@ -13,7 +13,7 @@ from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.long_lines import long_traces
 from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
 from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import json_text, parse_documents
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -30,11 +30,11 @@ _LOG_KEYS = frozenset({"traceId", "spanId", "timeUnixNano", "observedTimeUnixNan
 _NOT_SET = (None, "", 0, "0")
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """`resourceSpans` or `resourceLogs`, or bytes that decode as such a request."""
-    if head.start[:1] in (b"{", b"["):
-        return bool(_MARKS & head.keys) or {"data", *_BARE_MARKS} <= head.keys
-    return head.whole and _is_protobuf(head.data)
+    if sample.start[:1] in (b"{", b"["):
+        return bool(_MARKS & sample.keys) or {"data", *_BARE_MARKS} <= sample.keys
+    return sample.whole and _is_protobuf(sample.data)
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:

@@ -12,7 +12,7 @@ from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.otel import Found, traces
 from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import kept, status_of, time_of_field
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import SPAN_KINDS, IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "phoenix"
@@ -23,13 +23,13 @@ _COLUMNS = frozenset({
 })  # fmt: skip
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """`context.span_id` among the columns, or spans with `span_kind` and `parent_id`."""
-    if head.start[:1] in (b"{", b"["):
-        keys = head.keys
+    if sample.start[:1] in (b"{", b"["):
+        keys = sample.keys
         own_id = "context.span_id" in keys or ("context" in keys and "span_id" in keys)
         return own_id and "span_kind" in keys and "parent_id" in keys
-    return {"context.span_id", "context.trace_id"} <= columns_of(head)
+    return {"context.span_id", "context.trace_id"} <= columns_of(sample)
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:

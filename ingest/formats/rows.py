@@ -12,7 +12,7 @@ from typing import NamedTuple, cast
 
 from tracejury.ingest import times
 from tracejury.ingest.formats.spans import brief
-from tracejury.ingest.head import Head
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
 from tracejury.ingest.trace import IngestError, Json
 
@@ -28,13 +28,13 @@ class Row(NamedTuple):
     error: IngestError | None = None
 
 
-def columns_of(head: Head) -> frozenset[str]:
+def columns_of(sample: FileSample) -> frozenset[str]:
     """The column names of a table: parquet (whole files only), or the first line of a CSV; else nothing."""
-    if head.start.startswith(b"PAR1"):
-        return _parquet_columns(head.data) if head.whole else frozenset()
-    if head.start[:1] in (b"{", b"["):
+    if sample.start.startswith(b"PAR1"):
+        return _parquet_columns(sample.data) if sample.whole else frozenset()
+    if sample.start[:1] in (b"{", b"["):
         return frozenset()
-    line = head.start.split(b"\n", 1)[0].decode("utf-8", "replace")
+    line = sample.start.split(b"\n", 1)[0].decode("utf-8", "replace")
     try:
         return frozenset(next(csv.reader([line]), []))
     except csv.Error:

@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 from tracejury.ingest import times
 from tracejury.ingest.conventions import translate
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import Document, parse_document, parse_documents
 from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
@@ -38,14 +38,14 @@ class _Node(NamedTuple):
     nested: bool
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """A `spans` list of objects with TRAIL's own names, or a parquet file with a `trace` column."""
-    if head.start.startswith(b"PAR1"):
-        return head.whole and b"trace" in head.data and b"labels" in head.data and _has_columns(head.data)
-    keys = head.keys
+    if sample.start.startswith(b"PAR1"):
+        return sample.whole and b"trace" in sample.data and b"labels" in sample.data and _has_columns(sample.data)
+    keys = sample.keys
     if "spans" not in keys:
         return bool(keys >= _MARKS and "span_id" in keys)
-    return bool(_MARKS & keys) or (head.whole and keys <= {"trace_id", "spans"})
+    return bool(_MARKS & keys) or (sample.whole and keys <= {"trace_id", "spans"})
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:

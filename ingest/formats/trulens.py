@@ -14,7 +14,7 @@ from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
 from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import clean_text
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -26,11 +26,11 @@ _SQLITE = b"SQLite format 3\x00"
 _GOLD = ("ground_truth", "expected_output", "expected_response")
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """The columns of the event table, or an SQLite file that has the table."""
-    if head.data.startswith(_SQLITE):
-        return head.whole and b"trulens_events" in head.data
-    return (head.keys if head.start[:1] in (b"{", b"[") else columns_of(head)) >= _MARKS
+    if sample.data.startswith(_SQLITE):
+        return sample.whole and b"trulens_events" in sample.data
+    return (sample.keys if sample.start[:1] in (b"{", b"[") else columns_of(sample)) >= _MARKS
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:

@@ -20,7 +20,7 @@ from tracejury.ingest.formats.gaia2.lite import HISTORIES, looks_like_lite, read
 from tracejury.ingest.formats.gaia2.row import looks_like_row, read_rows
 from tracejury.ingest.formats.gaia2.values import word
 from tracejury.ingest.formats.rows import columns_of
-from tracejury.ingest.head import Head, rejected
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
@@ -47,9 +47,9 @@ _MARKS: tuple[frozenset[str], ...] = tuple(
 )
 
 
-def sniff(head: Head) -> bool:
+def sniff(sample: FileSample) -> bool:
     """By the keys at the start; a table by its columns."""
-    keys = head.keys or columns_of(head)
+    keys = sample.keys or columns_of(sample)
     return any(marks <= keys for marks in _MARKS)
 
 
@@ -68,7 +68,7 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 
 def _is_table(source: Source) -> bool:
-    return "scenario_id" in columns_of(Head(source.file, source.data, True))
+    return "scenario_id" in columns_of(FileSample(source.file, source.data, True))
 
 
 def _read_json(source: Source) -> Iterator[Trace | Rejected]:

@@ -10,13 +10,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracejury.ingest.conventions.said import read_message
+from tracejury.ingest.conventions.message_json import read_message
 from tracejury.ingest.formats.gaia2.eventlog import completed_draft, note_asked
 from tracejury.ingest.formats.gaia2.export import Event
 from tracejury.ingest.formats.gaia2.rows import Rows
 from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import status_of
-from tracejury.ingest.head import rejected
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.parse import inner_json, parse_documents
 from tracejury.ingest.times import from_iso, from_seconds
 from tracejury.ingest.trace import (

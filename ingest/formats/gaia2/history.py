@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from tracejury.ingest.formats.gaia2.entry import Entry
 from tracejury.ingest.formats.gaia2.export import Event, Export
-from tracejury.ingest.formats.gaia2.lite import COUNTS, Lite, Said, action_of, error_fields, usage_of
+from tracejury.ingest.formats.gaia2.lite import COUNTS, Lite, ParsedMessage, action_of, error_fields, usage_of
 from tracejury.ingest.formats.gaia2.rows import Rows
 from tracejury.ingest.formats.gaia2.values import mapping, sequence, word
 from tracejury.ingest.formats.gaia2.worldlog import TURN_OPENERS, Agent, WorldLog
@@ -70,7 +70,14 @@ class HistoryLog(WorldLog):
                 self._feed_events(said, after=None if before is None else before.second, before=said.second)
             self._say(key, position, said, following, before)
 
-    def _say(self, key: str, position: int, said: Said, following: Said | None, before: Said | None) -> None:
+    def _say(
+        self,
+        key: str,
+        position: int,
+        said: ParsedMessage,
+        following: ParsedMessage | None,
+        before: ParsedMessage | None,
+    ) -> None:
         if said.rest:
             self.rows.note_message(self._table(said), dict(said.rest))
         self._table(said)
@@ -89,7 +96,7 @@ class HistoryLog(WorldLog):
         else:
             self._put(key, position, said, said.kind, {"content": said.body})
 
-    def _answer(self, key: str, position: int, said: Said, following: Said | None) -> None:
+    def _answer(self, key: str, position: int, said: ParsedMessage, following: ParsedMessage | None) -> None:
         self._ask(key, position, said)
         call = self._calls.get(key, 0)
         self._calls[key] = call + 1
@@ -105,7 +112,7 @@ class HistoryLog(WorldLog):
         elif key != self.main_key:
             self._feed_call(asked[0], self.lite.histories[key][position + 1 :])
 
-    def _ask(self, key: str, position: int, said: Said) -> None:
+    def _ask(self, key: str, position: int, said: ParsedMessage) -> None:
         """The call of the model begins: it was sent all of the history so far."""
         agent = self._latest.get(_bare(key))
         if agent is not None and agent.llm is not None:
@@ -115,7 +122,7 @@ class HistoryLog(WorldLog):
         if (row := self._latest[_bare(key)].llm) is not None:
             row.start_time = None  # when the call began is not recorded
 
-    def _put(self, key: str, position: int, said: Said, kind: str, fields: dict[str, Json]) -> None:
+    def _put(self, key: str, position: int, said: ParsedMessage, kind: str, fields: dict[str, Json]) -> None:
         span_id = self._id(key, position) + ("-call" if kind == "tool_call" else "")
         entry = Entry(
             position,
@@ -127,11 +134,11 @@ class HistoryLog(WorldLog):
     def _id(self, key: str, position: int) -> str:
         return f"{_bare(key)}-{position}"
 
-    def _table(self, said: Said) -> int:
+    def _table(self, said: ParsedMessage) -> int:
         content = said.body if said.kind == "llm_output" else said.content
         return self.rows.messages.add(said.role, content)
 
-    def _is_automatic(self, key: str, said: Said, following: Said | None) -> bool:
+    def _is_automatic(self, key: str, said: ParsedMessage, following: ParsedMessage | None) -> bool:
         """At the last iteration ARE writes to the user itself: an observation that no answer asked for."""
         agent = self._latest.get(_bare(key))
         waiting = agent is not None and agent.tool is not None
@@ -140,7 +147,7 @@ class HistoryLog(WorldLog):
 
     # Sub-agents
 
-    def _sub_agent(self, arguments: dict[str, Json], answered: Said | None) -> None:
+    def _sub_agent(self, arguments: dict[str, Json], answered: ParsedMessage | None) -> None:
         """The run of the sub-agent that got this call's task, between the call and its answer."""
         self._answered_at = None if answered is None else answered.second
         task = word(arguments.get("task"))
@@ -167,7 +174,7 @@ class HistoryLog(WorldLog):
 
     # Events of the hf file
 
-    def _feed_events(self, said: Said | None, *, after: float | None, before: float | None) -> None:
+    def _feed_events(self, said: ParsedMessage | None, *, after: float | None, before: float | None) -> None:
         """What happened on the simulated clock until this message of the main agent (None: all that is left).
 
         App calls of the agent must also have happened after the message before, which asked for them.
@@ -179,7 +186,7 @@ class HistoryLog(WorldLog):
             if event.event_type != "AGENT" or (answers and _since(event, after)):
                 self._feed_event(event)
 
-    def _feed_call(self, tool_name: str, later: tuple[Said, ...]) -> None:
+    def _feed_call(self, tool_name: str, later: tuple[ParsedMessage, ...]) -> None:
         """The events of a sub-agent's call: its clock is another, so their order and their names decide.
 
         The next event of the call's name is the call; those after it that no later call asks for are nested in it.
@@ -249,7 +256,7 @@ class HistoryLog(WorldLog):
                 self.rows.usage_rest[key] = dict(rest)
 
 
-def _runs(key: str, history: tuple[Said, ...]) -> Iterator[Visit]:
+def _runs(key: str, history: tuple[ParsedMessage, ...]) -> Iterator[Visit]:
     """A sub-agent begins anew with each system prompt, or with each task where there is none."""
     kinds = [said.kind for said in history]
     mark = "system_prompt" if "system_prompt" in kinds else "task"

@@ -35,7 +35,7 @@ _WRAPPERS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
+class ParsedMessage:
     """One message of a history: what it is (`kind` as in the agent's log) and what was logged (`body`)."""
 
     role: str | None
@@ -61,7 +61,7 @@ class Lite:
     """A lite file. `histories` in the file's order: the first agent is the main one."""
 
     raw: Mapping[str, Json]
-    histories: Mapping[str, tuple[Said, ...]]
+    histories: Mapping[str, tuple[ParsedMessage, ...]]
     usage: Mapping[str, Mapping[str, Json]]
 
     @property
@@ -162,19 +162,19 @@ def _as_are_parses(blob: str) -> Json:
     return found
 
 
-def _history(items: Json, place: str) -> tuple[Said, ...]:
+def _history(items: Json, place: str) -> tuple[ParsedMessage, ...]:
     if not isinstance(items, list):
         raise IngestError(f"{place} should be a list of messages", place=place, remedy="export the run again with ARE")
     return tuple(_said(item) for item in items)
 
 
-def _said(item: Json) -> Said:
+def _said(item: Json) -> ParsedMessage:
     message = mapping(item)
     role, content = text(message.get("role")), text(message.get("content"))
     if not isinstance(item, dict):
         content = text(item)
     kind, body = unwrapped(role, content or "")
-    return Said(
+    return ParsedMessage(
         role=role,
         content=content or "",
         seconds=message.get("timestamp"),

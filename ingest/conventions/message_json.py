@@ -22,14 +22,14 @@ _TOOL_BLOCKS = frozenset({"toolUse", "toolResult", "tool_use", "tool_result"})
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
 
 
-class Said(NamedTuple):
+class ParsedMessage(NamedTuple):
     """A message, and the rest of its JSON form (None when nothing but nulls is left)."""
 
     message: Message
     rest: Json
 
 
-def read_message(value: Json) -> Said | None:
+def read_message(value: Json) -> ParsedMessage | None:
     """The message that a JSON value writes; None when it is in no form known here.
 
     Known: OpenAI's role and content, the items of its Responses API, the parts of OpenTelemetry GenAI, LangChain's
@@ -41,11 +41,11 @@ def read_message(value: Json) -> Said | None:
         return _response_item(value) or _langchain(value)
     if isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value):
         role, content = value
-        return Said(Message(str(role), str(content)), None)
+        return ParsedMessage(Message(str(role), str(content)), None)
     return None
 
 
-def read_messages(values: Json) -> list[Said] | None:
+def read_messages(values: Json) -> list[ParsedMessage] | None:
     """Each message of a list; None when one of them cannot be read (or there is none)."""
     if not isinstance(values, list) or not values:
         return None
@@ -55,7 +55,7 @@ def read_messages(values: Json) -> list[Said] | None:
     return None if None in read else [said for said in read if said is not None]
 
 
-def rest_of(said: Sequence[Said]) -> Json:
+def rest_of(said: Sequence[ParsedMessage]) -> Json:
     """What a list of messages holds beyond them: one entry a message, or None when there is nothing."""
     return [item.rest for item in said] if any(item.rest is not None for item in said) else None
 
@@ -138,10 +138,10 @@ def without_nulls(value: dict[str, Json]) -> dict[str, Json]:
     return {key: item for key, item in value.items() if item is not None}
 
 
-def _with_role(value: dict[str, Json]) -> Said | None:
+def _with_role(value: dict[str, Json]) -> ParsedMessage | None:
     role, content = value["role"], value.get("content")
     if len(value) == 2 and not isinstance(content, list) and "content" in value:
-        return Said(Message(str(role), content_text(content)), None)
+        return ParsedMessage(Message(str(role), content_text(content)), None)
     if isinstance(value.get("parts"), list):
         return _genai(value)
     blocks = _blocks(content)
@@ -149,7 +149,7 @@ def _with_role(value: dict[str, Json]) -> Said | None:
         beside = without_nulls({key: item for key, item in value.items() if key not in ("role", "content")})
         if blocks.rest is not None:
             beside["content"] = blocks.rest
-        return Said(replace(blocks.message, role=str(role)), beside or None)
+        return ParsedMessage(replace(blocks.message, role=str(role)), beside or None)
     read = read_tool_calls(value.get("tool_calls"))
     if read is None:
         return None
@@ -165,10 +165,10 @@ def _with_role(value: dict[str, Json]) -> Said | None:
     if calls_rest is not None:
         rest["tool_calls"] = calls_rest
     message = Message(str(role), content_text(content), calls, fields["name"], fields["tool_call_id"])
-    return Said(message, rest or None)
+    return ParsedMessage(message, rest or None)
 
 
-def _blocks(content: Json) -> Said | None:
+def _blocks(content: Json) -> ParsedMessage | None:
     """Content that holds calls of tools or their results among its parts, as Anthropic and Bedrock write it."""
     parts = content if isinstance(content, list) else []
     if not any(isinstance(part, dict) and (_TOOL_BLOCKS & {*part, part.get("type")}) for part in parts):
@@ -193,7 +193,7 @@ def _blocks(content: Json) -> Said | None:
     told: list[Json] = [text for text in texts if text is not None]
     text = "\n".join(map(str, told)) if all(isinstance(one, str) for one in told) else json_text(told)
     message = Message(None, text if told else None, tuple(calls), None, call_id)
-    return Said(message, rests if any(rest is not None for rest in rests) else None)
+    return ParsedMessage(message, rests if any(rest is not None for rest in rests) else None)
 
 
 def _inner_block(part: Json) -> dict[str, Json]:
@@ -212,7 +212,7 @@ def _popped_id(left: dict[str, Json]) -> str | None:
     return _text_or_json(left.pop(key, None))
 
 
-def _genai(value: dict[str, Json]) -> Said | None:
+def _genai(value: dict[str, Json]) -> ParsedMessage | None:
     """OpenTelemetry GenAI: `parts` of type text, tool_call, tool_call_response and others."""
     texts: list[Json] = []
     calls: list[ToolCall] = []
@@ -254,10 +254,10 @@ def _genai(value: dict[str, Json]) -> Said | None:
         rest["parts"] = rests
     content = None if not texts else content_text(texts[0] if len(texts) == 1 else texts)
     message = Message(str(value["role"]), content, tuple(calls), _text_or_json(value.get("name")), tool_call_id)
-    return Said(message, rest or None)
+    return ParsedMessage(message, rest or None)
 
 
-def read_response(value: Json) -> tuple[list[Said], dict[str, Json]] | None:
+def read_response(value: Json) -> tuple[list[ParsedMessage], dict[str, Json]] | None:
     """The messages of an answer of OpenAI's Responses API, and its other fields; None when it is no such answer."""
     if not isinstance(value, dict) or value.get("object") != "response":
         return None
@@ -265,7 +265,7 @@ def read_response(value: Json) -> tuple[list[Said], dict[str, Json]] | None:
     return None if said is None else (said, {key: item for key, item in value.items() if key != "output"})
 
 
-def _response_item(value: dict[str, Json]) -> Said | None:
+def _response_item(value: dict[str, Json]) -> ParsedMessage | None:
     """An item of the Responses API that has no role: a call of a tool, its result, or what the model thought."""
     left = dict(value)
     match left.pop("type", None):
@@ -280,10 +280,10 @@ def _response_item(value: dict[str, Json]) -> Said | None:
             message = Message("assistant", content_text(left.pop("summary")))
         case _:
             return None
-    return Said(message, without_nulls(left) or None)
+    return ParsedMessage(message, without_nulls(left) or None)
 
 
-def _langchain(value: dict[str, Json]) -> Said | None:
+def _langchain(value: dict[str, Json]) -> ParsedMessage | None:
     """LangChain: `{"lc", "id", "kwargs"}`, `{"type", "data"}` or the bare fields with a `type`."""
     fields, kind = value, value.get("type")
     outer: dict[str, Json] = {}
@@ -309,7 +309,7 @@ def _langchain(value: dict[str, Json]) -> Said | None:
     if said is None:
         return None
     rest = {**outer, **(said.rest if isinstance(said.rest, dict) else {})}
-    return Said(said.message, without_nulls(rest) or None)
+    return ParsedMessage(said.message, without_nulls(rest) or None)
 
 
 def _tool_call(value: dict[str, Json]) -> tuple[ToolCall, Json]:

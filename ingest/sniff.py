@@ -12,7 +12,7 @@ _KEY = re.compile(rb'(?<!\\)"([^"\\]{1,80})"\s*:')
 
 
 @dataclass(frozen=True)
-class Head:
+class FileSample:
     """What a reader sees to recognise its own: the name, and the first bytes as UTF-8 (all of them when `whole`)."""
 
     file: str
@@ -21,7 +21,7 @@ class Head:
 
     @cached_property
     def keys(self) -> frozenset[str]:
-        """Every JSON key in the head, of whatever level."""
+        """Every JSON key in the sample, of whatever level."""
         return frozenset(key.decode("utf-8", "replace") for key in set(_KEY.findall(self.data)))
 
     @cached_property
