@@ -11,9 +11,9 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.store import StoreError, write_all, writing
 from tracejury.ingest.trace import IngestError, Rejected, Trace
 from tracejury.ingest.workers import ready_from

@@ -18,9 +18,9 @@ from typing import Literal, cast
 import json5
 from rapidfuzz import fuzz, process
 
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.parse import clean_text, json_text, parse_document
 from tracejury.ingest.readers import open_inputs
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected
 
 CATEGORIES = (

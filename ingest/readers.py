@@ -30,9 +30,9 @@ from tracejury.ingest.formats import (
     trail,
     trulens,
 )
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.long_file import long_file
 from tracejury.ingest.parse import to_utf8
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 STANDARD_INPUT = "-"

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 T = TypeVar("T")

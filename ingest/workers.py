@@ -13,9 +13,9 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import NamedTuple
 
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.readers import STANDARD_INPUT, read_files, reader_named, units
 from tracejury.ingest.ready import Ready, made_ready, read_ahead
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Rejected, Trace
 
 START_BYTES = 16_000_000

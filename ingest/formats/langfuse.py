@@ -13,8 +13,8 @@ from tracejury.ingest.conventions.message_json import ParsedMessage, read_messag
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
 from tracejury.ingest.formats.rows import opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import json_text
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, SpanDraft, SpanKind, Trace
 
 NAME = "langfuse"

@@ -9,9 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from tracejury.ingest.formats.otel import Found, IdReader, IdWriting, no_span, split
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.parse import parse_document
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 Take = Callable[[Json, Found, str], None]

@@ -13,9 +13,9 @@ from tracejury.ingest.conventions.message_json import read_message
 from tracejury.ingest.formats.gaia2.lite import unwrapped
 from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import json_text, parse_documents
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.times import from_iso
 from tracejury.ingest.trace import IngestError, Json, Message, Outcome, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble

@@ -16,8 +16,8 @@ from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
 from tracejury.ingest.formats.rows import columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import clean, inner_json
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "mlflow"

@@ -14,8 +14,8 @@ from typing import cast
 from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.otel import one_trace, take_documents, together
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, time_of_field
-from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.parse import json_text
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "openai_agents"

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from tracejury.ingest.conventions import translate
 from tracejury.ingest.conventions.context import SpanLog
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import parse_documents
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble, once_each
 

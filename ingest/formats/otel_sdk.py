@@ -13,8 +13,8 @@ from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.long_lines import long_traces
 from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, together, traces
 from tracejury.ingest.formats.spans import kept, kept_dict, status_of, time_of_field
-from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.parse import json_text
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "otel_sdk"

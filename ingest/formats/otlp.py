@@ -13,8 +13,8 @@ from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.long_lines import long_traces
 from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
 from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import json_text, parse_documents
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "otlp"

@@ -12,8 +12,8 @@ from typing import NamedTuple, cast
 
 from tracejury.ingest import times
 from tracejury.ingest.formats.spans import brief
-from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.parse import clean, clean_text, inner_json, parse_documents, to_utf8
+from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json
 
 _LONGEST_LITERAL = 200_000

@@ -13,9 +13,9 @@ from typing import NamedTuple, cast
 from tracejury.ingest import times
 from tracejury.ingest.conventions import translate
 from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import Document, parse_document, parse_documents
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
 

@@ -14,8 +14,8 @@ from tracejury.ingest.formats.exports import as_text
 from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
 from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import clean_text
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
 NAME = "trulens"

@@ -20,8 +20,8 @@ from tracejury.ingest.formats.gaia2.lite import HISTORIES, looks_like_lite, read
 from tracejury.ingest.formats.gaia2.row import looks_like_row, read_rows
 from tracejury.ingest.formats.gaia2.values import word
 from tracejury.ingest.formats.rows import columns_of
-from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.parse import parse_documents
+from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 __all__ = ["NAME", "bundles", "read", "read_bundle", "sniff"]

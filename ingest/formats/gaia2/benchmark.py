@@ -9,8 +9,8 @@ from functools import lru_cache
 
 from tracejury.ingest.formats.gaia2.row import row_summary
 from tracejury.ingest.formats.gaia2.values import mapping, text, whole, word
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.parse import parse_documents, parse_json
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source
 
 OUTPUT = "output.jsonl"

@@ -23,8 +23,8 @@ from tracejury.ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
 from tracejury.ingest.formats.gaia2.row import looks_like_row, row_attributes, row_evidence
 from tracejury.ingest.formats.gaia2.values import mapping
 from tracejury.ingest.formats.gaia2.verdict import Evidence
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.parse import parse_json
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 FORMS = frozenset({"hf", "lite", "gui"})

@@ -9,8 +9,8 @@ from tracejury.ingest.formats.gaia2.export import read_export
 from tracejury.ingest.formats.gaia2.values import text, whole, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import Evidence
 from tracejury.ingest.formats.rows import read_rows as table_rows
-from tracejury.ingest.sniff import rejected
 from tracejury.ingest.parse import inner_json, parse_json
+from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 _OUTCOME_KEYS = frozenset({"status", "score", "rationale", "has_exception", "exception_type", "exception_message"})
