@@ -132,9 +132,9 @@ def text(trace: str, home: Path | None) -> None:
 @main.command()
 @click.argument("trace_ids", metavar="[TRACE]...", nargs=-1)
 @HOME
-@click.option("--judges", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
+@click.option("--dimensions", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
 @click.option("--model", default="checks", show_default=True, help="checks (offline) or any litellm model name.")
-@click.option("--runs", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeats of each judgement.")
+@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeats of each judgement.")
 @click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
 @click.option(
     "--jury-rule",
@@ -234,16 +234,16 @@ def verdicts() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @HOME
 @click.option("--as", "form", type=click.Choice(["trail"]), default="trail", show_default=True)
-@click.option("--judge", "judge_name", required=True, help="Name of the judge (or model) that made them.")
-@click.option("--repeat", type=click.IntRange(0), default=None, help="Which run of the judge these are, from 0.")
+@click.option("--judge-model", required=True, help="Name of the judge model that gave the answers.")
+@click.option("--repeat", type=click.IntRange(0), default=None, help="Which repeat of the judge these are, from 0.")
 @JSON
 def verdicts_import(
-    files: tuple[Path, ...], home: Path | None, form: str, judge_name: str, repeat: int | None, as_json: bool
+    files: tuple[Path, ...], home: Path | None, form: str, judge_model: str, repeat: int | None, as_json: bool
 ) -> None:
     """Import judge outputs made elsewhere; each file ends as findings or as a named failure."""
     from tracejury.app.commands import opinions
 
-    sys.exit(opinions.import_verdicts(files, home, form=form, judge=judge_name, repeat=repeat, as_json=as_json))
+    sys.exit(opinions.import_verdicts(files, home, form=form, judge_model=judge_model, repeat=repeat, as_json=as_json))
 
 
 @verdicts.command("export")
@@ -258,7 +258,7 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 
 @main.command()
 @HOME
-@click.option("--judge", "judge_name", default=None, help="Only this judge or model.")
+@click.option("--judge-model", default=None, help="Only the findings of this judge model.")
 @click.option("--model", default=None, help="Ask a model too (any litellm name); without it the rule alone proposes.")
 @click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Calls at a time.")
@@ -271,7 +271,7 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 )
 @click.option("--withdraw", is_flag=True, help="Take back every proposal of --model that nobody has decided.")
 @JSON
-def match(home: Path | None, judge_name: str | None, model: str | None, as_json: bool, **options: Any) -> None:
+def match(home: Path | None, judge_model: str | None, model: str | None, as_json: bool, **options: Any) -> None:
     """Propose pairs of human errors and judge findings; people decide."""
     from tracejury.app.commands import opinions
 
@@ -280,8 +280,8 @@ def match(home: Path | None, judge_name: str | None, model: str | None, as_json:
             raise click.UsageError("--withdraw needs the --model whose proposals are taken back")
         if options["price"] is not None:
             raise click.UsageError("--price needs the --model whose price it is; the rule costs nothing")
-        sys.exit(opinions.match(home, judge=judge_name, as_json=as_json))
-    sys.exit(opinions.match_by_model(home, model=model, judge=judge_name, as_json=as_json, **options))
+        sys.exit(opinions.match(home, judge_model=judge_model, as_json=as_json))
+    sys.exit(opinions.match_by_model(home, model=model, judge_model=judge_model, as_json=as_json, **options))
 
 
 @main.command()
@@ -290,23 +290,25 @@ def match(home: Path | None, judge_name: str | None, model: str | None, as_json:
 @click.option("--table", "names", multiple=True, help="Only this table (may be given again).")
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
-@click.option("--human", default=None, help="Whose labels are compared (default: gold, else who reviewed most).")
 @click.option(
-    "--gold",
-    type=click.Choice(["single", "majority", "adjudicated"]),
+    "--reference",
     default=None,
-    help="Whose word is the truth, instead of --human: who reviewed most, most of a trace's people, the adjudicated.",
+    metavar="NAME",
+    help="Labels that judges are measured against: an annotator's name, majority, adjudicated, or single (the "
+    "annotator with the most reviews). Default: adjudicated where there is any, else single.",
 )
-@click.option("--judge-model", "systems", multiple=True, metavar="NAME", help="Only this judge (may be given again).")
+@click.option(
+    "--judge-model", "judge_models", multiple=True, metavar="NAME", help="Only this judge model (repeatable)."
+)
 @click.option("--version", "versions", multiple=True, metavar="HASH", help="These judge versions, not the newest.")
-@click.option("--repeat", type=click.IntRange(0), default=0, show_default=True, help="Run of the judges, from 0.")
+@click.option("--repeat", type=click.IntRange(0), default=0, show_default=True, help="Repeat of the judges, from 0.")
 @click.option(
     "--compare",
     "sides",
     nargs=2,
     default=None,
     metavar="A B",
-    help="Two sides: a judge's name, or version=HASH, person=NAME, system=NAME,repeat=N.",
+    help="Two sides: a judge model, or version=HASH, person=NAME, judge_model=NAME,repeat=N.",
 )
 @click.option("--data", multiple=True, metavar="FORMAT", help="Only traces of this format: trail, gaia2 ...")
 @click.option("--guideline", default=None, help="Only traces whose review was made under this guideline version.")

@@ -23,7 +23,7 @@ import pandas as pd
 from tracejury.judging.bench import Shelf, read_if_kept, revision_name
 from tracejury.judging.figures import DERIVED, FRAMES, LATE, Chosen, Question, Revision
 
-WHOLE = ("human", "summary", *DERIVED, *FRAMES)
+WHOLE = ("reference", "summary", *DERIVED, *FRAMES)
 """The figures that make a choice whole: an older revision is shown until the newer one has all of these."""
 
 WANTED_S = 8.0  # a question that no page has asked for this long is let go
@@ -303,7 +303,7 @@ class Desk:
 
     def _newest_whole(self, chosen: Chosen, now: Revision) -> Revision | None:
         """The newest revision of which all is there."""
-        mark = Question(figure="human", chosen=chosen)
+        mark = Question(figure="reference", chosen=chosen)
         for folder in self.shelf.revisions(mark.place()):
             kept = read_if_kept(folder / mark.file())
             if kept is not None and self.is_whole(chosen, kept[1]):

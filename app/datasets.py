@@ -257,8 +257,8 @@ def _trace_ids(choice: Choice) -> set[str]:
 def _of_people(choice: Choice, table: SqlTable) -> list[ColumnElement[bool]]:
     """What the filters leave of labels or scores: of the person, blind ones unless revealed ones count too."""
     kept = [table.c.occasion == 0]
-    if choice.human is not None:
-        kept.append(table.c.annotator == choice.human)
+    if choice.reference is not None:
+        kept.append(table.c.annotator == choice.reference)
     return [*kept, *([table.c.phase == "blind"] if choice.blind_only else [])]
 
 

@@ -13,7 +13,7 @@ from tracejury.judging.model import Prices
 from tracejury.judging.run import RunSpec
 
 TIMEOUT_S = 300
-COLUMNS = ["judge", "model", "calls", "prompt_tokens", "answer_tokens", "naive", "deduplicated", "cached", "batch"]
+COLUMNS = ["dimension", "model", "calls", "prompt_tokens", "answer_tokens", "naive", "deduplicated", "cached", "batch"]
 
 
 class EstimateError(Exception):
@@ -33,7 +33,7 @@ def estimate(spec: RunSpec, home: Path) -> pd.DataFrame:
     """
     command = [
         sys.executable, "-P", "-m", "tracejury.app.cli", "judge", "--home", str(home), "--dry-run", "--json",
-        "--model", ",".join(spec.models), "--judges", ",".join(spec.judges), "--runs", str(spec.repeats),
+        "--model", ",".join(spec.models), "--dimensions", ",".join(spec.rubrics), "--repeats", str(spec.repeats),
         "--mode", spec.mode, "--order", spec.order, "--agent", spec.agent,
         *(["--api-base", spec.api_base] if spec.api_base else []),
         *(word for name, prices in spec.prices.items() for word in ("--price", f"{name}={_price(prices)}")),

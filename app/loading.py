@@ -24,7 +24,7 @@ from tracejury.ingest.store import reading, schema, writing
 from tracejury.ingest.table import query_frame, trace_frame
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS
-from tracejury.judging.agreement.majority import MAJORITY, Gold
+from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.bench import Shelf
 from tracejury.judging.export import Facts, inputs_of, selected_words
@@ -36,19 +36,19 @@ from tracejury.judging.ledger.frames import (
     Counting,
     Frames,
     Selection,
-    default_human,
+    default_reference,
     guidelines_read,
-    humans,
     load_frames,
     read_splits,
+    reference_annotators,
     revision,
     weight,
 )
+from tracejury.judging.ledger.judge_models import VERSION_SHOWN, judge_versions, later_runs, repeats
+from tracejury.judging.ledger.judge_models import judge_models as stored_judge_models
 from tracejury.judging.ledger.labels import error_labels, newest, reviews
 from tracejury.judging.ledger.person_pairs import person_pairs, person_revision
 from tracejury.judging.ledger.sides import read_side, side_pairs
-from tracejury.judging.ledger.systems import VERSION_SHOWN, judge_versions, later_runs, repeats
-from tracejury.judging.ledger.systems import systems as ledger_systems
 from tracejury.judging.ledger.workload import workload
 
 HEAVY = 1_000  # labels, scores and judgements together from which figures are always left to another process
@@ -77,9 +77,8 @@ class Choice:
     traces, `guideline` the version that people had read.
     """
 
-    human: str | None = None
-    gold: Gold | None = None
-    systems: tuple[str, ...] = ()
+    reference: str | None = None
+    judge_models: tuple[str, ...] = ()
     matches: Counting = "proposed"
     split: str | None = None
     missing: Missing = "drop"
@@ -100,13 +99,13 @@ class Choice:
         """The choice in words, for a caption or a file."""
         heads = [version[:VERSION_SHOWN] for version in self.versions]
         parts = [
-            f"judges: {', '.join(self.systems) or 'all'}",
+            f"judges: {', '.join(self.judge_models) or 'all'}",
             f"split: {self.split or 'all traces'}",
             "proposed and confirmed matches" if self.matches == "proposed" else "confirmed matches only",
             "failures left out" if self.missing == "drop" else "failures count as disagreement",
             "blind labels only" if self.blind_only else "blind and revealed labels",
             *([f"judge versions: {', '.join(heads)}"] if heads else []),
-            *([f"run {self.repeat}"] if self.repeat else []),
+            *([f"repeat {self.repeat}"] if self.repeat else []),
             *([f"data: {', '.join(self.formats)}"] if self.formats else []),
             *([f"guideline version {self.guideline}"] if self.guideline is not None else []),
         ]
@@ -120,7 +119,7 @@ class Options(NamedTuple):
     """
 
     people: Sequence[str] = ()
-    systems: Sequence[str] = ()
+    judge_models: Sequence[str] = ()
     splits: Sequence[str] = ()
     versions: Mapping[str, str] = MappingProxyType({})
     repeats: Sequence[int] = ()
@@ -219,8 +218,8 @@ def facts(choice: Choice) -> Facts:
     """What a manifest tells of the choice. Raises as `frames`."""
     row = figure(choice, "facts").to_dict("records")[0]
     return Facts(
-        human=None if row["human"] is None else str(row["human"]),
-        systems=orjson.loads(str(row["systems"])),
+        reference=None if row["reference"] is None else str(row["reference"]),
+        judge_models=orjson.loads(str(row["judge_models"])),
         traces=int(row["traces"]),
         human_errors=int(row["human_errors"]),
         incomplete_errors=int(row["incomplete_errors"]),
@@ -281,31 +280,31 @@ class SideOption(NamedTuple):
 
     text: str
     words: str
-    judge: str | None = None
+    judge_model: str | None = None
     repeat: int = 0
 
 
-def sides(systems: Sequence[str], human: str | None) -> list[SideOption]:
+def sides(judge_models: Sequence[str], reference: str | None) -> list[SideOption]:
     """Judges, their single versions and runs where there are several, and people in a judge's place.
 
     Nobody of the majority stands beside it: each has a vote in it.
     """
     with reading(workspace().engine) as connection:
         versions, runs = judge_versions(connection), later_runs(connection)
-        others = [str(name) for name in humans(connection)["annotator"] if name != human]
-        people = [] if human == MAJORITY else others
-    several = Counter((one.judge, one.system) for one in versions)
+        others = [str(name) for name in reference_annotators(connection)["annotator"] if name != reference]
+        people = [] if reference == MAJORITY else others
+    several = Counter((one.rubric, one.judge_model) for one in versions)
     return [
-        *(SideOption(name, name, name) for name in systems),
+        *(SideOption(name, name, name) for name in judge_models),
         *(
             SideOption(f"version={one.judge_version[:VERSION_GIVEN]}", one.name, one.versioned)
             for one in versions
-            if several[one.judge, one.system] > 1
+            if several[one.rubric, one.judge_model] > 1
         ),
         *(
-            SideOption(f"system={name},repeat={run}", f"{name}, run {run}", name, run)
+            SideOption(f"judge_model={name},repeat={run}", f"{name}, run {run}", name, run)
             for name, run in runs
-            if name in systems
+            if name in judge_models
         ),
         *(SideOption(f"person={name}", f"person {name}") for name in people),
     ]
@@ -355,7 +354,7 @@ def _waited(choice: Choice, names: Sequence[str]) -> Choice:
 
 def with_frames(choice: Choice) -> Choice:
     """Wait for the frames alone; else as `whole`."""
-    return _waited(choice, ("human", "facts", *FRAMES))
+    return _waited(choice, ("reference", "facts", *FRAMES))
 
 
 def chosen(choice: Choice) -> Chosen:
@@ -388,26 +387,28 @@ def people() -> pd.DataFrame:
     return _known_names(place(), now_revision()).people
 
 
-def usual_human() -> str | None:
+def usual_reference() -> str | None:
     """Whom judges are compared with unless somebody else is chosen."""
     return _known_names(place(), now_revision()).usual
 
 
-def systems() -> list[str]:
+def judge_models() -> list[str]:
     """Models and imported judges that have an outcome, by name."""
-    return list(_known_names(place(), now_revision()).systems)
+    return list(_known_names(place(), now_revision()).judge_models)
 
 
 class _Names(NamedTuple):
     people: pd.DataFrame
     usual: str | None
-    systems: tuple[str, ...]
+    judge_models: tuple[str, ...]
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _known_names(place: str, now: Revision) -> _Names:
     with reading(workspace().engine) as connection:
-        return _Names(humans(connection), default_human(connection), tuple(ledger_systems(connection)))
+        return _Names(
+            reference_annotators(connection), default_reference(connection), tuple(stored_judge_models(connection))
+        )
 
 
 def options() -> Options:
@@ -422,7 +423,7 @@ def _options(place: str, now: Revision) -> Options:
     with reading(workspace().engine) as connection:
         return Options(
             people=tuple(str(name) for name in names.people["annotator"]),
-            systems=names.systems,
+            judge_models=names.judge_models,
             splits=(),
             versions={one.name: one.judge_version for one in judge_versions(connection)},
             repeats=tuple(repeats(connection)),
@@ -625,8 +626,8 @@ class KeptFrames:
     find: Callable[[str], pd.DataFrame]
 
     @property
-    def human(self) -> str | None:
-        person = self.find("human")["human"].iloc[0]
+    def reference(self) -> str | None:
+        person = self.find("reference")["reference"].iloc[0]
         return None if person is None else str(person)
 
     def __getattr__(self, name: str) -> pd.DataFrame:
@@ -646,9 +647,8 @@ def _kept_inputs(place: str, now: Revision, chosen: Chosen) -> Inputs:
 @lru_cache(maxsize=64)
 def _chosen(choice: Choice, stamp: int, folder: str) -> Chosen:
     return Chosen(
-        human=choice.human,
-        gold=choice.gold,
-        systems=choice.systems,
+        reference=choice.reference,
+        judge_models=choice.judge_models,
         matches=choice.matches,
         splits=splits_of(choice.split) if choice.split else {},
         only_split=choice.split is not None,

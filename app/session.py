@@ -17,8 +17,19 @@ from tracejury.judging.ledger.people import Person, person, person_by_email, sig
 from tracejury.judging.ledger.people import Role as Role
 
 RANK: dict[str, int] = {"annotator": 0, "adjudicator": 1, "researcher": 2, "admin": 3}
-_PLACES = ("trace", "span", "pair", "person", "judge", "repeat", "dimension")
-FILTERS = ("human", "judges", "matches", "split", "missing", "phase", "versions", "run", "data", "guideline")
+_PLACES = ("trace", "span", "pair", "person", "judge_model", "repeat_no", "dimension")
+FILTERS = (
+    "reference",
+    "judge_models",
+    "matches",
+    "split",
+    "missing",
+    "phase",
+    "versions",
+    "repeat",
+    "data",
+    "guideline",
+)
 """The names of the researcher's filters in the address, the same on every page."""
 _SEEN = "signed_in_noted"
 _SAID = "said"

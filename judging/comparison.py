@@ -13,10 +13,10 @@ PairState = Literal["localized", "caught", "missed", "extra"]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedCell:
-    """What one judge of the system said of the trace."""
+    """What one judge of the judge model said of the trace."""
 
     cell_key: int
-    judge: str
+    rubric: str
     outcome: Verdict | Failure
 
 
@@ -31,7 +31,7 @@ class Pair:
     error: ErrorLabel | None = None
     finding_key: int | None = None
     finding: Finding | None = None
-    judge: str | None = None
+    rubric: str | None = None
     decision: Decision | None = None
     verdict: FindingVerdict | None = None
     rejected: tuple[int | str, ...] = ()
@@ -54,11 +54,11 @@ class Pair:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Comparison:
-    """A person's errors beside a system's findings on one trace, in reading order; scores by dimension."""
+    """A person's errors beside a judge model's findings on one trace, in reading order; scores by dimension."""
 
     trace_id: str
-    human: str
-    system: str
+    reference: str
+    judge_model: str
     pairs: tuple[Pair, ...]
     cells: tuple[JudgedCell, ...]
     scores: tuple[ScoreLabel, ...]

@@ -46,7 +46,7 @@ class CostRow:
     `prompt_tokens` are those of our text in all calls.
     """
 
-    judge: str | None
+    rubric: str | None
     model: str | None
     calls: int
     prompt_tokens: int
@@ -69,10 +69,10 @@ class Estimate:
 
     def lines(self) -> list[str]:
         """The table as text, with what each way means."""
-        head = ["judge", "model", "calls", "prompt tokens", *WAYS]
+        head = ["dimension", "model", "calls", "prompt tokens", *WAYS]
         body = [
             [
-                row.judge or "total",
+                row.rubric or "total",
                 row.model or "",
                 f"{row.calls:,}",
                 f"{row.prompt_tokens:,}",
@@ -104,8 +104,10 @@ def estimate(
     rows = []
     for model in spec.models:
         setup = models[model]
-        beside = {judge: _beside(setup, rubrics[judge], spec) for judge in spec.judges}
-        rows += [_row(spec, sizes, judge, model, setup.prices, beside[judge], answer_tokens) for judge in spec.judges]
+        beside = {rubric: _beside(setup, rubrics[rubric], spec) for rubric in spec.rubrics}
+        rows += [
+            _row(spec, sizes, rubric, model, setup.prices, beside[rubric], answer_tokens) for rubric in spec.rubrics
+        ]
     limits = [setup.context for setup in models.values() if setup.context is not None]
     room = min(limits, default=None)
     cut = () if room is None else tuple(size.trace_id for size in sizes if size.text_tokens > room)
@@ -142,7 +144,7 @@ def _beside(setup: ModelSetup, rubric: Rubric, spec: RunSpec) -> _Beside:
 def _row(
     spec: RunSpec,
     sizes: Sequence[TraceSize],
-    judge: str,
+    rubric: str,
     model: str,
     prices: Prices | None,
     beside: _Beside,
@@ -159,7 +161,7 @@ def _row(
                 known = costs[way]
                 costs[way] = None if known is None or cost is None else known + cost
     return CostRow(
-        judge=judge,
+        rubric=rubric,
         model=model,
         calls=calls,
         prompt_tokens=prompt_tokens,
@@ -186,7 +188,7 @@ def _costs(
 def _cached(spec: RunSpec, size: TraceSize, calls: int, prices: Prices, beside: _Beside, answer_tokens: int) -> float:
     """One call writes the prefix, all others read it; a judge bears its share of the writing."""
     prefix = beside.before + size.text_tokens
-    sharing = calls if spec.order == "paper" else calls * len(spec.judges)
+    sharing = calls if spec.order == "paper" else calls * len(spec.rubrics)
     if prefix < CACHE_LEAST or sharing < 2:
         return calls * prices.cost(prompt=prefix + beside.after, completion=answer_tokens)
     prompt = prefix + beside.after
@@ -201,7 +203,7 @@ def _total(rows: Sequence[CostRow]) -> CostRow:
         parts = [row.costs[way] for row in rows]
         costs[way] = None if any(part is None for part in parts) else sum(part for part in parts if part is not None)
     return CostRow(
-        judge=None,
+        rubric=None,
         model=None,
         calls=sum(row.calls for row in rows),
         prompt_tokens=sum(row.prompt_tokens for row in rows),
@@ -212,7 +214,7 @@ def _total(rows: Sequence[CostRow]) -> CostRow:
 
 def _flat(row: CostRow) -> dict[str, object]:
     return {
-        "judge": row.judge or "total",
+        "dimension": row.rubric or "total",
         "model": row.model,
         "calls": row.calls,
         "prompt_tokens": row.prompt_tokens,

@@ -71,12 +71,12 @@ def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.Da
 
 
 def selected_words(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
-    """What people said of matches and of unmatched findings, on the traces and of the systems of the selection."""
+    """What people said of matches and of unmatched findings, on the traces and of the judge models of the selection."""
     return words_of(connection, selection, every_word(connection))
 
 
 def every_word(connection: Connection) -> dict[str, pd.DataFrame]:
-    """`selected_words` of all traces and systems."""
+    """`selected_words` of all traces and judge models."""
     return {"match_words": match_words(connection), "finding_words": finding_words(connection)}
 
 
@@ -91,7 +91,9 @@ def words_of(
 
 
 def _said_of(words: pd.DataFrame, traces: set[str], selection: Selection) -> pd.DataFrame:
-    kept = words["trace_id"].isin(traces) & (words["system"].isin(selection.systems) | (not selection.systems))
+    kept = words["trace_id"].isin(traces) & (
+        words["judge_model"].isin(selection.judge_models) | (not selection.judge_models)
+    )
     return words[kept].reset_index(drop=True)
 
 
@@ -149,8 +151,8 @@ def input_csv(frame: pd.DataFrame) -> bytes:
 class Facts:
     """What a manifest tells of the frames: who is compared, how much of what, and the data they were read from."""
 
-    human: str | None
-    systems: Sequence[str]
+    reference: str | None
+    judge_models: Sequence[str]
     traces: int
     human_errors: int
     incomplete_errors: int
@@ -163,11 +165,11 @@ class Facts:
 
 def facts_of(frames: Frames | LateFrames) -> Facts:
     """Counted from the frames."""
-    runs = frames.ratings[frames.ratings["rater_kind"] == "run"]  # people are no system
-    systems = sorted(set(frames.error_pairs["system"]) | set(runs["system"]))
+    runs = frames.ratings[frames.ratings["rater_kind"] == "judge"]  # people are no judge model
+    judge_models = sorted(set(frames.error_pairs["judge_model"]) | set(runs["judge_model"]))
     return Facts(
-        human=frames.human,
-        systems=[str(system) for system in systems],
+        reference=frames.reference,
+        judge_models=[str(judge_model) for judge_model in judge_models],
         traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
         human_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
         incomplete_errors=len(frames.incomplete),
@@ -184,8 +186,8 @@ def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str,
     del chosen["splits"]
     return {
         **settings_of(inputs),
-        "human": facts.human,
-        "systems": list(facts.systems),
+        "reference": facts.reference,
+        "judge_models": list(facts.judge_models),
         "selection": {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()},
         "splits": _counted(selection.splits.values()),
         "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,

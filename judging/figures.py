@@ -21,8 +21,8 @@ from tracejury.judging.agreement.intervals import DRAWS
 from tracejury.judging.agreement.tables import TABLES, Inputs
 from tracejury.judging.export import facts_of
 from tracejury.judging.ledger.frames import FRAME_NAMES, PEOPLE, Frames, LateFrames, Selection
+from tracejury.judging.ledger.judge_models import is_joint
 from tracejury.judging.ledger.revisions import Revision as Revision
-from tracejury.judging.ledger.systems import is_joint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Chosen(Selection):
         return {}
 
 
-_SEVERAL = ("systems", "judges", "versions", "formats")  # tuples, which JSON knows as lists
+_SEVERAL = ("judge_models", "dimensions", "versions", "formats")  # tuples, which JSON knows as lists
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,15 +123,17 @@ SUITES: Final = "any"  # the judge that a suite of dimensions is taken for
 
 
 def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
-    """People and judges as raters of the same units; a judge is named by its system, with the run where several."""
-    runs = ratings.groupby("system")["rater"].transform("nunique")
-    judge = ratings["system"].where(runs <= 1, ratings["system"] + " " + ratings["rater"])
-    return ratings.assign(rater=ratings["rater"].where(ratings["system"] == PEOPLE, judge), system="")
+    """People and judges as raters of the same units; a judge is named by its judge model, with the run where
+    several.
+    """
+    runs = ratings.groupby("judge_model")["rater"].transform("nunique")
+    dimension = ratings["judge_model"].where(runs <= 1, ratings["judge_model"] + " " + ratings["rater"])
+    return ratings.assign(rater=ratings["rater"].where(ratings["judge_model"] == PEOPLE, dimension), judge_model="")
 
 
 def alpha_samples(bench: Bench) -> pd.DataFrame:
     """`reliability.alpha_draws` of the runs of every judge that has several."""
-    return reliability.alpha_draws(bench.inputs.rated_by("run"), draws=bench.inputs.draws, seed=bench.inputs.seed)
+    return reliability.alpha_draws(bench.inputs.rated_by("judge"), draws=bench.inputs.draws, seed=bench.inputs.seed)
 
 
 def trace_rationales(bench: Bench) -> pd.DataFrame:
@@ -158,29 +160,29 @@ def item_marks(bench: Bench, dimension: str) -> pd.DataFrame:
 
 def _raters_on(bench: Bench, dimension: str) -> pd.DataFrame:
     ratings = as_raters(bench.frames.ratings)
-    return ratings[ratings["judge"] == dimension]
+    return ratings[ratings["dimension"] == dimension]
 
 
 def rated(bench: Bench) -> pd.DataFrame:
     """judge, rater: who scored which dimension, people and judges as raters."""
     ratings = bench.frames.ratings
-    return as_raters(ratings)[["judge", "rater"]].drop_duplicates(ignore_index=True)
+    return as_raters(ratings)[["dimension", "rater"]].drop_duplicates(ignore_index=True)
 
 
-def run_marks(bench: Bench, system: str, judge: str) -> pd.DataFrame:
+def run_marks(bench: Bench, judge_model: str, dimension: str) -> pd.DataFrame:
     """`marks.widest_runs` of one judge."""
-    return marks.widest_runs(_runs_of(bench, system, judge))
+    return marks.widest_runs(_runs_of(bench, judge_model, dimension))
 
 
-def run_spread(bench: Bench, system: str, judge: str) -> pd.DataFrame:
+def run_spread(bench: Bench, judge_model: str, dimension: str) -> pd.DataFrame:
     """sd: the spread over runs of each trace of one judge, NaN with fewer than two."""
-    matrix = reliability.rating_matrix(_runs_of(bench, system, judge))
+    matrix = reliability.rating_matrix(_runs_of(bench, judge_model, dimension))
     return pd.DataFrame({"sd": reliability.run_spread(matrix.values)})
 
 
-def _runs_of(bench: Bench, system: str, judge: str) -> pd.DataFrame:
+def _runs_of(bench: Bench, judge_model: str, dimension: str) -> pd.DataFrame:
     ratings = bench.frames.ratings
-    return ratings[(ratings["system"] == system) & (ratings["judge"] == judge)]
+    return ratings[(ratings["judge_model"] == judge_model) & (ratings["dimension"] == dimension)]
 
 
 def strip_marks(bench: Bench, whose: str) -> pd.DataFrame:
@@ -195,59 +197,59 @@ def strip_counts(bench: Bench, whose: str) -> pd.DataFrame:
 
 def each_once(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows of judges that are taken together: a jury says again what its members say, and counts alone only."""
-    joint = rows["system"].isin([name for name in rows["system"].unique() if is_joint(name)])
+    joint = rows["judge_model"].isin([name for name in rows["judge_model"].unique() if is_joint(name)])
     return rows if joint.all() else rows[~joint]
 
 
-def bias_marks(bench: Bench, system: str = "", judge: str = "", split: str = "") -> pd.DataFrame:
+def bias_marks(bench: Bench, judge_model: str = "", dimension: str = "", split: str = "") -> pd.DataFrame:
     """Pairs of scores to draw: those of one judge, or of all."""
-    return marks.spread_out(_scored(bench, system, judge, split))
+    return marks.spread_out(_scored(bench, judge_model, dimension, split))
 
 
-def bias_lines(bench: Bench, system: str = "", judge: str = "", split: str = "") -> pd.DataFrame:
+def bias_lines(bench: Bench, judge_model: str = "", dimension: str = "", split: str = "") -> pd.DataFrame:
     """`marks.bias_lines` of all pairs of scores of one judge, or of all but juries, with the bounds of the mean.
 
     Those of one judge stand in `score_figures`, and are missing here.
     """
-    scored, made = _scored(bench, system, judge, split), bench.inputs
-    low, high = scores.pooled_bias(scored, draws=0 if system else made.draws, seed=made.seed, method=made.method)
+    scored, made = _scored(bench, judge_model, dimension, split), bench.inputs
+    low, high = scores.pooled_bias(scored, draws=0 if judge_model else made.draws, seed=made.seed, method=made.method)
     return marks.bias_lines(scored).assign(low=low, high=high)
 
 
-def _scored(bench: Bench, system: str, judge: str, split: str) -> pd.DataFrame:
+def _scored(bench: Bench, judge_model: str, dimension: str, split: str) -> pd.DataFrame:
     """The pairs with a score on both sides; of all judges each once."""
     pairs = marks.both_scored(bench.frames.score_pairs)
-    if not system:
+    if not judge_model:
         return each_once(pairs)
-    return pairs[(pairs["system"] == system) & (pairs["judge"] == judge) & (pairs["split"] == split)]
+    return pairs[(pairs["judge_model"] == judge_model) & (pairs["dimension"] == dimension) & (pairs["split"] == split)]
 
 
 def pairs_behind(
-    bench: Bench, system: str, judge: str, split: str, impact: str, dimension: str, kind: str, rate: str
+    bench: Bench, judge_model: str, dimension: str, split: str, impact: str, error_dimension: str, kind: str, rate: str
 ) -> pd.DataFrame:
     """The error pairs that a mark or figure counts, as many as its n; an empty argument is any.
 
     `rate` says which errors of the judge count, by `kind` (caught, localized): those of its dimension (`recall`, and
     where no rate is given), those it predicts (`precision`), either (`f1`, `f2`), all (`accuracy`, and under a
-    `dimension`, of which the errors are). The judge `any` is a suite taken together: each error once. Failed judgements
-    count where they count as misses.
+    `error_dimension`, of which the errors are). The dimension `any` is a suite taken together: each error once. Failed
+    judgements count where they count as misses.
     """
     pairs = errors.checked_pairs(bench.frames.error_pairs)
     known = ["scored"] if bench.inputs.missing == "drop" else ["scored", "failed"]
     kept = pairs["state"].isin(known)
-    wanted = {"system": system, "split": split, "impact": "" if impact == "all" else impact}
-    for column, value in {**wanted, "judge": "" if judge == SUITES else judge}.items():
+    wanted = {"judge_model": judge_model, "split": split, "impact": "" if impact == "all" else impact}
+    for column, value in {**wanted, "dimension": "" if dimension == SUITES else dimension}.items():
         kept &= (pairs[column] == value) | (not value)
-    if dimension:
-        kept &= pd.Series([dimension in said.split(",") for said in pairs["dimensions"]], index=pairs.index)
-    elif judge != SUITES:
+    if error_dimension:
+        kept &= pd.Series([error_dimension in said.split(",") for said in pairs["dimensions"]], index=pairs.index)
+    elif dimension != SUITES:
         kept &= _counted_by(pairs, kind, rate)
     found = pairs.loc[kept, list(BEHIND)]
-    return _each_error(found) if judge == SUITES else found
+    return _each_error(found) if dimension == SUITES else found
 
 
 BEHIND: Final = (
-    "trace_id", "error_id", "impact", "dimensions", "system", "judge", "caught", "localized", "match_status",
+    "trace_id", "error_id", "impact", "dimensions", "judge_model", "dimension", "caught", "localized", "match_status",
     "annotator",
 )  # fmt: skip
 
@@ -268,15 +270,17 @@ def _counted_by(pairs: pd.DataFrame, kind: str, rate: str) -> pd.Series:
 
 def _each_error(pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs of a suite as one row an error: caught or localized by any of its judges."""
-    keys = ["system", "trace_id", "error_id"]
+    keys = ["judge_model", "trace_id", "error_id"]
     found = pairs.groupby(keys, sort=False)[["caught", "localized"]].any()
     # the pair that was matched speaks for the error
     about = pairs.sort_values("caught", ascending=False, kind="stable").drop_duplicates(keys).set_index(keys)
-    return about.assign(caught=found["caught"], localized=found["localized"], judge=SUITES).reset_index()[list(BEHIND)]
+    return about.assign(caught=found["caught"], localized=found["localized"], dimension=SUITES).reset_index()[
+        list(BEHIND)
+    ]
 
 
 def scores_behind(
-    bench: Bench, system: str, judge: str, split: str, human: str, model: str, metric: str
+    bench: Bench, judge_model: str, dimension: str, split: str, reference_score: str, judge_score: str, metric: str
 ) -> pd.DataFrame:
     """The pairs of scores that a mark or figure counts; an empty argument is any, several scores stand by commas.
 
@@ -285,41 +289,43 @@ def scores_behind(
     every = bench.frames.score_pairs
     pairs = marks.both_scored(every)
     if bench.inputs.missing == "disagree" and metric in ACCURACIES:
-        pairs = pd.concat([pairs, every[(every["state"] == "failed") & every["human"].notna()]], ignore_index=True)
+        pairs = pd.concat(
+            [pairs, every[(every["state"] == "failed") & every["reference_score"].notna()]], ignore_index=True
+        )
     kept = pd.Series(data=True, index=pairs.index)
-    for column, value in {"system": system, "judge": judge, "split": split}.items():
+    for column, value in {"judge_model": judge_model, "dimension": dimension, "split": split}.items():
         kept &= (pairs[column] == value) | (not value)
-    for column, value in {"human": human, "model": model}.items():
+    for column, value in {"reference_score": reference_score, "judge_score": judge_score}.items():
         kept &= pairs[column].isin([float(score) for score in value.split(",") if score]) | (not value)
-    return pairs.loc[kept, ["trace_id", "system", "judge", "human", "model"]]
+    return pairs.loc[kept, ["trace_id", "judge_model", "dimension", "reference_score", "judge_score"]]
 
 
 ACCURACIES: Final = frozenset(metric.name for metric in scores.SCORE_METRICS if metric.hits)
 
 
 def raters_behind(bench: Bench, dimension: str, first: str, second: str) -> pd.DataFrame:
-    """trace_id, first, second, difference, annotator, system, run of the traces that two raters both scored.
+    """trace_id, first, second, difference, annotator, judge_model, run of the traces that two raters both scored.
 
     The last three say where Compare shows them: the person among the two, the judge, and its run.
     """
     ratings = bench.frames.ratings
-    named = as_raters(ratings).assign(kind=ratings["system"], run=ratings["rater"])
-    mine = named[named["judge"] == dimension].dropna(subset=["value"])
+    named = as_raters(ratings).assign(kind=ratings["judge_model"], run=ratings["rater"])
+    mine = named[named["dimension"] == dimension].dropna(subset=["value"])
     sides = [mine[mine["rater"] == name].set_index("unit") for name in (first, second)]
     values = {name: side["value"] for name, side in zip(("first", "second"), sides, strict=True)}
     both = pd.DataFrame(values).dropna().rename_axis("trace_id").reset_index()
     people = [side["rater"].iloc[0] for side in sides if len(side) and side["kind"].iloc[0] == PEOPLE]
     judges = [(side["kind"].iloc[0], side["run"].iloc[0]) for side in sides if len(side)]
     judges = [named for named in judges if named[0] != PEOPLE] or [(None, None)]
-    about = {"annotator": people[0] if people else None, "system": judges[0][0], "run": judges[0][1]}
+    about = {"annotator": people[0] if people else None, "judge_model": judges[0][0], "run": judges[0][1]}
     found = both.assign(difference=both["second"] - both["first"], **about)
     return found.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
 def people_behind(bench: Bench, dimension: str, split: str) -> pd.DataFrame:
     """trace_id, people, scores of the traces of which two people or more scored a dimension: the ceiling's."""
-    people = bench.inputs.rated_by("human").dropna(subset=["value"])
-    mine = people[(people["judge"] == dimension) & ((people["split"] == split) | (not split))]
+    people = bench.inputs.rated_by("annotator").dropna(subset=["value"])
+    mine = people[(people["dimension"] == dimension) & ((people["split"] == split) | (not split))]
     said = mine["rater"] + ": " + mine["value"].map("{:g}".format)
     by_trace = mine.assign(scores=said).groupby("unit", sort=False)
     table = by_trace.agg(people=("rater", "size"), scores=("scores", "; ".join))
@@ -327,19 +333,21 @@ def people_behind(bench: Bench, dimension: str, split: str) -> pd.DataFrame:
 
 
 def people_errors_behind(
-    bench: Bench, judge: str, split: str, kind: str, rate: str, impact: str = "all"
+    bench: Bench, dimension: str, split: str, kind: str, rate: str, impact: str = "all"
 ) -> pd.DataFrame:
     """The comparisons of a person's error with another person that a rate of the errors' ceiling counts."""
     pairs = ceiling.checked_person_pairs(bench.inputs.frame("person_pairs"))
     pairs = pairs[(pairs["impact"] == impact) | (impact == "all")]
-    kept = (pairs["judge"] == judge) & ((pairs["split"] == split) | (not split)) & _counted_by(pairs, kind, rate)
-    columns = ["trace_id", "error_id", "impact", "author", "other", "judge", "caught", "localized"]
+    kept = (
+        (pairs["dimension"] == dimension) & ((pairs["split"] == split) | (not split)) & _counted_by(pairs, kind, rate)
+    )
+    columns = ["trace_id", "error_id", "impact", "author", "other", "dimension", "caught", "localized"]
     return pairs.loc[kept, columns]
 
 
-def human(bench: Bench) -> pd.DataFrame:
+def reference(bench: Bench) -> pd.DataFrame:
     """Who is compared with, None where nobody submitted anything."""
-    return pd.DataFrame({"human": [bench.frames.human]}, dtype="object")
+    return pd.DataFrame({"reference": [bench.frames.reference]}, dtype="object")
 
 
 def summary(bench: Bench) -> pd.DataFrame:
@@ -356,7 +364,7 @@ def summary(bench: Bench) -> pd.DataFrame:
         "error_pairs": len(pairs),
         "score_pairs": len(bench.frames.score_pairs),
         "failed_pairs": len(failed),
-        "failed_cells": len(failed[["trace_id", "system", "judge"]].drop_duplicates()),
+        "failed_cells": len(failed[["trace_id", "judge_model", "dimension"]].drop_duplicates()),
     }
     return pd.DataFrame([counts])
 
@@ -367,47 +375,47 @@ def incomplete(bench: Bench) -> pd.DataFrame:
 
 
 def repeated(bench: Bench) -> pd.DataFrame:
-    """system, judge, split of the judges with two runs or more."""
-    runs = bench.inputs.rated_by("run").groupby(["system", "judge", "split"], sort=False)["rater"].nunique()
-    return runs[runs > 1].reset_index()[["system", "judge", "split"]]
+    """judge_model, dimension, split of the judges with two runs or more."""
+    runs = bench.inputs.rated_by("judge").groupby(["judge_model", "dimension", "split"], sort=False)["rater"].nunique()
+    return runs[runs > 1].reset_index()[["judge_model", "dimension", "split"]]
 
 
 def facts(bench: Bench) -> pd.DataFrame:
     """One row: `export.facts_of` the frames, what holds several as JSON."""
     counted = asdict(facts_of(bench.frames))
-    several = ("systems", "votes", "judge_versions", "ledger_revision")
+    several = ("judge_models", "votes", "judge_versions", "ledger_revision")
     as_text = {name: orjson.dumps(counted[name]).decode() for name in several}
     return pd.DataFrame([{**counted, **as_text}])
 
 
 def compared(bench: Bench) -> pd.DataFrame:
-    """The systems that errors or scores are compared of."""
-    names = [*bench.frames.error_pairs["system"].unique(), *bench.frames.score_pairs["system"].unique()]
-    return pd.DataFrame({"system": list(dict.fromkeys(map(str, names)))}, dtype="object")
+    """The judge models that errors or scores are compared of."""
+    names = [*bench.frames.error_pairs["judge_model"].unique(), *bench.frames.score_pairs["judge_model"].unique()]
+    return pd.DataFrame({"judge_model": list(dict.fromkeys(map(str, names)))}, dtype="object")
 
 
 def two_sides(bench: Bench, left: str, right: str) -> list[pd.DataFrame]:
     """The pairs of two sides by the dimensions they share; where they share none, each as one judge `SUITES`."""
     sides = [_side(bench, text) for text in (left, right)]
-    common = set(sides[0]["judge"]) & set(sides[1]["judge"])
+    common = set(sides[0]["dimension"]) & set(sides[1]["dimension"])
     if common:
-        return [side[side["judge"].isin(common)] for side in sides]
+        return [side[side["dimension"].isin(common)] for side in sides]
     return [as_one_judge(side) for side in sides]
 
 
 def _side(bench: Bench, text: str) -> pd.DataFrame:
     pairs = bench.frames.error_pairs
-    mine = pairs[pairs["system"] == text]
+    mine = pairs[pairs["judge_model"] == text]
     return bench.side(text) if mine.empty else mine
 
 
 def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
     """A suite of dimensions as one judge `any`, to be compared error by error; failed cells are left out."""
     flags = pairs[pairs["state"] == "scored"].astype({"caught": bool, "localized": bool})
-    keys = ["system", "trace_id", "error_id"]
+    keys = ["judge_model", "trace_id", "error_id"]
     found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
     about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
-    return found.merge(about, on=keys).assign(judge=SUITES, relevant=True, state="scored")
+    return found.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
 
 
 def differences(bench: Bench, left: str, right: str) -> pd.DataFrame:
@@ -467,16 +475,16 @@ FIGURES: Final[Mapping[str, Build]] = {
     **{
         each.__name__: each
         for each in (
-            alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, human, incomplete,
-            item_marks,
+            alpha_samples, bias_lines, bias_marks, compared, differences, facts, flips, found_by_one, incomplete,
+            item_marks, reference,
             pairs_behind, rated, rater_pairs, repeated, run_marks, run_spread, scores_behind, strip_counts, strip_marks,
             summary, trace_rationales, people_behind, people_errors_behind, rater_pair, raters_behind,
         )
     },
 }  # fmt: skip
 
-_OF_RUNS: Final = ("human", "gold", "matches", "missing", "repeat", "blind_only", "guideline")
-_OF_PEOPLE: Final = ("human", "gold", "systems", "judges", "versions", "matches", "missing", "repeat")
+_OF_RUNS: Final = ("reference", "gold", "matches", "missing", "repeat", "blind_only", "guideline")
+_OF_PEOPLE: Final = ("reference", "gold", "judge_models", "dimensions", "versions", "matches", "missing", "repeat")
 _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
     **dict.fromkeys(
         ("consistency", "alpha_samples", "trace_rationales", "run_marks", "run_spread", "repeated"), _OF_RUNS
@@ -488,13 +496,13 @@ _UNTOUCHED: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     **dict.fromkeys(
         ("ratings", "rated", "rater_pairs", "item_marks", "raters_behind", "rater_pair"),
-        ("human", "gold", "matches", "missing", "repeat"),
+        ("reference", "gold", "matches", "missing", "repeat"),
     ),
     **dict.fromkeys(("score_figures", "figures_of_scores", "table.score_figures", "scores_behind"), ("matches",)),
     **dict.fromkeys(("bias_lines", "bias_marks", "score_pairs"), ("matches", "missing")),
     **dict.fromkeys(("error_pairs", "strip_marks", "strip_counts", "compared"), ("missing",)),
-    **dict.fromkeys(("human", "judged", "summary", "facts", "findings"), ("missing",)),
-    "incomplete": ("systems", "judges", "versions", "matches", "missing", "repeat"),
+    **dict.fromkeys(("reference", "judged", "summary", "facts", "findings"), ("missing",)),
+    "incomplete": ("judge_models", "dimensions", "versions", "matches", "missing", "repeat"),
 }
 """What a figure is made without: chosen otherwise, it is the same, and is not made again."""
 

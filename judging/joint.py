@@ -66,12 +66,12 @@ def joint_verdict(
                 attempts=0)  # fmt: skip
     if not answered:
         reason = f"no member answered: {', '.join(f'{m.model} {m.outcome.state}' for m in members)}"
-        failed = Failure(judge=first.judge, trace_id=first.trace_id, state="error", reason=reason, call=call)
+        failed = Failure(rubric=first.rubric, trace_id=first.trace_id, state="error", reason=reason, call=call)
         return JointVerdict(outcome=failed)
     joint = on_scale(jury_score([member.score for member in members], rule))
     findings = united(answered, parents=parents, likeness=likeness)
     outcome = Verdict(
-        judge=first.judge,
+        rubric=first.rubric,
         trace_id=first.trace_id,
         state="not_applicable" if joint.score is None else "scored",
         score=None if joint.score is None else int(joint.score),

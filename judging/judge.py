@@ -161,7 +161,7 @@ def combine_spans(verdicts: Mapping[str, Verdict]) -> Verdict:
     lowest = min(scores.values(), default=None)
     where = [ordinal for ordinal, score in scores.items() if score == lowest]
     return Verdict(
-        judge=first.judge,
+        rubric=first.rubric,
         trace_id=first.trace_id,
         state="not_applicable" if lowest is None else "scored",
         score=lowest,
@@ -293,7 +293,7 @@ class _Talk:
     def _verdict(self, parsed: ParsedReply) -> Verdict:
         errors_only = self.judge.rubric.answer == "errors"
         return Verdict(
-            judge=self.judge.rubric.key,
+            rubric=self.judge.rubric.key,
             trace_id=self.reading.trace_id,
             state="not_applicable" if parsed.score is None else "scored",
             score=parsed.score,
@@ -307,7 +307,7 @@ class _Talk:
 
     def _failure(self, state: FailureState, reason: str) -> Failure:
         return Failure(
-            judge=self.judge.rubric.key,
+            rubric=self.judge.rubric.key,
             trace_id=self.reading.trace_id,
             state=state,
             reason=reason,
@@ -380,7 +380,7 @@ def _failed_span(failure: Failure, span: SpanToJudge, verdicts: Mapping[str, Ver
     calls = [*(verdict.call for verdict in verdicts.values()), failure.call]
     raw = {**{ordinal: v.call.raw_reply for ordinal, v in verdicts.items()}, span.ordinal: failure.call.raw_reply}
     return Failure(
-        judge=failure.judge,
+        rubric=failure.rubric,
         trace_id=failure.trace_id,
         state=failure.state,
         reason=f"{span.ordinal}: {failure.reason}",

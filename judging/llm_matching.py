@@ -79,7 +79,7 @@ async def propose_by_model(
     errors: Sequence[ErrorLabel],
     findings: Sequence[Candidate],
     *,
-    judge: str,
+    rubric: str,
     parents: Mapping[str, str | None],
 ) -> Proposed | Failure:
     """Ask once (twice where the first answer cannot be read) which findings of `judge` describe which errors.
@@ -95,11 +95,11 @@ async def propose_by_model(
             said = await talk.repaired(first, said, len(errors), len(findings))
     except ModelError as error:
         return talk.failure(
-            judge, errors[0].trace_id, FAILED_AS.get(error.kind, "error"), f"{error.kind}: {error.message}"
+            rubric, errors[0].trace_id, FAILED_AS.get(error.kind, "error"), f"{error.kind}: {error.message}"
         )
     if isinstance(said, Unparsable):
         refusal = refusal_of(talk.replies[-1])
-        return talk.failure(judge, errors[0].trace_id, "refused" if refusal else "unparsable", refusal or said.reason)
+        return talk.failure(rubric, errors[0].trace_id, "refused" if refusal else "unparsable", refusal or said.reason)
     return Proposed(matches=tuple(_one_to_one(said, errors, findings, matcher.author)), call=talk.call())
 
 
@@ -209,8 +209,8 @@ class _Talk:
         is_free = not self.replies and not self.perhaps_paid  # the provider refused every call
         return replace(call, cost_usd=0.0) if is_free else call
 
-    def failure(self, judge: str, trace_id: str, state: FailureState, reason: str) -> Failure:
-        return Failure(judge=judge, trace_id=trace_id, state=state, reason=reason, call=self.call())
+    def failure(self, rubric: str, trace_id: str, state: FailureState, reason: str) -> Failure:
+        return Failure(rubric=rubric, trace_id=trace_id, state=state, reason=reason, call=self.call())
 
 
 def _read(reply: ModelReply, errors: int, findings: int) -> tuple[Said, ...] | Unparsable:

@@ -31,7 +31,7 @@ _log = logging.getLogger(__name__)
 def judge_versions(dimensions: Sequence[Dimension] = DIMENSIONS) -> dict[str, JudgeVersion]:
     """The offline judge's version for each dimension."""
     return {
-        dimension: JudgeVersion(judge=dimension, model=MODEL, rubric_version=checks_version(), mode="checks")
+        dimension: JudgeVersion(rubric=dimension, model=MODEL, rubric_version=checks_version(), mode="checks")
         for dimension in dimensions
     }
 
@@ -88,13 +88,13 @@ def judge_all(
 def _verdicts(trace: Trace, wanted: Sequence[Dimension]) -> list[Verdict | Failure]:
     """The verdicts of the wanted dimensions; a check that breaks on a trace is a failure of them, never a score."""
     try:
-        return [verdict for verdict in judge_offline(trace, read(trace)) if verdict.judge in wanted]
+        return [verdict for verdict in judge_offline(trace, read(trace)) if verdict.rubric in wanted]
     except Exception as error:
         _log.exception("the offline checks failed on trace %s", trace.trace_id)
         reason = f"a check failed: {type(error).__name__}: {error}"
         call = Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0)
         return [
-            Failure(judge=name, trace_id=trace.trace_id, state="error", reason=reason, call=call) for name in wanted
+            Failure(rubric=name, trace_id=trace.trace_id, state="error", reason=reason, call=call) for name in wanted
         ]
 
 
@@ -124,13 +124,13 @@ def _keep(
     add_cells(
         connection,
         run_key,
-        [(versions[v.judge].version, v.judge, v.trace_id, 0) for v in verdicts],
+        [(versions[v.rubric].version, v.rubric, v.trace_id, 0) for v in verdicts],
         state="running",
     )
     for verdict in verdicts:
         key = connection.scalar(
             select(cell.c.cell_key).where(
-                cell.c.run_key == run_key, cell.c.judge == verdict.judge, cell.c.trace_id == verdict.trace_id
+                cell.c.run_key == run_key, cell.c.rubric == verdict.rubric, cell.c.trace_id == verdict.trace_id
             )
         )
         assert key is not None

@@ -20,22 +20,22 @@ DELIMITERS: Final = (",", ";", "\t", "|")
 MISSING: Final = frozenset({"", "na", "n/a", "nan", "none", "null", "<na>"})
 """What stands for a missing number or flag, in any case. Of an id or a text only the empty cell is missing."""
 _NUMBERS: Final[dict[InputName, tuple[str, ...]]] = {
-    "score_pairs": ("human", "model"),
+    "score_pairs": ("reference_score", "judge_score"),
     "ratings": ("value",),
     "findings": ("citations", "invalid_citations"),
     "repeats": ("first", "second"),
     "person_pairs": ("reviewers",),
     "votes": ("people", "votes"),
     "jury_votes": ("members", "voted", "scores", "tied"),
-    "other_score_pairs": ("human", "model"),
-    "trail_scores": ("human", "model"),
+    "other_score_pairs": ("reference_score", "judge_score"),
+    "trail_scores": ("reference_score", "judge_score"),
 }
 _FLAGS: Final[dict[InputName, tuple[str, ...]]] = {
     "error_pairs": ("relevant", "caught", "localized"),
     "other_error_pairs": ("relevant", "caught", "localized"),
     "person_pairs": ("relevant", "caught", "localized"),
     "findings": ("matched",),
-    "unit_labels": ("model", "human"),
+    "unit_labels": ("judge_label", "reference_label"),
 }
 _MAY_BE_EMPTY: Final = frozenset({"impact", "verdict", "text", "category", "location", "description"})
 _WORDS: Final = dict.fromkeys(("true", "yes", "1", "1.0"), True) | dict.fromkeys(("false", "no", "0", "0.0"), False)

@@ -72,7 +72,7 @@ class Call:
 class Verdict:
     """A judge's answer. `score` is 0..3 when scored, None when not applicable (then `reason` says why)."""
 
-    judge: str
+    rubric: str
     trace_id: str
     state: VerdictState
     score: int | None
@@ -94,7 +94,7 @@ class Verdict:
 class Failure:
     """A judge that did not answer. Never a score; the raw reply is kept in `call`."""
 
-    judge: str
+    rubric: str
     trace_id: str
     state: FailureState
     reason: str

@@ -52,7 +52,7 @@ class RunSpec:
     `jury_rule` makes one score of those of a jury's models.
     """
 
-    judges: tuple[str, ...]
+    rubrics: tuple[str, ...]
     models: tuple[str, ...]
     repeats: int = 1
     mode: Mode = "trace"
@@ -76,7 +76,7 @@ class RunSpec:
     give_up_after: int = 20
 
     def __post_init__(self) -> None:
-        if not self.judges or not self.models:
+        if not self.rubrics or not self.models:
             raise ValueError("a run needs at least one judge and one model")
         if self.mode == "jury" and len(set(self.models)) < 2:
             raise ValueError("a jury needs two models or more")
@@ -101,7 +101,7 @@ class RunSpec:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> RunSpec:
         prices = {model: Prices(**each) for model, each in content.get("prices", {}).items()}
-        listed = {name: tuple(content[name]) for name in ("judges", "models")}
+        listed = {name: tuple(content[name]) for name in ("rubrics", "models")}
         return cls(**{**content, **listed, "prices": prices})
 
 
@@ -114,7 +114,7 @@ class Cell(NamedTuple):
     """One judgement to make. `key` is the store's."""
 
     key: int
-    judge: str
+    rubric: str
     model: str
     trace_id: str
     repeat: int
@@ -440,10 +440,10 @@ class Runner:
         """Cells by prefix: all of them, or in the paper's order (rubric first) those of one judge."""
         if self.spec.order == "cache":
             return [list(cells)]
-        by_judge: dict[str, list[Cell]] = {}
+        by_rubric: dict[str, list[Cell]] = {}
         for cell in cells:
-            by_judge.setdefault(cell.judge, []).append(cell)
-        return list(by_judge.values())
+            by_rubric.setdefault(cell.rubric, []).append(cell)
+        return list(by_rubric.values())
 
     async def _wait_for_more(self) -> bool:
         """Wait for a task, or for cells that other workers hold (a dead one's come back); False when all is done."""
@@ -513,7 +513,7 @@ class Runner:
         if setup.context is None:
             return reading
         forms = setup.manners.forms
-        prompts = [build_prompt("", self.rubrics[judge], form=form) for judge in self.spec.judges for form in forms]
+        prompts = [build_prompt("", self.rubrics[key], form=form) for key in self.spec.rubrics for form in forms]
         beside = max(self._count(setup, str(prompt)) for prompt in prompts)
         room = setup.context - self._answer_tokens() - beside - 2_000  # an agent description, a repair
         tokens = setup.count(reading.text)
@@ -535,10 +535,10 @@ class Runner:
         await self._finish(cell, outcome)
 
     def _judge_of(self, cell: Cell) -> Judge:
-        key = (cell.judge, cell.model)
+        key = (cell.rubric, cell.model)
         if key not in self._judges:
             self._judges[key] = Judge(
-                rubric=self.rubrics[cell.judge],
+                rubric=self.rubrics[cell.rubric],
                 model=cell.model,
                 parameters=self.spec.parameters,
                 order=self.spec.order,
@@ -893,7 +893,7 @@ def check_spec(
     agents: Mapping[str, AgentDescription],
 ) -> None:
     """Raise ValueError for a run that cannot be worked on: unknown names, or a budget without prices."""
-    missing = [judge for judge in spec.judges if judge not in rubrics]
+    missing = [key for key in spec.rubrics if key not in rubrics]
     if missing:
         raise ValueError(f"no rubric for {', '.join(missing)}: it was removed, or its file renamed")
     if spec.agent not in {"auto", "none", *agents}:
@@ -909,7 +909,7 @@ def check_spec(
 
 def _unexpected(cell: Cell, error: Exception) -> Failure:
     return Failure(
-        judge=cell.judge,
+        rubric=cell.rubric,
         trace_id=cell.trace_id,
         state="error",
         reason=f"unexpected {type(error).__name__}: {error}",

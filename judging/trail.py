@@ -80,13 +80,13 @@ def to_outcome(reply: JudgeReply | FailedReply, *, model: str, reading: Reading 
     """A judge's answer as a verdict; citations are resolved in `reading` (None: the trace is not there yet)."""
     call = Call(model=model, raw_reply=reply.raw)
     if isinstance(reply, FailedReply):
-        return Failure(judge=JUDGE, trace_id=reply.trace_id, state=reply.state, reason=reply.reason, call=call)
+        return Failure(rubric=JUDGE, trace_id=reply.trace_id, state=reply.state, reason=reply.reason, call=call)
     scores = "; ".join(
         f"{s.name} {'not given' if s.score is None else f'{s.score:g}'}: {s.reasoning or ''}".strip(": ")
         for s in reply.scores
     )
     return Verdict(
-        judge=JUDGE,
+        rubric=JUDGE,
         trace_id=reply.trace_id,
         state="not_applicable",
         score=None,

@@ -10,15 +10,16 @@ from typing import Final
 import pandas as pd
 
 from tracejury.ingest.trace import Json
-from tracejury.judging.agreement.frames import JUDGES
+from tracejury.judging.agreement.frames import DIMENSION_ORDER
 from tracejury.judging.agreement.tables import COMPARED, Table, numeric_columns, printed
 from tracejury.judging.rubric import rubrics
 
-KEYS: Final = ("system", "judge", "split", "impact", "kind", "failures", "vectoriser", "epsilon")
+KEYS: Final = ("judge_model", "dimension", "split", "impact", "kind", "failures", "vectoriser", "epsilon")
 """Left out where all rows have the same, and said beside the title."""
 WORDS: Final = {
-    "system": "judge model", "trace_id": "trace", "error_id": "error", "f1": "F1", "f2": "F2", "tp": "TP", "fp": "FP",
-    "fn": "FN", "tn": "TN", "ac1": "AC1", "ac2": "AC2", "nmae": "NMAE", "sci": "SCI", "gsr": "GSR",
+    "judge_model": "judge model", "trace_id": "trace", "error_id": "error", "f1": "F1", "f2": "F2",
+    "tp": "TP", "fp": "FP", "fn": "FN", "tn": "TN", "ac1": "AC1", "ac2": "AC2", "nmae": "NMAE", "sci": "SCI",
+    "gsr": "GSR",
     "pearson": "Pearson r",
     "spearman": "Spearman rho", "quadratic_kappa": "quadratic kappa", "alpha_interval": "alpha (interval)",
     "alpha_ordinal": "alpha (ordinal)", "alpha_nominal": "alpha (nominal)", "pair_alpha": "alpha",
@@ -127,8 +128,8 @@ def _paper(table: Table) -> list[str]:
 def _compared(made_from: Mapping[str, Json], table: Table) -> list[str]:
     """Whose labels the judges are compared with, which sides with each other, and which matches count."""
     selection = made_from.get("selection")
-    is_against = bool(made_from.get("human")) and not _AGAINST_PEOPLE.isdisjoint(table.needs)
-    said = [f"human labels: {made_from['human']}"] if is_against else []
+    is_against = bool(made_from.get("reference")) and not _AGAINST_PEOPLE.isdisjoint(table.needs)
+    said = [f"human labels: {made_from['reference']}"] if is_against else []
     sides = made_from.get("compared")
     if isinstance(sides, Sequence) and table.name in COMPARED:
         said.append(f"left: {sides[0]}; right: {sides[1]}")
@@ -169,8 +170,12 @@ def _empty(cells: pd.DataFrame) -> list[str]:
 def _abbreviations(frame: pd.DataFrame) -> list[str]:
     """What the dimensions of the table are called in full."""
     known = rubrics()
-    named = {str(name) for column in ("judge", "dimension") if column in frame.columns for name in frame[column]}
-    full = [f"{name} {known[name].title}" for name in JUDGES if name in known and name in named | {*frame.columns}]
+    named = {
+        str(name) for column in ("dimension", "error_dimension") if column in frame.columns for name in frame[column]
+    }
+    full = [
+        f"{name} {known[name].title}" for name in DIMENSION_ORDER if name in known and name in named | {*frame.columns}
+    ]
     return [", ".join(full) + "."] if full else []
 
 

@@ -52,8 +52,8 @@ def test_log_records_beside_spans_give_the_model_calls_their_messages() -> None:
     (trace,) = traces_of(SAMPLES / "otel_sdk" / "genai")
     calls = [span for span in trace.spans if span.kind == "LLM"]
     assert [[trace.messages[place].role for place in span.input_messages] for span in calls] == [
-        ["system", "user"],
-        ["system", "user", "assistant", "tool"],
+        ["judge_model", "user"],
+        ["judge_model", "user", "assistant", "tool"],
     ]
     (said,) = calls[-1].output_messages
     assert trace.messages[said].content == "Two adults pay 96 crowns for the way there and back."

@@ -86,14 +86,18 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
     """Store one decision and give the pairs as they stand after it."""
     trace_id = str(body.get("trace_id"))
     grant = checked(space, body.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
-    human, system, repeat = str(body.get("human")), str(body.get("judge")), body.get("repeat") or 0
+    reference, judge_model, repeat = str(body.get("reference")), str(body.get("judge_model")), body.get("repeat") or 0
     if not isinstance(repeat, int):
         raise NotServedError(422, f"repeat is {repeat!r}, expected the number of a run", RELOAD)
     with writing(space.engine) as connection:
         _must_not_be_blind(connection, grant)
-        before = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
+        before = compare_trace(
+            connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
+        )
         _store(connection, before, body, grant.user)
-        after = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
+        after = compare_trace(
+            connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
+        )
         now = decided_revision(connection)
     return {"pairs": pairs_payload(after, readings.get(trace_id)), "revision": now}
 

@@ -16,14 +16,14 @@ from tracejury.app import datasets, loading
 from tracejury.app.api import scripts
 from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
-from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, truth_of
+from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISSING, reference_of
 from tracejury.app.computing import NotComputedError
 from tracejury.app.grants import TokenError
 from tracejury.app.loading import Choice, SplitError
 from tracejury.app.session import FILTERS, workspace
 from tracejury.ingest.store import reading
 from tracejury.judging.agreement.frames import Missing
-from tracejury.judging.agreement.majority import Gold
+from tracejury.judging.agreement.majority import REFERENCE_KINDS
 from tracejury.judging.ledger import Workspace
 from tracejury.judging.ledger.anchoring import at_work_blind
 from tracejury.judging.ledger.frames import Counting
@@ -32,8 +32,8 @@ from tracejury.judging.ledger.people import person
 PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""
 STATS = "stats"
-SEVERAL = ("judges", "versions", "data")
-KNOWN = frozenset({*FILTERS, "gold", "format", "table", "token"})
+SEVERAL = ("judge_models", "versions", "data")
+KNOWN = frozenset({*FILTERS, "format", "table", "token"})
 """What an address may ask: a word misspelt would else let every row through."""
 
 
@@ -52,40 +52,28 @@ def export_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) -> Choice:
     """The filters of an address, in the words of the pages or of the command line. Raises `NotServedError`.
 
-    `several` holds the filters that may be given more than once, or with commas: judges, versions, data.
+    `several` holds the filters that may be given more than once, or with commas: judge_models, versions, data.
     """
     for name in asked:
         _among(name, KNOWN, "filter")
     held = loading.options()
-    human, gold = truth_of(asked.get("human"))
     return Choice(
-        human=_person(human, held.people),
-        gold=gold or _gold(asked, human),
-        systems=_parts(several.get("judges", ()), held.systems, "judge"),
+        reference=_known_reference(reference_of(asked.get("reference")), held.people),
+        judge_models=_parts(several.get("judge_models", ()), held.judge_models, "judge model"),
         matches=cast("Counting", _one(asked, "matches", {**MATCHES}, "proposed")),
         split=asked.get("split") or None,
         missing=cast("Missing", _one(asked, "missing", {**MISSING, **{m: m for m in get_args(Missing)}}, "drop")),
         blind_only=bool(_one(asked, "phase", {**BLIND}, "blind")),
         versions=_versions(several.get("versions", ()), held.versions),
-        repeat=_run(asked.get("run"), held.repeats),
+        repeat=_run(asked.get("repeat"), held.repeats),
         formats=_parts(several.get("data", ()), held.formats, "format of traces"),
         guideline=_guideline(asked.get("guideline"), held.guidelines),
     )
 
 
-def _gold(asked: Mapping[str, str], human: str | None) -> Gold | None:
-    """The kind of gold, as the command line names it."""
-    gold = asked.get("gold") or None
-    if gold is not None and gold not in get_args(Gold):
-        raise NotServedError(422, f"gold is {gold[:60]!r}", f"use one of: {', '.join(get_args(Gold))}")
-    if gold is not None and human is not None:
-        raise NotServedError(422, "human and gold are both given", "choose a person or a kind of gold")
-    return cast("Gold | None", gold)
-
-
-def _person(name: str | None, reviewers: Sequence[str]) -> str | None:
-    """Somebody of the workspace, with submitted reviews or without."""
-    if name is not None and name not in reviewers:
+def _known_reference(name: str | None, reviewers: Sequence[str]) -> str | None:
+    """A kind of reference, or somebody of the workspace, with submitted reviews or without."""
+    if name is not None and name not in (*reviewers, *REFERENCE_KINDS):
         with reading(workspace().engine) as connection:
             if person(connection, name) is None:
                 raise _unknown(name, reviewers, "person")
@@ -98,9 +86,9 @@ def _versions(given: Sequence[str], held: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _run(word: str | None, held: Sequence[int]) -> int:
-    number = (word or "0").removeprefix("run ")
+    number = (word or "0").removeprefix("repeat ")
     runs = {str(run): run for run in held or (0,)}
-    return runs[_among(number, runs, "run of the judges")]
+    return runs[_among(number, runs, "repeat")]
 
 
 def _guideline(version: str | None, held: Sequence[str]) -> str | None:

@@ -20,7 +20,7 @@ from tracejury.judging.ledger import Workspace, labels, tables
 from tracejury.judging.ledger.adjudication import ADJUDICATED
 from tracejury.judging.ledger.anchoring import may_see_judges
 from tracejury.judging.ledger.comparison import compare_trace
-from tracejury.judging.ledger.systems import systems_on
+from tracejury.judging.ledger.judge_models import judge_models_on
 from tracejury.judging.records import ErrorLabel, Finding, ScoreLabel, Verdict
 
 _error, _score = tables.error_label, tables.score_label
@@ -41,7 +41,7 @@ def _revealed(space: Workspace, trace_id: str, token: object) -> dict[str, Any]:
     with reading(space.engine) as connection:
         _must_be_revealed(connection, grant)
         return {
-            "systems": [_system(connection, grant, name) for name in systems_on(connection, trace_id)],
+            "judge_models": [_judge_model(connection, grant, name) for name in judge_models_on(connection, trace_id)],
             "people": _people(connection, grant),
             "own_scores": _own_scores(connection, grant),
         }
@@ -73,14 +73,16 @@ def _must_be_revealed(connection: Connection, grant: Grant) -> None:
         )
 
 
-def _system(connection: Connection, grant: Grant, name: str) -> dict[str, Any]:
-    """One system's answers, the newest of each judge; `labels` are one's own errors that a finding is matched with."""
-    found = compare_trace(connection, trace_id=grant.subject, human=grant.user, system=name)
+def _judge_model(connection: Connection, grant: Grant, name: str) -> dict[str, Any]:
+    """One judge model's answers, the newest of each judge; `labels` are one's own errors that a finding is matched
+    with.
+    """
+    found = compare_trace(connection, trace_id=grant.subject, reference=grant.user, judge_model=name)
     return {
         "name": name,
-        "judges": [_answer(cell.judge, cell.outcome) for cell in found.cells],
+        "judges": [_answer(cell.rubric, cell.outcome) for cell in found.cells],
         "findings": [
-            _finding(cell.judge, finding, _matched(found, finding) if grant.occasion == 0 else [])
+            _finding(cell.rubric, finding, _matched(found, finding) if grant.occasion == 0 else [])
             for cell in found.cells
             if isinstance(cell.outcome, Verdict)
             for finding in cell.outcome.findings
@@ -88,10 +90,10 @@ def _system(connection: Connection, grant: Grant, name: str) -> dict[str, Any]:
     }
 
 
-def _answer(judge: str, outcome: Any) -> dict[str, Any]:
+def _answer(rubric: str, outcome: Any) -> dict[str, Any]:
     is_verdict = isinstance(outcome, Verdict)
     return {
-        "judge": judge,
+        "rubric": rubric,
         "state": outcome.state,
         "score": outcome.score if is_verdict else None,
         "reason": outcome.reason,
@@ -99,9 +101,9 @@ def _answer(judge: str, outcome: Any) -> dict[str, Any]:
     }
 
 
-def _finding(judge: str, finding: Finding, matched: list[str]) -> dict[str, Any]:
+def _finding(rubric: str, finding: Finding, matched: list[str]) -> dict[str, Any]:
     return {
-        "judge": judge,
+        "rubric": rubric,
         "dimension": finding.dimension,
         "impact": finding.impact,
         "category": finding.category,

@@ -26,29 +26,29 @@ PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
 
 
 def judge(
-    trace_ids: Sequence[str], home: Path | None, *, model: str, judges: str, as_json: bool, **options: Any
+    trace_ids: Sequence[str], home: Path | None, *, model: str, dimensions: str, as_json: bool, **options: Any
 ) -> int:
     """Exit code 0, or 1 when a cell failed or the run stopped before its end."""
     workspace = opened(home)
     with reading(workspace.engine) as connection:
         chosen = [full_id(connection, trace_id) for trace_id in trace_ids] or None
     if model == CHECKS:
-        return _offline(workspace, chosen, dimensions(judges), as_json=as_json)
+        return _offline(workspace, chosen, offline_dimensions(dimensions), as_json=as_json)
     try:
-        spec = _spec(workspace, model, judges, options)
+        spec = _spec(workspace, model, dimensions, options)
         return _by_model(workspace, spec, chosen, options, as_json=as_json)
     except (ValueError, RubricError) as error:
         raise click.UsageError(str(error)) from error
 
 
-def dimensions(judges: str) -> tuple[Dimension, ...]:
+def offline_dimensions(names_given: str) -> tuple[Dimension, ...]:
     """The dimensions named in `LC,EE` or `all`. Ends the command on a name that is none."""
-    if judges == "all":
+    if names_given == "all":
         return DIMENSIONS
-    names = [name.strip().upper() for name in judges.split(",") if name.strip()]
+    names = [name.strip().upper() for name in names_given.split(",") if name.strip()]
     unknown = [name for name in names if name not in DIMENSIONS]
     if unknown or not names:
-        named = ", ".join(unknown) or repr(judges)
+        named = ", ".join(unknown) or repr(names_given)
         raise click.UsageError(f"no judge {named}; the offline judge has {', '.join(DIMENSIONS)}")
     return tuple(dimension for dimension in DIMENSIONS if dimension in names)
 
@@ -84,14 +84,14 @@ def _offline(workspace: Workspace, traces: Sequence[str] | None, wanted: Sequenc
     return 1 if summary["states"].get("error") else 0
 
 
-def _spec(workspace: Workspace, model: str, judges: str, options: dict[str, Any]) -> RunSpec:
-    chosen = choose_rubrics(judges, rubrics(workspace.home))
+def _spec(workspace: Workspace, model: str, dimensions: str, options: dict[str, Any]) -> RunSpec:
+    chosen = choose_rubrics(dimensions, rubrics(workspace.home))
     models = model_names(model)
     parameters = {name: options[name] for name in PARAMETERS if options[name] is not None}
     return RunSpec(
-        judges=tuple(rubric.key for rubric in chosen),
+        rubrics=tuple(rubric.key for rubric in chosen),
         models=models,
-        repeats=options["runs"],
+        repeats=options["repeats"],
         mode=options["mode"],
         jury_rule=options["jury_rule"],
         order=options["order"],
@@ -197,7 +197,7 @@ def _dry_run(
     found = estimate(spec, sizes, known, setups)
     agent = agent_for(trace, agents) if spec.agent == "auto" else agents.get(spec.agent)
     form = first.manners.forms[0]
-    prompt = build_prompt(read(trace).text, known[spec.judges[0]], form=form, order=spec.order, agent=agent)
+    prompt = build_prompt(read(trace).text, known[spec.rubrics[0]], form=form, order=spec.order, agent=agent)
     if as_json:
         print_json(
             {
@@ -208,7 +208,7 @@ def _dry_run(
             }
         )
         return 0
-    say(f"the prompt of judge {spec.judges[0]} on trace {traces[0]}:")
+    say(f"the prompt of judge {spec.rubrics[0]} on trace {traces[0]}:")
     sys.stdout.buffer.write(f"{prompt.system}\n{prompt.prefix}{prompt.suffix}\n".encode())
     for text in found.lines():
         click.echo(text)
@@ -241,7 +241,7 @@ def _verdict_of_jury(outcomes: Sequence[JuryOutcome]) -> str:
         tied = " and ".join(map(str, outcome.joint.tied))
         why = f"tie of {tied}" if tied else "nobody scored"
         votes = ", ".join(f"{model} {score}" for model, score in outcome.members.items())
-        lines.append(f"  {why}: {outcome.judge} on {outcome.trace_id} (repeat {outcome.repeat}): {votes}")
+        lines.append(f"  {why}: {outcome.dimension} on {outcome.trace_id} (repeat {outcome.repeat}): {votes}")
     return "\n".join(lines)
 
 
@@ -266,7 +266,7 @@ def _told(
                 "failures": [
                     {
                         "trace_id": cell.trace_id,
-                        "judge": cell.judge,
+                        "dimension": cell.rubric,
                         "repeat": cell.repeat,
                         "state": state,
                         "reason": why,
@@ -279,7 +279,7 @@ def _told(
         )
     else:
         for cell, state, why in summary.failures:
-            say(f"{state}: {cell.judge} on {cell.trace_id} (repeat {cell.repeat}): {why}")
+            say(f"{state}: {cell.rubric} on {cell.trace_id} (repeat {cell.repeat}): {why}")
         states = ", ".join(f"{count} {state}" for state, count in summary.states.items() if count)
         click.echo(f"run {key} {summary.status}: {states}; {summary.elapsed_s:.1f} s, {_cost(stands)}")
         if jury is not None:

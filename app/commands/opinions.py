@@ -106,7 +106,7 @@ def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequen
 
 
 def import_verdicts(
-    files: Sequence[Path], home: Path | None, *, form: str, judge: str, as_json: bool, repeat: int | None = None
+    files: Sequence[Path], home: Path | None, *, form: str, judge_model: str, as_json: bool, repeat: int | None = None
 ) -> int:
     """Exit code 0, or 1 when a file could not be tied to a trace."""
     workspace = opened(home)
@@ -119,10 +119,10 @@ def import_verdicts(
             rejected.append(reply)
         else:
             text = _reading(workspace.engine, reply.trace_id)
-            outcomes.append(trail.to_outcome(reply, model=judge, reading=text))
+            outcomes.append(trail.to_outcome(reply, model=judge_model, reading=text))
         show(number + 1, len(replies))
     close()
-    counts = import_outcomes(workspace.engine, outcomes, model=judge, author=COMMAND, repeat=repeat)
+    counts = import_outcomes(workspace.engine, outcomes, model=judge_model, author=COMMAND, repeat=repeat)
     name_rejected(rejected)
     document = {
         "files": len(replies),
@@ -154,7 +154,7 @@ def export_verdicts(home: Path | None, out: Path) -> int:
 
 
 def match_by_model(
-    home: Path | None, *, model: str, judge: str | None, as_json: bool, withdraw: bool, **options: Any
+    home: Path | None, *, model: str, judge_model: str | None, as_json: bool, withdraw: bool, **options: Any
 ) -> int:
     """Exit code 0, or 1 when a question failed or was not asked."""
     from tracejury.judging.judge import Manners
@@ -185,13 +185,18 @@ def match_by_model(
     )
     show, close = progress_bar("asking", " questions")
     found = propose_with_model(
-        engine, matcher, judge=judge, concurrency=options["concurrency"], budget_usd=options["budget"], progress=show
+        engine,
+        matcher,
+        judge_model=judge_model,
+        concurrency=options["concurrency"],
+        budget_usd=options["budget"],
+        progress=show,
     )
     close()
     document = {
         **{key: value for key, value in vars(found).items() if key != "failures"},
         "failures": [
-            {"trace_id": one.trace_id, "judge": one.judge, "state": one.state, "reason": one.reason}
+            {"trace_id": one.trace_id, "rubric": one.rubric, "state": one.state, "reason": one.reason}
             for one in found.failures
         ],
     }
@@ -199,7 +204,7 @@ def match_by_model(
         print_json(document)
     else:
         for failure in found.failures:
-            say(f"{failure.trace_id} {failure.judge}: {failure.state}: {failure.reason}")
+            say(f"{failure.trace_id} {failure.rubric}: {failure.state}: {failure.reason}")
         if found.stopped:
             say(f"stopped: {found.stopped}")
         cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} of unknown price" if found.unknown_cost else "")
@@ -211,9 +216,9 @@ def match_by_model(
     return 1 if found.failures or found.stopped else 0
 
 
-def match(home: Path | None, *, judge: str | None, as_json: bool) -> int:
+def match(home: Path | None, *, judge_model: str | None, as_json: bool) -> int:
     show, close = progress_bar("matching", " traces")
-    counts = propose_matches(opened(home).engine, judge=judge, progress=show)
+    counts = propose_matches(opened(home).engine, judge_model=judge_model, progress=show)
     close()
     if as_json:
         print_json(counts)

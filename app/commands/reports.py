@@ -13,6 +13,7 @@ from sqlalchemy import Connection
 from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.ingest.store import reading
 from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
 from tracejury.judging.export import (
     facts_of,
@@ -26,8 +27,8 @@ from tracejury.judging.export import (
     write_report,
 )
 from tracejury.judging.ledger.frames import Selection, load_frames, read_splits
+from tracejury.judging.ledger.judge_models import judge_models
 from tracejury.judging.ledger.sides import read_side, side_pairs, whole_versions
-from tracejury.judging.ledger.systems import systems
 from tracejury.judging.outcomes import outcome_tables
 from tracejury.judging.plain_csv import read_folder
 
@@ -73,13 +74,14 @@ def report(
 def _selection(connection: Connection, options: dict[str, Any]) -> Selection:
     split_file: Path | None = options["split_file"]
     splits = read_splits(split_file.read_bytes(), str(split_file)) if split_file else {}
-    unknown = sorted(set(options["systems"]) - set(systems(connection)))
+    unknown = sorted(set(options["judge_models"]) - set(judge_models(connection)))
     if unknown:
-        raise ValueError(f"no judge is called {unknown[0]!r}; there are {', '.join(systems(connection)) or 'none'}")
+        raise ValueError(
+            f"no judge is called {unknown[0]!r}; there are {', '.join(judge_models(connection)) or 'none'}"
+        )
     return Selection(
-        human=options["human"],
-        gold=options["gold"],
-        systems=options["systems"],
+        reference=options["reference"],
+        judge_models=options["judge_models"],
         versions=whole_versions(connection, options["versions"]),
         matches=options["matches"],
         splits=splits,
@@ -119,9 +121,9 @@ def _from_ledger(
         selection = _selection(connection, options)
         frames = load_frames(connection, selection)
         inputs = inputs_of(frames, **settings, **opinions_of(connection, selection))
-        if frames.human is None:
+        if frames.reference is None:
             say("no submitted review is in this workspace: the tables of agreement are empty")
-        elif selection.gold == "majority" and frames.votes.empty:
+        elif selection.reference == MAJORITY and frames.votes.empty:
             say("no trace was submitted by two people: there is no majority, and the tables of agreement are empty")
         return inputs, manifest_of(facts_of(frames), selection, inputs)
 
@@ -151,10 +153,9 @@ def _from_csv(
 
 _OF_A_WORKSPACE = {
     "--split": "split_file",
-    "--human": "human",
-    "--gold": "gold",
+    "--reference": "reference",
     "--inputs": "inputs",
-    "--judge-model": "systems",
+    "--judge-model": "judge_models",
     "--version": "versions",
     "--repeat": "repeat",
     "--compare": "sides",

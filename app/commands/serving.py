@@ -65,8 +65,8 @@ def demo(home: Path | None, *, port: int, open_app: bool) -> None:
         _offline_judge(home)
         for folder in sorted((data / "samples" / PREDICTIONS).iterdir()):
             say(f"loading what {folder.name} said")
-            opinions.import_verdicts([folder], home, form="trail", judge=folder.name, as_json=False)
-    opinions.match(home, judge=None, as_json=False)
+            opinions.import_verdicts([folder], home, form="trail", judge_model=folder.name, as_json=False)
+    opinions.match(home, judge_model=None, as_json=False)
     say(f"the workspace is ready after {time.monotonic() - started:.1f} s")
     if open_app:
         sys.exit(serve(home, host="127.0.0.1", port=port))
@@ -76,7 +76,7 @@ def _offline_judge(home: Path | None) -> None:
     from tracejury.app.commands import judging
 
     say("judging offline")
-    judging.judge([], home, model=judging.CHECKS, judges="all", as_json=False)
+    judging.judge([], home, model=judging.CHECKS, dimensions="all", as_json=False)
 
 
 def _announce(process: subprocess.Popen[bytes], host: str, port: int) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
 from tracejury.judging.agreement.figure import TOO_FEW
-from tracejury.judging.agreement.frames import IMPACTS, JUDGES, KINDS, in_order
+from tracejury.judging.agreement.frames import DIMENSION_ORDER, IMPACTS, KINDS, in_order
 from tracejury.judging.agreement.marks import MOST_ITEMS, MOST_MARKS, bias_lines, disputed_items, found_first
 from tracejury.judging.agreement.reliability import RELIABLE, TENTATIVE
 from tracejury.judging.agreement.rounding import half_up
@@ -34,10 +34,10 @@ SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 KIND_COLORS: Final = {"caught": SKY, "localized": BLUE}
 LEVELS: Final = (("missed", GREY), ("caught", SKY), ("localized", BLUE))
 SCORE_COLORS: Final = (VERMILLION, ORANGE, SKY, BLUE)
-SIDE_COLORS: Final = {"human": ORANGE, "judge": BLUE}
+SIDE_COLORS: Final = {"annotator": ORANGE, "judge": BLUE}
 MATCH_COLORS: Final = {"localized": BLUE, "caught": SKY, "missed": GREY, "extra": VERMILLION}
 LANES_HEIGHT = 170  # pixels, of the timeline of both sides
-WHOSE: Final = ["system", "judge", "split"]
+WHOSE: Final = ["judge_model", "dimension", "split"]
 """Of which judge a mark is: the first of its `customdata`."""
 CEILING: Final = "between people"
 """Last of the `customdata` of a mark of what people reach."""
@@ -75,9 +75,9 @@ GRID = "rgba(138,143,152,0.25)"
 def forest(figures: pd.DataFrame, *, metric: str, limits: tuple[float, float] = (0, 1)) -> go.Figure:
     """One row a judge: estimate and 95 % interval, hollow where n < 10; undefined ones are named; each can be clicked.
 
-    `figures`: label, value, low, high, n, reason; optional system, judge, split (`customdata` begins with them);
-    optional ceiling, ceiling_low, ceiling_high: what people reach among themselves on the same dimension, drawn as a
-    band behind the row.
+    `figures`: label, value, low, high, n, reason; optional judge_model, dimension, split (`customdata` begins with
+    them); optional ceiling, ceiling_low, ceiling_high: what people reach among themselves on the same dimension, drawn
+    as a band behind the row.
     """
     rows = figures.reset_index(drop=True)
     rows["row"] = [f"{label}  (n {n:,})" for label, n in zip(rows["label"], rows["n"], strict=True)]
@@ -121,8 +121,8 @@ def impact_bars(coverage: pd.DataFrame) -> go.Figure:
     """Coverage by impact, caught beside localized, one panel a judge; n under each impact, faint where n < 10.
 
     `coverage` as `errors.coverage_table` gives it, with a `label` for the panel; with ceiling, ceiling_low,
-    ceiling_high and ceiling_n a line across each bar says what people reach. `customdata` begins with (system, judge,
-    split, impact, kind); that of a line ends with `CEILING`.
+    ceiling_high and ceiling_n a line across each bar says what people reach. `customdata` begins with (judge_model,
+    dimension, split, impact, kind); that of a line ends with `CEILING`.
     """
     labels = list(dict.fromkeys(coverage["label"]))
     columns = min(3 if len(labels) > 4 else 2, max(1, len(labels)))
@@ -157,21 +157,21 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = Fals
     traces have that human score: their shares say little.
     """
     shares = confusion["share"].fillna(0).to_numpy()
-    of = confusion.groupby("human")["count"].transform("sum")
-    size = len(set(confusion["human"]))
+    of = confusion.groupby("reference_score")["count"].transform("sum")
+    size = len(set(confusion["reference_score"]))
     figure = _squares(
-        x=confusion["model"].astype(str),
-        y=confusion["human"].astype(str),
+        x=confusion["judge_score"].astype(str),
+        y=confusion["reference_score"].astype(str),
         color=shares,
         text=[f"{count:,}" if count else "·" for count in confusion["count"]],
-        custom=confusion[["human", "model", "count", "share"]],
+        custom=confusion[["reference_score", "judge_score", "count", "share"]],
         hover="human %{customdata[0]}, judge %{customdata[1]}<br>%{customdata[2]:,} traces, "
         "%{customdata[3]:.0%} of the row<extra></extra>",
         marker_size=44,
         is_pale=np.asarray(of < TOO_FEW),
         is_dark=is_dark,
     )
-    order = [str(value) for value in dict.fromkeys(confusion["human"])]
+    order = [str(value) for value in dict.fromkeys(confusion["reference_score"])]
     figure.update_xaxes(
         title="judge score", type="category", categoryorder="array", categoryarray=order, range=[-0.6, size - 0.4]
     )
@@ -184,29 +184,31 @@ def score_grid(confusion: pd.DataFrame, *, title: str = "", is_dark: bool = Fals
 def bucket_confusion(confusion: pd.DataFrame) -> pd.DataFrame:
     """The confusion of scores 0..3 in the three buckets 0, 1–2, 3."""
     names = {0: "0", 1: "1–2", 2: "1–2", 3: "3"}
-    bucketed = confusion.assign(human=confusion["human"].map(names), model=confusion["model"].map(names))
-    table = bucketed.groupby(["human", "model"], sort=False)["count"].sum().reset_index()
-    of = table.groupby("human")["count"].transform("sum")
+    bucketed = confusion.assign(
+        reference_score=confusion["reference_score"].map(names), judge_score=confusion["judge_score"].map(names)
+    )
+    table = bucketed.groupby(["reference_score", "judge_score"], sort=False)["count"].sum().reset_index()
+    of = table.groupby("reference_score")["count"].transform("sum")
     return table.assign(of=of, share=(table["count"] / of.where(of > 0)).astype("float64"))
 
 
 def dimension_grid(grid: pd.DataFrame, *, is_dark: bool = False) -> go.Figure:
     """Dimension of the human error by judge: share caught as shade, caught of errors as text.
 
-    `grid` as `errors.dimension_grid` gives it for one system; `customdata` is (dimension, judge, caught, localized,
-    errors).
+    `grid` as `errors.dimension_grid` gives it for one judge model; `customdata` is (dimension, judge, caught,
+    localized, errors).
     """
-    judges = in_order(grid["judge"], JUDGES)
-    dimensions = in_order(grid["dimension"], JUDGES)
+    judges = in_order(grid["dimension"], DIMENSION_ORDER)
+    dimensions = in_order(grid["error_dimension"], DIMENSION_ORDER)
     shown = grid[grid["errors"] > 0]
     figure = _squares(
-        x=shown["judge"],
-        y=shown["dimension"],
+        x=shown["dimension"],
+        y=shown["error_dimension"],
         color=shown["share"].to_numpy(),
         text=[
             f"{c}/{n}" if n < 1000 else f"{c}<br>/{n:,}" for c, n in zip(shown["caught"], shown["errors"], strict=True)
         ],
-        custom=shown[["dimension", "judge", "caught", "localized", "errors"]],
+        custom=shown[["error_dimension", "dimension", "caught", "localized", "errors"]],
         hover="%{customdata[0]} errors, judge %{customdata[1]}<br>%{customdata[2]} of %{customdata[4]} caught, "
         "%{customdata[3]} localized<extra></extra>",
         marker_size=38,
@@ -260,9 +262,9 @@ def precision_recall(rates: pd.DataFrame, people: pd.DataFrame | None = None) ->
     `people`: what they reach on each other's errors by dimension, as `judges.between_people` gives it: diamonds, whose
     `customdata` ends with `CEILING`.
 
-    `rates`: label, kind, precision, recall, each with `_low` and `_high`, n, tp, fp, positives, system, judge, split.
-    Judges with an undefined precision or recall are left out: the table names them. `customdata` begins with (system,
-    judge, split, kind).
+    `rates`: label, kind, precision, recall, each with `_low` and `_high`, n, tp, fp, positives, judge_model,
+    dimension, split. Judges with an undefined precision or recall are left out: the table names them. `customdata`
+    begins with (judge_model, judge, split, kind).
     """
     figure = go.Figure()
     for f in (0.2, 0.4, 0.6, 0.8):
@@ -330,7 +332,7 @@ def _map_ceiling(figure: go.Figure, people: pd.DataFrame) -> None:
                 "symbol": ["diamond-open" if few else "diamond" for few in least < TOO_FEW],
                 "line": {"width": 1.5, "color": ORANGE},
             },
-            customdata=part.assign(system="", of=CEILING)[[*WHOSE, "kind", *ends, "of"]].to_numpy(),
+            customdata=part.assign(judge_model="", of=CEILING)[[*WHOSE, "kind", *ends, "of"]].to_numpy(),
             hovertemplate="between people: %{customdata[1]}, %{customdata[3]}"
             "<br>precision %{y:.3f} [%{customdata[4]:.3f}, %{customdata[5]:.3f}], n = %{customdata[6]:,}"
             "<br>recall %{x:.3f} [%{customdata[7]:.3f}, %{customdata[8]:.3f}], n = %{customdata[9]:,}<extra></extra>",
@@ -352,19 +354,19 @@ def bias_plot(
 ) -> go.Figure:
     """Judge minus human against their mean, with the mean difference and 1.96 standard deviations around it.
 
-    `drawn`: trace_id, system, judge, human, model, a mark each, spread a little so that equal pairs stay visible;
-    `customdata` is (trace_id, system, judge, human, model). `lines`: `marks.bias_lines` of all pairs where these are
-    a part. `between`: the 95 % interval of the mean.
+    `drawn`: trace_id, judge_model, dimension, human, model, a mark each, spread a little so that equal pairs stay
+    visible; `customdata` is (trace_id, judge_model, dimension, human, model). `lines`: `marks.bias_lines` of all pairs
+    where these are a part. `between`: the 95 % interval of the mean.
     """
-    mean = ((drawn["model"] + drawn["human"]) / 2).to_numpy(dtype=np.float64)
+    mean = ((drawn["judge_score"] + drawn["reference_score"]) / 2).to_numpy(dtype=np.float64)
     shake = np.random.default_rng(0).uniform(-0.08, 0.08, size=(2, len(drawn)))
     figure = go.Figure(
         go.Scatter(
             x=mean + shake[0],
-            y=(drawn["model"] - drawn["human"]).to_numpy(dtype=np.float64) + shake[1],
+            y=(drawn["judge_score"] - drawn["reference_score"]).to_numpy(dtype=np.float64) + shake[1],
             mode="markers",
             marker={"color": BLUE, "size": 8, "opacity": 0.8},
-            customdata=drawn[["trace_id", "system", "judge", "human", "model"]].to_numpy(),
+            customdata=drawn[["trace_id", "judge_model", "dimension", "reference_score", "judge_score"]].to_numpy(),
             hovertemplate="%{customdata[1]} %{customdata[2]}: human %{customdata[3]:.0f}, judge %{customdata[4]:.0f}"
             "<br>trace %{customdata[0]}<extra></extra>",
         )
@@ -432,8 +434,8 @@ def spread_histogram(spread: NDArray[np.float64]) -> go.Figure:
 def consistency_violins(cosines: pd.DataFrame, *, order: Sequence[str] | None = None) -> go.Figure:
     """Mean pairwise cosine of the rationales of each trace, one violin a judge (`cosines`: label, cosine).
 
-    A mark is a trace where there are few enough to draw; `customdata` is (trace_id, system, judge). `order` as in
-    `alpha_histogram`.
+    A mark is a trace where there are few enough to draw; `customdata` is (trace_id, judge_model, dimension). `order`
+    as in `alpha_histogram`.
     """
     figure, points = go.Figure(), "all" if len(cosines) <= MOST_MARKS else False
     labels = [str(label) for label in dict.fromkeys(cosines.dropna(subset=["cosine"])["label"])]
@@ -443,7 +445,7 @@ def consistency_violins(cosines: pd.DataFrame, *, order: Sequence[str] | None = 
         figure.add_violin(
             y=part["cosine"], name=label, line={"color": color}, box={"visible": True},
             meanline={"visible": True}, points=points, pointpos=0, marker={"size": 4, "opacity": 0.5}, spanmode="hard",
-            customdata=part.reindex(columns=["trace_id", "system", "judge"]).to_numpy(),
+            customdata=part.reindex(columns=["trace_id", "judge_model", "dimension"]).to_numpy(),
         )  # fmt: skip
     figure.update_xaxes(tickmode="array", tickvals=labels, ticktext=[_shortened(label, 24) for label in labels])
     figure.update_yaxes(title="mean cosine of a trace's rationales", range=[0, 1.03])
@@ -531,8 +533,8 @@ def rater_grid(pairs: pd.DataFrame, *, metric: str, title: str, is_dark: bool = 
 def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
     """Share of each score by human and by judge, stacked, pale where n < 10; each part can be clicked.
 
-    `prevalence`: label, side, score, count, n, share with its bounds, system, judge, split. `customdata` begins with
-    (system, judge, split, side, score).
+    `prevalence`: label, side, score, count, n, share with its bounds, judge_model, dimension, split. `customdata`
+    begins with (judge_model, dimension, split, side, score).
     """
     figure = go.Figure()
     side = prevalence["side"].replace({"model": "judge"})
@@ -583,7 +585,7 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
         figure.add_scatter(
             x=rows[side], y=labels, mode="markers", name=name,
             marker={"color": color, "size": 10, "opacity": np.where(rows["n"] < TOO_FEW, FAINT, 1.0)},
-            customdata=rows.reindex(columns=["judge", "difference", "low", "high", "n"]).to_numpy(),
+            customdata=rows.reindex(columns=["dimension", "difference", "low", "high", "n"]).to_numpy(),
             hovertemplate="%{fullData.name} %{x:.3f}<br>difference %{customdata[1]:+.3f} [%{customdata[2]:+.3f}, "
             "%{customdata[3]:+.3f}], n = %{customdata[4]}<extra>%{y}</extra>",
         )  # fmt: skip
@@ -620,7 +622,7 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
             hovertemplate="%{customdata[1]}<br>S%{x}<extra>" + state + "</extra>",
         )
     figure.update_xaxes(title="span, in reading order", tickprefix="S", range=[0.2, spans + 0.8], zeroline=False)
-    figure.update_yaxes(categoryorder="array", categoryarray=["judge", "human"], range=[-0.5, 1.5])
+    figure.update_yaxes(categoryorder="array", categoryarray=["judge", "annotator"], range=[-0.5, 1.5])
     return _finished(figure, height=LANES_HEIGHT)
 
 
@@ -735,19 +737,20 @@ def score_bars(cells: pd.DataFrame) -> go.Figure:
     `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count, which are its `customdata`.
     """
     colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": NOT_APPLICABLE}
-    order = in_order(cells["judge"], DIMENSIONS)
+    order = in_order(cells["dimension"], DIMENSIONS)
     figure = go.Figure()
     for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
         mine = cells[cells["outcome"] == outcome]
         said = outcome.replace("_", " ")
         look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)
         figure.add_bar(
-            x=mine["judge"], y=mine["count"], name=said, marker=look, customdata=mine[["judge", "outcome", "count"]],
+            x=mine["dimension"], y=mine["count"], name=said, marker=look,
+            customdata=mine[["dimension", "outcome", "count"]],
             hovertemplate=said + ": %{y:,} judgements<extra>%{x}</extra>",
         )  # fmt: skip
     figure.update_layout(barmode="stack", bargap=max(0.2, 1 - 0.12 * len(order)), legend={"traceorder": "normal"})
     figure.update_xaxes(categoryorder="array", categoryarray=order)
-    stacked = cells.groupby("judge")["count"].sum()
+    stacked = cells.groupby("dimension")["count"].sum()
     _counts(figure, "judgements", int(stacked.max()) if len(stacked) else 0)
     return _finished(figure, height=320)
 
@@ -1079,7 +1082,7 @@ def _counts(figure: go.Figure, title: str, most: int) -> None:
 def _by_model_and_dimension(label: str) -> tuple[str, int]:
     """Judges of one model stand together, in the order of the tables."""
     model, _, dimension = label.rpartition(" ")
-    return (model, JUDGES.index(dimension)) if dimension in JUDGES else (label, -1)
+    return (model, DIMENSION_ORDER.index(dimension)) if dimension in DIMENSION_ORDER else (label, -1)
 
 
 def _shortened(text: str, most: int = 34) -> str:

@@ -133,10 +133,10 @@ def title_of(metric: str) -> str:
 
 
 def with_labels(frame: pd.DataFrame) -> pd.DataFrame:
-    """The frame with `label`, the judge as people call it: system and dimension, or the system alone."""
-    is_dimension = frame["judge"].isin(DIMENSIONS)
-    both = frame["system"].where(frame["system"] == "", frame["system"] + " ") + frame["judge"]
-    return frame.assign(label=both.where(is_dimension | (frame["system"] == ""), frame["system"]))
+    """The frame with `label`, the judge as people call it: judge model and dimension, or the judge model alone."""
+    is_dimension = frame["dimension"].isin(DIMENSIONS)
+    both = frame["judge_model"].where(frame["judge_model"] == "", frame["judge_model"] + " ") + frame["dimension"]
+    return frame.assign(label=both.where(is_dimension | (frame["judge_model"] == ""), frame["judge_model"]))
 
 
 def plain(text: str) -> str:

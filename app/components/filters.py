@@ -11,7 +11,7 @@ import streamlit as st
 from tracejury.app.loading import Choice, Options
 from tracejury.app.session import FILTERS
 from tracejury.judging.agreement.frames import Missing
-from tracejury.judging.agreement.majority import MAJORITY, Gold
+from tracejury.judging.agreement.majority import MAJORITY
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
 ALL = "all traces"
@@ -29,14 +29,14 @@ BLIND = {"blind": True, "revealed too": False}
 def choose(options: Options, keep_split: Callable[[bytes, str], str]) -> Choice:
     """Draw the filters in one row and give what they say. `keep_split` stores an uploaded split file."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="filters"):
-        human, gold = _human(options.people)
-        chosen = _systems(options.systems)
+        reference = _reference(options.people)
+        chosen = _judge_models(options.judge_models)
         matches = _select("Matches", "matches", list(MATCHES), _MATCHES_HELP, 140)
         split = _split(options.splits, keep_split)
         narrowed = sum(bool(st.query_params.get(name)) for name in MORE)
         with st.popover(f"More filters ({narrowed})" if narrowed else "More filters", icon=":material/tune:"):
             more = _more(options)
-    return replace(more, human=human, gold=gold, systems=chosen, matches=MATCHES[matches], split=split)
+    return replace(more, reference=reference, judge_models=chosen, matches=MATCHES[matches], split=split)
 
 
 def _more(options: Options) -> Choice:
@@ -44,14 +44,14 @@ def _more(options: Options) -> Choice:
     missing = _select("Failures", "missing", list(MISSING), _MISSING_HELP, WIDE)
     phase = _select("Labels", "phase", list(BLIND), _PHASE_HELP, WIDE)
     chosen = _several("Judge versions", "versions", list(options.versions), LATEST, _VERSIONS_HELP, WIDE)
-    run = _select("Run", "run", [f"run {number}" for number in options.repeats or (0,)], _RUN_HELP, WIDE)
+    run = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
     formats = _several("Data", "data", list(options.formats), "every format", _DATA_HELP, WIDE)
     guideline = _select("Guideline", "guideline", [ANY_GUIDELINE, *options.guidelines], _GUIDELINE_HELP, WIDE)
     return Choice(
         missing=MISSING[missing],
         blind_only=BLIND[phase],
         versions=tuple(options.versions[name] for name in chosen),
-        repeat=int(run.removeprefix("run ")),
+        repeat=int(run.removeprefix("repeat ")),
         formats=formats,
         guideline=None if guideline == ANY_GUIDELINE else guideline,
     )
@@ -62,10 +62,10 @@ def shared() -> dict[str, list[str]]:
     return {key: st.query_params.get_all(key) for key in FILTERS if key in st.query_params}
 
 
-_HUMAN_HELP = (
-    "Whose labels are the truth. Gold or most reviews: the adjudicated gold where there is one, else the person with "
-    "most reviews. Majority of people: on traces that two or more submitted, the scores that more than half gave and "
-    "the errors that more than half saw; a tie is no majority and stays out, counted."
+_REFERENCE_HELP = (
+    "The labels that judges are measured against. Gold or most reviews: the adjudicated gold where there is one, else "
+    "the annotator with the most reviews. Majority: on traces that two or more annotators submitted, the scores that "
+    "more than half gave and the errors that more than half marked; ties are left out and counted."
 )
 _MATCHES_HELP = (
     "Proposed: the machine's matches count beside confirmed ones until a person decides on the Compare page. "
@@ -80,26 +80,24 @@ _VERSIONS_HELP = (
     "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to set "
     "them beside each other; only the chosen ones are then shown, each under its own name."
 )
-_RUN_HELP = "Which of a judge's repeated runs is compared with people. Consistency always looks at all of them."
+_REPEAT_HELP = "Which of a judge's repeated runs is compared with people. Consistency always looks at all of them."
 _DATA_HELP = "The format that a trace came in."
 _GUIDELINE_HELP = "Only traces whose newest review was made under this version of the guideline."
 
 
-def _human(names: Sequence[str]) -> tuple[str | None, Gold | None]:
-    chosen = _select("Human", "human", [BEST, *([MAJORITY] if len(names) > 1 else []), *names], _HUMAN_HELP, 180)
-    return truth_of(chosen)
+def _reference(names: Sequence[str]) -> str | None:
+    options = [BEST, *([MAJORITY] if len(names) > 1 else []), *names]
+    return reference_of(_select("Reference", "reference", options, _REFERENCE_HELP, 180))
 
 
-def truth_of(human: str | None) -> tuple[str | None, Gold | None]:
-    """The person and the kind of gold that the words of this filter mean."""
-    if human == MAJORITY:
-        return None, "majority"
-    return (None if human in {None, "", BEST} else human), None
+def reference_of(word: str | None) -> str | None:
+    """Turn the word of this filter into `Choice.reference`."""
+    return None if word in {None, "", BEST} else word
 
 
-def _systems(names: Sequence[str]) -> tuple[str, ...]:
+def _judge_models(names: Sequence[str]) -> tuple[str, ...]:
     about = "Models and imported judges. Each may hold several dimensions."
-    return _several("Judges", "judges", names, "all judges", about, 220)
+    return _several("Judge models", "judge_models", names, "all judge models", about, 220)
 
 
 def _several(label: str, key: str, options: Sequence[str], none: str, about: str, width: int) -> tuple[str, ...]:

@@ -40,14 +40,14 @@ def beside(row: dict[Any, Any]) -> str:
 
 
 def coverage(suite: pd.DataFrame, reached: pd.DataFrame | None) -> pd.DataFrame:
-    """What each system caught and localized of all errors, as `headline` takes it; from `Inputs.suite`.
+    """What each judge model caught and localized of all errors, as `headline` takes it; from `Inputs.suite`.
 
     `reached`: `Inputs.error_ceiling`, None while it is not known; of it, errors that the other reported as any.
     """
     named = {"coverage": "value", "coverage_low": "low", "coverage_high": "high"}
     rows = suite[suite["impact"] == "all"].rename(columns=named)
     if reached is not None:
-        is_any = (reached["judge"] == "any") & (reached["impact"] == "all") & (reached["metric"] == "recall")
+        is_any = (reached["dimension"] == "any") & (reached["impact"] == "all") & (reached["metric"] == "recall")
         rows = ceiling.beside(rows, reached[is_any], ["split", "kind"])
-    rows = split_labels(rows.assign(label=rows["system"]))
+    rows = split_labels(rows.assign(label=rows["judge_model"]))
     return rows.assign(label=rows["label"] + " " + rows["kind"])

@@ -71,11 +71,11 @@ def beside_people(rows: pd.DataFrame, reached: pd.DataFrame | None) -> pd.DataFr
     `reached`: `Inputs.error_ceiling`, None while it is not known. A judge of no dimension, and a whole suite, stand
     beside what people find of each other's errors under whatever dimension.
     """
-    on = ["dimension", "impact", "split", "kind"]
-    named = rows.assign(dimension=rows["judge"].where(rows["judge"].isin(DIMENSIONS), ceiling.ANY))
+    on = ["among_people", "impact", "split", "kind"]
+    named = rows.assign(among_people=rows["dimension"].where(rows["dimension"].isin(DIMENSIONS), ceiling.ANY))
     if reached is None:
         return rows.assign(**_NO_CEILING, ceiling_n=float("nan"))
-    recall = reached[reached["metric"] == "recall"].rename(columns={"judge": "dimension"})
+    recall = reached[reached["metric"] == "recall"].rename(columns={"dimension": "among_people"})
     return ceiling.beside(named, recall, on).merge(
         recall[[*on, "n"]].rename(columns={"n": "ceiling_n"}), on=on, how="left"
     )
@@ -87,21 +87,21 @@ def between_people(reached: pd.DataFrame, dimensions: Collection[str]) -> pd.Dat
     Of these dimensions; any where a judge of none is among them. Of any there is one figure, which is both.
     """
     wanted = {one if one in DIMENSIONS else ceiling.ANY for one in dimensions}
-    mine = reached[(reached["impact"] == "all") & (reached["n"] > 0) & reached["judge"].isin(wanted)]
+    mine = reached[(reached["impact"] == "all") & (reached["n"] > 0) & reached["dimension"].isin(wanted)]
     sides = {
-        rate: mine[mine["metric"] == rate].set_index(["judge", "split", "kind"]) for rate in ("precision", "recall")
+        rate: mine[mine["metric"] == rate].set_index(["dimension", "split", "kind"]) for rate in ("precision", "recall")
     }
     columns = {"value": "", "low": "_low", "high": "_high", "n": "_n"}
     recall = sides["recall"][list(columns)].rename(columns={name: f"recall{end}" for name, end in columns.items()})
     precision = sides["precision"][list(columns)].rename(columns={k: f"precision{end}" for k, end in columns.items()})
     both = recall.join(precision, how="left").reset_index()
-    is_any = both["judge"] == ceiling.ANY
+    is_any = both["dimension"] == ceiling.ANY
     for end in columns.values():
         both.loc[is_any, f"precision{end}"] = both.loc[is_any, f"recall{end}"]
     return both
 
 
-PLAIN = ["label", "value", "low", "high", "n", "reason", "system", "judge", "split"]
+PLAIN = ["label", "value", "low", "high", "n", "reason", "judge_model", "dimension", "split"]
 CEILING = ["ceiling", "ceiling_low", "ceiling_high"]
 _NO_CEILING = dict.fromkeys(CEILING, float("nan"))
 PEOPLE = "people (ceiling)"
@@ -126,7 +126,8 @@ TABLE_COLUMNS = (
 
 
 def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
-    """Every figure of every judge, one row each: system, judge, split, metric, value, low, high, n, reason, ...
+    """Every figure of every judge, one row each: judge_model, dimension, split, metric, value, low, high, n, reason,
+    ...
 
     `beside_people` as in `figure_rows`: whether people's own rates of errors are among them.
     """
@@ -138,13 +139,27 @@ def every_figure(found: Inputs, *, beside_people: bool = True) -> pd.DataFrame:
     runs = runs[runs["runs"] > 1].rename(
         columns={"alpha_interval": "value", "alpha_low": "low", "alpha_high": "high"},
     )
-    columns = ["system", "judge", "split", "metric", "value", "low", "high", "n", "failed", "not_applicable", "reason"]
+    columns = [
+        "judge_model",
+        "dimension",
+        "split",
+        "metric",
+        "value",
+        "low",
+        "high",
+        "n",
+        "failed",
+        "not_applicable",
+        "reason",
+    ]
     parts = [
         caught.assign(metric=caught["kind"] + "." + caught["metric"]),
         found.score_figures.assign(metric="scores." + found.score_figures["metric"]),
         runs.assign(metric="runs.alpha_interval"),
-        between.assign(metric=between["kind"] + "." + between["metric"], system=PEOPLE, failed=0, not_applicable=0),
-        scored.assign(metric="scores." + scored["metric"], system=PEOPLE, failed=0, not_applicable=0),
+        between.assign(
+            metric=between["kind"] + "." + between["metric"], judge_model=PEOPLE, failed=0, not_applicable=0
+        ),
+        scored.assign(metric="scores." + scored["metric"], judge_model=PEOPLE, failed=0, not_applicable=0),
     ]
     every = pd.concat(
         [part[columns] for part in parts if len(part)] or [runs.assign(metric="")[columns]], ignore_index=True

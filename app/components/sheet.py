@@ -11,7 +11,7 @@ import streamlit as st
 from tracejury.app.components.figures import definition
 
 WORDS = {
-    "system": "judge model", "label": "judge", "trace_id": "trace", "error_id": "error", "label_id": "error",
+    "judge_model": "judge model", "label": "judge", "trace_id": "trace", "error_id": "error", "label_id": "error",
     "f1": "F1", "f2": "F2",
     "ac1": "AC1", "alpha_interval": "alpha", "p_below_667": "P(alpha < .667)", "p_below_800": "P(alpha < .8)",
     "timed": "traces timed", "mean_sd": "mean SD", "mean_sd_ci95": "± (95 %)", "latency_s": "seconds",
@@ -21,7 +21,7 @@ WORDS = {
 ABOUT = {
     "match_status": "proposed by the matcher, or confirmed by a person",
     "split": "The named part of the traces",
-    "system": "The model, offline checks or import that judged",
+    "judge_model": "The model, offline checks or import that judged",
     "ratings": "Runs with a score on the trace",
     "sd": "Standard deviation over the runs, scores scaled to 0..1",
     "repeat": "Which of a judge's runs, from 0 on",

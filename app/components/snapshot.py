@@ -82,7 +82,7 @@ def _figures(inputs: Inputs) -> list[tuple[str, Any]]:
         if figure.name in SHOWN_FIGURES and has_rows(inputs, figure)
         for lowest in [-1 if figure.name.partition(".")[2] in SIGNED else 0]
     ]
-    suite = inputs.suite.assign(label=inputs.suite["system"])
+    suite = inputs.suite.assign(label=inputs.suite["judge_model"])
     if int(suite["n"].sum()):
         made.append(("Coverage by impact, any judge of a suite", charts.impact_bars(suite)))
     pairs = inputs.frame("score_pairs")

@@ -28,7 +28,7 @@ from tracejury.judging.ledger import adjudication
 from tracejury.judging.ledger.adjudication import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
 from tracejury.judging.ledger.anchoring import anchoring, changed_scores, counted_by, traces_seen
 from tracejury.judging.ledger.judge_column import PREFIX, judge_shown, show_judge
-from tracejury.judging.ledger.systems import systems
+from tracejury.judging.ledger.judge_models import judge_models
 from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel
 from tracejury.judging.taxonomy import categories
 
@@ -113,7 +113,7 @@ def judge_choice(shown: str | None) -> None:
         return
     with st.expander("A judge as one more rater", expanded=False):
         with reading(workspace().engine) as connection:
-            known = systems(connection)
+            known = judge_models(connection)
         options: list[str | None] = [None, *known]
         chosen = st.selectbox(
             "Show as an unnamed rater", options, index=options.index(shown) if shown in known else 0, key="judge_shown",

@@ -186,7 +186,7 @@ def show_health() -> None:
 def newest_failures(state: health.Health) -> None:
     layout.title("Newest failures of judges")
     if state.errors:
-        failed = pd.DataFrame(state.errors, columns=["judge", "trace_id", "reason"])
+        failed = pd.DataFrame(state.errors, columns=["dimension", "trace_id", "reason"])
         row = sheet(failed, key="failures", is_chosen=True)
         if row is not None:
             open_in_compare(link_params(trace=str(failed["trace_id"].iloc[row])), key="failure-open")

@@ -50,7 +50,7 @@ from tracejury.app.session import link_params
 from tracejury.judging.agreement import ceiling, errors, majority
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.findings import WITHOUT
-from tracejury.judging.agreement.frames import JUDGES
+from tracejury.judging.agreement.frames import DIMENSION_ORDER
 from tracejury.judging.agreement.matchers import ALL, decided_by_both
 from tracejury.judging.agreement.raters import long_ceiling
 from tracejury.judging.agreement.rounding import half_up
@@ -76,7 +76,7 @@ def page() -> None:
         view_of(*held)
 
 
-CAPTION = ("human", "votes", "summary")
+CAPTION = ("reference", "votes", "summary")
 AHEAD: dict[str, tuple[str, ...]] = {
     "Overview": ("suite", "error_rates", "repeated", "coverage", "score_figures", "human_ceiling", "consistency",
                  "error_ceiling"),
@@ -124,7 +124,7 @@ NO_JUDGE = (
 
 def is_judged() -> bool:
     """Whether any judge has answered; without one people can be compared with each other alone."""
-    return bool(loading.systems())
+    return bool(loading.judge_models())
 
 
 def people_alone(choice: Choice) -> str:
@@ -169,7 +169,7 @@ SEEN = ("judges: all", "split: all traces", "failures left out", "failures count
 def summary(choice: Choice) -> str:
     counts, found = counts_of(choice), loading.frames(choice)
     parts = (
-        f"Human: {plain(str(found.human))}{votes_words(found.votes)}",
+        f"Human: {plain(str(found.reference))}{votes_words(found.votes)}",
         f"{counted(counts['errors'], 'error')} on {counted(counts['traces'], 'trace')}"
         + and_incomplete(counts["incomplete"]),
         counted(counts["score_pairs"], "score pair"),
@@ -291,7 +291,7 @@ def impact_card(choice: Choice) -> None:
     )
     found, late = loading.inputs(choice), loading.coming(choice, "error_ceiling")
     coverage = split_labels(with_labels(found.coverage))
-    suite = split_labels(found.suite.assign(label=found.suite["system"], judge=SUITES))
+    suite = split_labels(found.suite.assign(label=found.suite["judge_model"], dimension=SUITES))
     panels = st.segmented_control(
         "Panels", ["whole suites", "each judge"], default="whole suites", required=True, key="panels",
         label_visibility="collapsed", bind="query-params",
@@ -307,11 +307,19 @@ def impact_card(choice: Choice) -> None:
     )  # fmt: skip
     point = kept_point(event, key="impact", of=(choice.unpinned(), panels), drawn=late is None)
     if point is not None:
-        system, judge, split, impact, kind = map(str, point[:5])
+        judge_model, dimension, split, impact, kind = map(str, point[:5])
         if point[-1] == charts.CEILING:
-            behind_ceiling(choice, f"{kind}.recall", system, judge, split, impact=impact, key="behind-impact")
+            behind_ceiling(choice, f"{kind}.recall", judge_model, dimension, split, impact=impact, key="behind-impact")
         else:
-            behind_pairs(choice, system=system, judge=judge, split=split, impact=impact, kind=kind, key="behind-impact")
+            behind_pairs(
+                choice,
+                judge_model=judge_model,
+                dimension=dimension,
+                split=split,
+                impact=impact,
+                kind=kind,
+                key="behind-impact",
+            )
     else:
         st.caption("Pale: n < 10. Click a bar for the errors behind it, a line for people's comparisons.")
     ceiling_line(late, has_ceiling=bool(shown["ceiling"].notna().any()), name="late-impact")
@@ -338,15 +346,21 @@ def table_card(choice: Choice) -> None:
     if long.empty:
         st.caption("This choice has no errors and no scores.")
         return
-    counts = found.error_rates[found.error_rates["impact"] == "all"].drop_duplicates(["system", "judge", "split"])
-    shown, few = wide_table(long, [m for m in TABLE_COLUMNS if m in set(long["metric"])], ["system", "judge", "split"])
-    left_out = shown[["system", "judge", "split"]].merge(
-        counts[["system", "judge", "split", "traces", "n", "failed"]], on=["system", "judge", "split"], how="left"
+    counts = found.error_rates[found.error_rates["impact"] == "all"].drop_duplicates(
+        ["judge_model", "dimension", "split"]
+    )
+    shown, few = wide_table(
+        long, [m for m in TABLE_COLUMNS if m in set(long["metric"])], ["judge_model", "dimension", "split"]
+    )
+    left_out = shown[["judge_model", "dimension", "split"]].merge(
+        counts[["judge_model", "dimension", "split", "traces", "n", "failed"]],
+        on=["judge_model", "dimension", "split"],
+        how="left",
     )
     shown.insert(3, "traces", left_out["traces"])
     shown.insert(4, "errors", left_out["n"])
     shown.insert(5, "failed", left_out["failed"])
-    whose = shown[["system", "judge", "split"]].to_numpy().tolist()
+    whose = shown[["judge_model", "dimension", "split"]].to_numpy().tolist()
     if shown["split"].nunique() < 2:
         shown = shown.drop(columns="split")
     event = st.dataframe(
@@ -374,15 +388,15 @@ def behind_cell(choice: Choice, cell: tuple[int, str] | None, whose: list[list[s
         st.caption("Click a figure for what is behind it.")
         return
     row, name = cell
-    system, judge, split = whose[row]
-    behind = behind_ceiling if system == PEOPLE else behind_figure
-    behind(choice, name, system, judge, split, key="behind-cell")
+    judge_model, dimension, split = whose[row]
+    behind = behind_ceiling if judge_model == PEOPLE else behind_figure
+    behind(choice, name, judge_model, dimension, split, key="behind-cell")
 
 
 def _column_help() -> dict[str, ColumnConfig]:
     config: dict[str, ColumnConfig] = {
-        "system": st.column_config.TextColumn("judge model", pinned=True),
-        "judge": st.column_config.TextColumn("judge", pinned=True),
+        "judge_model": st.column_config.TextColumn("judge model", pinned=True),
+        "dimension": st.column_config.TextColumn("dimension", pinned=True),
         "traces": st.column_config.NumberColumn("traces", format="%d", help="Answered traces with human errors"),
         "errors": st.column_config.NumberColumn("errors", format="%d", help="Human errors it was compared on"),
         "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed judgements"),
@@ -457,11 +471,13 @@ def strip_card(choice: Choice) -> None:
         st.caption(f"{some}Click a mark to open its error.")
         return
     trace_id, error_id, label = str(point[0]), str(point[1]), str(point[2])
-    system = str(pairs.loc[pairs["label"] == label, "system"].iloc[0])
+    judge_model = str(pairs.loc[pairs["label"] == label, "judge_model"].iloc[0])
     person = str(pairs.loc[pairs["error_id"] == error_id, "annotator"].iloc[0])
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
-    judge = str(pairs.loc[pairs["label"] == label, "judge"].iloc[0])
-    link = compare_link(choice, trace=trace_id, judge=system, person=person, pair=error_id, dimension=judge)
+    dimension = str(pairs.loc[pairs["label"] == label, "judge"].iloc[0])
+    link = compare_link(
+        choice, trace=trace_id, judge_model=judge_model, person=person, pair=error_id, dimension=dimension
+    )
     open_trace(link, key="strip-open")
 
 
@@ -474,12 +490,12 @@ def grid_card(choice: Choice) -> None:
     )
     table = loading.figure(choice, "table.dimension_grid")
     table = table[table["dimension"].isin(DIMENSIONS)]
-    systems = list(dict.fromkeys(table.loc[table["errors"] > 0, "system"]))
-    if not systems:
+    judge_models = list(dict.fromkeys(table.loc[table["errors"] > 0, "judge_model"]))
+    if not judge_models:
         st.caption("Only judges of single dimensions have this grid; none of this choice answered a mapped error.")
         return
-    system = st.selectbox("Judge model", systems, key="grid_system", width=240)
-    drawn = errors.all_splits(table[table["system"] == system])
+    judge_model = st.selectbox("Judge model", judge_models, key="grid_system", width=240)
+    drawn = errors.all_splits(table[table["judge_model"] == judge_model])
     event = st.plotly_chart(
         charts.dimension_grid(drawn, is_dark=is_dark()), key="chart-grid", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Dimensions by judges",
@@ -488,7 +504,9 @@ def grid_card(choice: Choice) -> None:
     if point is None:
         st.caption("Pale: n < 10. Click a cell for its errors.")
         return
-    behind_pairs(choice, dimension=str(point[0]), system=str(system), judge=str(point[1]), key="behind-grid")
+    behind_pairs(
+        choice, error_dimension=str(point[0]), judge_model=str(judge_model), dimension=str(point[1]), key="behind-grid"
+    )
 
 
 @st.fragment(key="card-map")
@@ -501,7 +519,7 @@ def map_card(choice: Choice) -> None:
     rates = with_labels(found.error_rates)
     rates = split_labels(rates[(rates["impact"] == "all") & (rates["positives"] > 0)])
     undefined = rates[rates["precision"].isna() | rates["recall"].isna()]
-    reached = None if late is not None else between_people(found.error_ceiling, set(rates["judge"]))
+    reached = None if late is not None else between_people(found.error_ceiling, set(rates["dimension"]))
     event = st.plotly_chart(
         charts.precision_recall(rates, reached), key="chart-map", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Precision against recall",
@@ -542,7 +560,7 @@ def findings_card(choice: Choice) -> None:
         st.caption("Value [95 % interval] and its own n. Choose a row for its findings. " + FEW_NOTE)
         return
     one = table.iloc[row]
-    behind_findings(choice, str(one["system"]), str(one["judge"]), str(one["split"]))
+    behind_findings(choice, str(one["judge_model"]), str(one["dimension"]), str(one["split"]))
 
 
 FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed", "invalid_citation_rate": "citations"}
@@ -592,17 +610,17 @@ def finding_cells(table: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
     return text, few
 
 
-def behind_findings(choice: Choice, system: str, judge: str, split: str) -> None:
+def behind_findings(choice: Choice, judge_model: str, dimension: str, split: str) -> None:
     """The findings of a judge, the unmatched ones first."""
     found = loading.frames(choice).findings
-    mine = found[(found["system"] == system) & (found["judge"] == judge) & (found["split"] == split)]
+    mine = found[(found["judge_model"] == judge_model) & (found["dimension"] == dimension) & (found["split"] == split)]
     mine = findings_said(open_to_me(mine).sort_values("matched", kind="stable").head(MOST_ROWS))
-    words = mine[["trace_id", "finding_id", "system", "matched", "verdict", "impact", "description", "cites"]]
+    words = mine[["trace_id", "finding_id", "judge_model", "matched", "verdict", "impact", "description", "cites"]]
     row = listing(
         words.assign(cites=words["cites"].map(lambda cites: ", ".join(map(str, cites)))), key="behind-findings"
     )
     if row is not None:
-        link = compare_link(choice, trace=str(row["trace_id"]), judge=system, pair=f"|{row['finding_id']}")
+        link = compare_link(choice, trace=str(row["trace_id"]), judge_model=judge_model, pair=f"|{row['finding_id']}")
         open_trace(link, key="findings-open")
 
 
@@ -612,8 +630,8 @@ def behind_findings(choice: Choice, system: str, judge: str, split: str) -> None
 def scores_view(choice: Choice, found: Inputs) -> None:
     if not counts_of(choice)["score_pairs"]:
         st.info(
-            f"{plain(str(loading.frames(choice).human))} gave no score of a dimension that a judge scored too. Scores "
-            "0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+            f"{plain(str(loading.frames(choice).reference))} gave no score of a dimension that a judge scored too. "
+            "Scores 0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
             + SPLIT_MAY
             * (choice.split is not None)
         )
@@ -638,8 +656,8 @@ def confusion_card(choice: Choice) -> None:
     labels = list(dict.fromkeys(table["label"]))
     label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
     kept = each_once(table) if label == "all judges" else table[table["label"] == label]
-    summed = kept.groupby(["human", "model"])["count"].sum().reset_index()
-    of = summed.groupby("human")["count"].transform("sum")
+    summed = kept.groupby(["reference_score", "judge_score"])["count"].sum().reset_index()
+    of = summed.groupby("reference_score")["count"].transform("sum")
     summed = summed.assign(share=(summed["count"] / of.where(of > 0)).astype("float64"))
     left, right = st.columns(2)
     with left:
@@ -664,8 +682,8 @@ def confusion_card(choice: Choice) -> None:
         st.caption(f"Pale: fewer than {TOO_FEW} traces with this human score. Click a square for its traces.")
     for point, key in ((of_square, "behind-confusion"), (of_bucket, "behind-buckets")):
         if point is not None:
-            human, model = (str(score).replace("–", ",") for score in point[:2])
-            behind_scores(choice, human=human, model=model, of=kept["label"], key=key)
+            reference_score, judge_score = (str(score).replace("–", ",") for score in point[:2])
+            behind_scores(choice, reference_score=reference_score, judge_score=judge_score, of=kept["label"], key=key)
 
 
 @st.fragment(key="card-bias")
@@ -677,7 +695,7 @@ def bias_card(choice: Choice) -> None:
     label = st.selectbox("Judge", ["all judges", *means.index], key="bias_judge", width=240)
     alone = means.loc[means.index == label] if len(means) > 1 else means
     one = alone.to_dict("records")[0] if len(alone) else None
-    asked = () if one is None else tuple(str(one[name]) for name in ("system", "judge", "split"))
+    asked = () if one is None else tuple(str(one[name]) for name in ("judge_model", "dimension", "split"))
     drawn, lines = loading.figure(choice, "bias_marks", *asked), loading.figure(choice, "bias_lines", *asked)
     bounds = lines.iloc[0] if one is None else one
     between = float(bounds["low"]), float(bounds["high"])
@@ -692,7 +710,7 @@ def bias_card(choice: Choice) -> None:
         by = " In brackets the mean's 95 % interval: traces are resampled, each with all its judges." * (one is None)
         st.caption(f"{counted(every, 'score pair')}{some}. Click a mark to open its trace.{by}")
     else:
-        open_trace(compare_link(choice, trace=str(point[0]), judge=point[1]), key="bias-open")
+        open_trace(compare_link(choice, trace=str(point[0]), judge_model=point[1]), key="bias-open")
     bias_means(choice, means)
 
 
@@ -717,8 +735,8 @@ def bias_means(choice: Choice, means: pd.DataFrame) -> None:
         return
     one = means.iloc[row]
     behind_scores(
-        choice, system=str(one["system"]), judge=str(one["judge"]), split=str(one["split"]), metric="bias",
-        key="behind-bias",
+        choice, judge_model=str(one["judge_model"]), dimension=str(one["dimension"]), split=str(one["split"]),
+        metric="bias", key="behind-bias",
     )  # fmt: skip
 
 
@@ -736,10 +754,16 @@ def prevalence_card(choice: Choice) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        system, judge, split, side, score = map(str, point[:5])
-        human, model = (score, "") if side == "human" else ("", score)
+        judge_model, dimension, split, side, score = map(str, point[:5])
+        reference_score, judge_score = (score, "") if side == "reference" else ("", score)
         behind_scores(
-            choice, system=system, judge=judge, split=split, human=human, model=model, key="behind-prevalence"
+            choice,
+            judge_model=judge_model,
+            dimension=dimension,
+            split=split,
+            reference_score=reference_score,
+            judge_score=judge_score,
+            key="behind-prevalence",
         )
     flags = split_labels(with_labels(loading.figure(choice, "table.score_flags")))
     odd = flags[flags["flags"] != ""]
@@ -785,14 +809,14 @@ def consistency_table(choice: Choice, table: pd.DataFrame) -> None:
             name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
             for name in few.columns
         }
-        | {name: words(name) for name in ("system", "not_applicable")},
+        | {name: words(name) for name in ("judge_model", "not_applicable")},
     )  # fmt: skip
     row = chosen_row(event, len(table))
     if row is None:
         st.caption("Value [95 % interval] over n traces. Choose a row for them. " + FEW_NOTE)
         return
     one = table.iloc[row]
-    behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-consistency")
+    behind_runs(choice, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-consistency")
 
 
 CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "identical", "unscored": "unscored"}
@@ -801,7 +825,9 @@ CONSISTENCY = {"alpha_interval": "alpha", "mean_sd": "mean_sd", "identical": "id
 
 def consistency_cells(table: pd.DataFrame, several: list[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The figures of consistency with their intervals, and which of them are grey."""
-    shown = table[["system", "judge", *several, "runs", "n", "failed", "not_applicable"]].reset_index(drop=True)
+    shown = table[["judge_model", "dimension", *several, "runs", "n", "failed", "not_applicable"]].reset_index(
+        drop=True
+    )
     for name, bounds in CONSISTENCY.items():
         cells = table[[name, f"{bounds}_low", f"{bounds}_high", "reason"]].itertuples(index=False, name=None)
         shown[name] = [
@@ -827,8 +853,8 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
         "Colour: the score of each run. Below: the standard deviation over runs, scores scaled to 0..1.",
     )
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
-    system, judge = table.loc[table["label"] == label, ["system", "judge"]].iloc[0]
-    mine = open_to_me(loading.figure(choice, "run_marks", str(system), str(judge)))
+    judge_model, dimension = table.loc[table["label"] == label, ["judge_model", "dimension"]].iloc[0]
+    mine = open_to_me(loading.figure(choice, "run_marks", str(judge_model), str(dimension)))
     event = st.plotly_chart(
         charts.run_strip(mine, units=int(mine["units"].iloc[0]) if len(mine) else None),
         key="chart-runs",
@@ -839,9 +865,9 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     )
     point = chosen_point(event)
     if point is not None:
-        opened = compare_link(choice, trace=str(point[0]), judge=str(system), repeat=run_of(point[1]))
+        opened = compare_link(choice, trace=str(point[0]), judge_model=str(judge_model), repeat=run_of(point[1]))
         open_trace(opened, key="runs-open")
-    spread = loading.figure(choice, "run_spread", str(system), str(judge))
+    spread = loading.figure(choice, "run_spread", str(judge_model), str(dimension))
     event = st.plotly_chart(
         charts.spread_histogram(spread["sd"].to_numpy()), key="chart-spread", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Standard deviations",
@@ -849,7 +875,12 @@ def runs_card(choice: Choice, table: pd.DataFrame) -> None:
     point = chosen_point(event)
     if point is not None:
         behind_runs(
-            choice, str(system), str(judge), "", between=(float(point[0]), float(point[1])), key="behind-spread"
+            choice,
+            str(judge_model),
+            str(dimension),
+            "",
+            between=(float(point[0]), float(point[1])),
+            key="behind-spread",
         )
 
 
@@ -876,7 +907,7 @@ def alpha_card(choice: Choice) -> None:
         return
     one = table.loc[str(point[0])]
     st.caption(plain(alpha_words(one.to_dict(), draws=len(samples[str(point[0])]))))
-    behind_runs(choice, str(one["system"]), str(one["judge"]), str(one["split"]), key="behind-alpha")
+    behind_runs(choice, str(one["judge_model"]), str(one["dimension"]), str(one["split"]), key="behind-alpha")
 
 
 def alpha_words(row: Mapping[Any, Any], *, draws: int) -> str:
@@ -903,7 +934,7 @@ def rationale_card(choice: Choice) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is not None:
-        open_trace(compare_link(choice, trace=str(point[0]), judge=str(point[1])), key="sci-open")
+        open_trace(compare_link(choice, trace=str(point[0]), judge_model=str(point[1])), key="sci-open")
     by = str(known["vectoriser"].iloc[0])
     st.caption(f"Texts compared by {plain(VECTORISERS.get(by, by))}. A dot is a trace; click it to open it.")
 
@@ -942,7 +973,7 @@ def raters_view(choice: Choice, found: Inputs) -> None:
         st.info("Two raters or more (people or judges) must score the same dimension before they can be compared.")
     else:
         people = found.human_ceiling.rename(columns={"exact": "value", "exact_low": "low", "exact_high": "high"})
-        people = split_labels(people.assign(label=people["judge"]))
+        people = split_labels(people.assign(label=people["dimension"]))
         headline(people, title="Exact accuracy between people", about=definition("exact"))
         paint("raters")
         with st.container(border=True):
@@ -951,7 +982,7 @@ def raters_view(choice: Choice, found: Inputs) -> None:
             ceiling_card(choice, found)
     with st.container(border=True):
         error_ceiling_card(choice, found)
-    if choice.gold == "majority":
+    if choice.reference == majority.MAJORITY:
         with st.container(border=True):
             majority_card(choice)
     for decided in DECIDERS:
@@ -963,8 +994,8 @@ def raters_view(choice: Choice, found: Inputs) -> None:
 @awaited(height=520)
 def raters_card(choice: Choice) -> None:
     layout.title("Every pair of raters", "People and judges on the traces that both scored; n is the overlap.")
-    rated = set(loading.figure(choice, "rated")["judge"])
-    dimensions = [d for d in JUDGES if d in rated]
+    rated = set(loading.figure(choice, "rated")["dimension"])
+    dimensions = [d for d in DIMENSION_ORDER if d in rated]
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
@@ -1013,18 +1044,18 @@ def ceiling_card(choice: Choice, found: Inputs) -> None:
         st.caption("No trace was scored by two people, so there is no ceiling yet. A queue with overlap makes one.")
         return
     figures = long_ceiling(table)
-    shown, few = wide_table(figures, list(CEILING_FIGURES), ["judge", "split"])
+    shown, few = wide_table(figures, list(CEILING_FIGURES), ["dimension", "split"])
     titles: dict[str, ColumnConfig] = {
         name: st.column_config.TextColumn(title, help=definition(name) or None, alignment="right", width="medium")
         for name, title in CEILING_FIGURES.items()
     }
-    whose = shown[["judge", "split"]].to_numpy().tolist()
-    people = table.set_index(["judge", "split"])["raters"]
+    whose = shown[["dimension", "split"]].to_numpy().tolist()
+    people = table.set_index(["dimension", "split"])["raters"]
     shown.insert(2, "raters", [int(people.loc[tuple(key)]) for key in whose])
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
     event = st.dataframe(
         greyed(shown, few), hide_index=True, height="auto", key="ceiling", on_select="rerun",
-        selection_mode="single-row", column_config={"judge": "dimension", **titles}, alt="Human ceiling",
+        selection_mode="single-row", column_config={**titles}, alt="Human ceiling",
     )  # fmt: skip
     row = chosen_row(event, len(whose))
     if row is not None:
@@ -1041,12 +1072,12 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
         "One person's errors under another who stands as the judge: same matcher, blind labels, all pairs of people.",
     )
     table = found.error_ceiling[found.error_ceiling["impact"] == "all"]
-    table = table[table.groupby(["judge", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
+    table = table[table.groupby(["dimension", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
     if table.empty:
         st.caption("No trace with an error was submitted by two people, so there is no ceiling yet.")
         return
-    shown, few = wide_table(table, errors.RATES, ["judge", "split", "kind"])
-    whose = shown[["judge", "split", "kind"]].to_numpy().tolist()
+    shown, few = wide_table(table, errors.RATES, ["dimension", "split", "kind"])
+    whose = shown[["dimension", "split", "kind"]].to_numpy().tolist()
     shown = shown if shown["split"].nunique() > 1 else shown.drop(columns="split")
     rates: dict[str, ColumnConfig] = {
         name: st.column_config.TextColumn(title_of(name), help=definition(name), alignment="right")
@@ -1054,13 +1085,13 @@ def error_ceiling_card(choice: Choice, found: Inputs) -> None:
     }
     event = st.dataframe(
         greyed(shown, few), hide_index=True, height="auto", width="content",
-        column_config={"judge": "dimension", **rates}, key="error-ceiling",
+        column_config={**rates}, key="error-ceiling",
         on_select="rerun", selection_mode="single-cell", alt="Human ceiling for errors",
     )  # fmt: skip
     cell = chosen_cell(event, len(whose))
     if cell is not None and cell[1] in errors.RATES:
-        judge, split, kind = whose[cell[0]]
-        behind_ceiling(choice, f"{kind}.{cell[1]}", "", judge, split, key="behind-error-ceiling")
+        dimension, split, kind = whose[cell[0]]
+        behind_ceiling(choice, f"{kind}.{cell[1]}", "", dimension, split, key="behind-error-ceiling")
     st.caption(
         "Click a figure for the comparisons behind it. "
         "any: whether the other reported the error under whatever dimension; over both directions its recall is its "
@@ -1094,11 +1125,11 @@ def deciders_card(choice: Choice, *, decided: str) -> None:
 def decided_link(choice: Choice, row: Mapping[str, Any]) -> dict[str, str]:
     """The address of a pair, or of a finding alone, under the judge whose finding and the person whose error it is."""
     frames, finding = loading.frames(choice), str(row["finding_id"])
-    of = frames.findings[frames.findings["finding_id"].astype(str) == finding]["system"]
+    of = frames.findings[frames.findings["finding_id"].astype(str) == finding]["judge_model"]
     label = str(row.get("label_id") or "")
     by = frames.error_pairs[frames.error_pairs["error_id"] == label]["annotator"]
     return link_params(
-        trace=str(row["trace_id"]), judge=None if of.empty else str(of.iloc[0]), pair=f"{label}|{finding}",
+        trace=str(row["trace_id"]), judge_model=None if of.empty else str(of.iloc[0]), pair=f"{label}|{finding}",
         person=None if by.empty else str(by.iloc[0]),
     )  # fmt: skip
 
@@ -1159,8 +1190,8 @@ def votes_behind(votes: pd.DataFrame, about: str, column: str) -> pd.DataFrame:
 
 
 def versus_view(choice: Choice, found: Inputs) -> None:
-    systems = [str(name) for name in loading.figure(choice, "compared")["system"]]
-    sides = loading.sides(systems, loading.frames(choice).human)
+    judge_models = [str(name) for name in loading.figure(choice, "compared")["judge_model"]]
+    sides = loading.sides(judge_models, loading.frames(choice).reference)
     if len(sides) < 2:
         st.info(
             "Two sides on the same traces are needed beside the human chosen above: two judges, two runs of one, a "
@@ -1190,13 +1221,13 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
     except ValueError as error:
         st.info(plain(str(error)))
         return
-    is_suite = set(table["judge"]) <= {SUITES}
+    is_suite = set(table["dimension"]) <= {SUITES}
     table = table[(table["impact"] == "all") & (table["kind"] == kind)]
     table = table[table["metric"] == "recall"] if is_suite else table
     if table.empty or not int(table["n"].max()):
         st.info("These two have no error in common that both answered under the same judge.")
         return
-    table = table.assign(label=table["judge"].replace({SUITES: "any judge"}))
+    table = table.assign(label=table["dimension"].replace({SUITES: "any judge"}))
     recall = table[table["metric"] == "recall"]
     headline(
         recall.assign(value=recall["difference"]),
@@ -1235,15 +1266,17 @@ def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
     flips = loading.figure(choice, "flips", *asked)
     of = ""
     if row is not None:
-        of = f" by {tests['judge'].iloc[row]}: {kind} by one side alone"
-        flips = found_by_one_side(flips[flips["judge"] == tests["judge"].iloc[row]], str(kind))
+        of = f" by {tests['dimension'].iloc[row]}: {kind} by one side alone"
+        flips = found_by_one_side(flips[flips["dimension"] == tests["dimension"].iloc[row]], str(kind))
     elif point is not None:
         of = f" by {point[0]}, whose mark is chosen"
-        flips = flips[flips["judge"] == str(point[0])]
+        flips = flips[flips["dimension"] == str(point[0])]
     with st.container(border=True):
         layout.title(f"{counted(len(flips), 'error')} treated differently{of}", plain(f"A: {left}; B: {right}"))
-        side = by_words[left] if by_words[left].judge else by_words[right]  # Compare shows a judge, not two people
-        named = flips.rename(columns={"left": "A", "right": "B"}).assign(system=side.judge or "")
+        side = (
+            by_words[left] if by_words[left].judge_model else by_words[right]
+        )  # Compare shows a judge, not two people
+        named = flips.rename(columns={"left": "A", "right": "B"}).assign(judge_model=side.judge_model or "")
         listed(choice, named, key="behind-flips", repeat=side.repeat)
 
 
@@ -1362,9 +1395,9 @@ def repeats_card(choice: Choice) -> None:
     if row is None:
         st.caption("n traces each. Choose a row for them.")
         return
-    person, dimension = str(table["rater"].iloc[row]), str(table["judge"].iloc[row])
+    person, dimension = str(table["rater"].iloc[row]), str(table["dimension"].iloc[row])
     twice = loading.frames(choice).repeats
-    mine = twice[(twice["rater"] == person) & (twice["judge"] == dimension)].dropna(subset=["first", "second"])
+    mine = twice[(twice["rater"] == person) & (twice["dimension"] == dimension)].dropna(subset=["first", "second"])
     both = mine[["unit", "first", "second"]].rename(columns={"unit": "trace_id"})
     listed(choice, both, key="behind-repeats", person=person)
 
@@ -1374,28 +1407,28 @@ def repeats_card(choice: Choice) -> None:
 CONFIG = {"displaylogo": False, "modeBarButtonsToRemove": ["zoom2d", "pan2d", "select2d", "lasso2d", "autoScale2d"]}
 
 
-def behind_figure(choice: Choice, name: str, system: str, judge: str, split: str, *, key: str) -> None:
+def behind_figure(choice: Choice, name: str, judge_model: str, dimension: str, split: str, *, key: str) -> None:
     """What a figure of `FIGURES` counts: errors, traces with two scores, traces with several runs."""
     kind, _, metric = name.partition(".")
     if kind == "runs":
-        behind_runs(choice, system, judge, split, key=key)
+        behind_runs(choice, judge_model, dimension, split, key=key)
     elif kind == "scores":
-        behind_scores(choice, system=system, judge=judge, split=split, metric=metric, key=key)
+        behind_scores(choice, judge_model=judge_model, dimension=dimension, split=split, metric=metric, key=key)
     else:
-        behind_pairs(choice, system=system, judge=judge, split=split, kind=kind, rate=metric, key=key)
+        behind_pairs(choice, judge_model=judge_model, dimension=dimension, split=split, kind=kind, rate=metric, key=key)
 
 
 def behind_ceiling(
-    choice: Choice, name: str, system: str, judge: str, split: str, *, key: str, impact: str = "all"
+    choice: Choice, name: str, judge_model: str, dimension: str, split: str, *, key: str, impact: str = "all"
 ) -> None:
     """What people were compared on where they reach the ceiling of a figure of this judge."""
-    del system
+    del judge_model
     kind, _, metric = name.partition(".")
     if kind == "scores":
-        listed(choice, loading.figure(choice, "people_behind", judge, split), key=key)
+        listed(choice, loading.figure(choice, "people_behind", dimension, split), key=key)
         return
-    dimension = judge if judge in DIMENSIONS else ceiling.ANY
-    pairs = loading.figure(choice, "people_errors_behind", dimension, split, kind, metric, impact)
+    among = dimension if dimension in DIMENSIONS else ceiling.ANY
+    pairs = loading.figure(choice, "people_errors_behind", among, split, kind, metric, impact)
     row = listing(open_to_me(pairs), key=key)
     if row is not None:
         author = str(row["author"])
@@ -1406,30 +1439,42 @@ def behind_scores(
     choice: Choice,
     *,
     key: str,
-    system: str = "",
-    judge: str = "",
+    judge_model: str = "",
+    dimension: str = "",
     split: str = "",
-    human: str = "",
-    model: str = "",
+    reference_score: str = "",
+    judge_score: str = "",
     metric: str = "",
     of: pd.Series | None = None,
 ) -> None:
     """The traces scored by both behind a mark; `of`: of these judges, by label."""
-    pairs = with_labels(loading.figure(choice, "scores_behind", system, judge, split, human, model, metric))
+    pairs = with_labels(
+        loading.figure(choice, "scores_behind", judge_model, dimension, split, reference_score, judge_score, metric)
+    )
     pairs = pairs if of is None else pairs[pairs["label"].isin(of)]
-    listed(choice, pairs[["trace_id", "label", "system", "human", "model"]], key=key)
+    listed(choice, pairs[["trace_id", "label", "judge_model", "reference_score", "judge_score"]], key=key)
 
 
 def behind_runs(
-    choice: Choice, system: str, judge: str, split: str, *, key: str, between: tuple[float, float] | None = None
+    choice: Choice,
+    judge_model: str,
+    dimension: str,
+    split: str,
+    *,
+    key: str,
+    between: tuple[float, float] | None = None,
 ) -> None:
     """The traces of a judge's runs; `between`: those whose spread lies there."""
     table = loading.figure(choice, "table.trace_spread")
-    mine = table[(table["system"] == system) & (table["judge"] == judge) & ((table["split"] == split) | (not split))]
+    mine = table[
+        (table["judge_model"] == judge_model)
+        & (table["dimension"] == dimension)
+        & ((table["split"] == split) | (not split))
+    ]
     mine = mine[mine["ratings"] > 1].sort_values("sd", ascending=False, kind="stable")
     if between is not None:
         mine = mine[charts.in_bar(mine["sd"], between)]
-    kept = ["unit", "system", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
+    kept = ["unit", "judge_model", "ratings", "failed", "not_applicable", "mean", "low", "high", "sd"]
     listed(choice, mine[kept].rename(columns={"unit": "trace_id"}), key=key)
 
 
@@ -1442,12 +1487,14 @@ def behind_raters(choice: Choice, dimension: str, metric: str, first: str, secon
     both = loading.figure(choice, "raters_behind", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
     row = listing(
-        open_to_me(both).drop(columns=["annotator", "system", "run"]).rename(columns=named), key="behind-raters"
+        open_to_me(both).drop(columns=["annotator", "judge_model", "run"]).rename(columns=named), key="behind-raters"
     )
     if row is not None:
         one = both[both["trace_id"] == row["trace_id"]].iloc[0]
-        person, judge = (None if pd.isna(one[name]) else str(one[name]) for name in ("annotator", "system"))
-        link = compare_link(choice, trace=str(row["trace_id"]), judge=judge, person=person, repeat=run_of(one["run"]))
+        person, judge_model = (None if pd.isna(one[name]) else str(one[name]) for name in ("annotator", "judge_model"))
+        link = compare_link(
+            choice, trace=str(row["trace_id"]), judge_model=judge_model, person=person, repeat=run_of(one["run"])
+        )
         open_trace({**link, **({} if person is None else {"person": person})}, key="raters-open")
 
 
@@ -1455,19 +1502,19 @@ def behind_pairs(
     choice: Choice,
     *,
     key: str,
-    system: str = "",
-    judge: str = "",
+    judge_model: str = "",
+    dimension: str = "",
     split: str = "",
     impact: str = "all",
-    dimension: str = "",
+    error_dimension: str = "",
     kind: str = "",
     rate: str = "",
 ) -> None:
     """The errors behind a mark."""
-    wanted = system, judge, split, impact, dimension, kind, rate
+    wanted = judge_model, dimension, split, impact, error_dimension, kind, rate
     pairs = with_labels(loading.figure(choice, "pairs_behind", *wanted))
     columns = [
-        "trace_id", "error_id", "impact", "dimensions", "label", "system", "judge", "caught", "localized",
+        "trace_id", "error_id", "impact", "dimensions", "label", "judge_model", "dimension", "caught", "localized",
         "match_status", "annotator",
     ]  # fmt: skip
     listed(choice, pairs[columns], key=key)
@@ -1484,10 +1531,10 @@ def listed(
     link = compare_link(
         choice,
         trace=str(row["trace_id"]),
-        judge=said["system"],
+        judge_model=said["judge_model"],
         person=said["annotator"],
         pair=said["error_id"],
-        dimension=said["judge"],
+        dimension=said["dimension"],
         repeat=repeat,
     )
     open_trace(link if person is None else {**link, "person": person}, key=f"{key}-open")
@@ -1503,13 +1550,13 @@ def open_trace(link: Mapping[str, str], *, key: str) -> None:
         open_in_work(link_params(trace=link["trace"], span=loading.first_span(link.get("pair"))), key=key)
 
 
-LINKED = ("system", "annotator", "error_id", "judge")
+LINKED = ("judge_model", "annotator", "error_id", "dimension")
 """The columns of a list that say where Compare shows a row."""
 
 
 def run_of(rater: object) -> int | None:
     """The run in a rater's name: `checks run 2` is run 2."""
-    number = str(rater).rpartition("run ")[2]
+    number = str(rater).rpartition("repeat ")[2]
     return int(number) if number.isdigit() else None
 
 
@@ -1517,7 +1564,7 @@ def compare_link(
     choice: Choice,
     *,
     trace: str,
-    judge: str | None = None,
+    judge_model: str | None = None,
     person: str | None = None,
     pair: str | None = None,
     dimension: str | None = None,
@@ -1528,10 +1575,15 @@ def compare_link(
     An error of a majority opens under `person`, whose label it goes by.
     """
     run = choice.repeat if repeat is None else repeat
-    shown = choice.human or (person if choice.gold == "majority" else None)
+    shown = person if choice.reference in majority.REFERENCE_KINDS else choice.reference
     named = dimension if dimension in DIMENSIONS else None
     return link_params(
-        trace=trace, judge=judge, person=shown, pair=pair, dimension=named, repeat=str(run) if run else None
+        trace=trace,
+        judge_model=judge_model,
+        person=shown,
+        pair=pair,
+        dimension=named,
+        repeat_no=str(run) if run else None,
     )
 
 

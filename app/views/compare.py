@@ -20,7 +20,7 @@ from tracejury.ingest.store import load, reading
 from tracejury.judging.comparison import Comparison, JudgedCell
 from tracejury.judging.ledger.anchoring import may_see_judges
 from tracejury.judging.ledger.comparison import compare_trace, decided_revision, repeats_of, undecided
-from tracejury.judging.ledger.systems import versions_of
+from tracejury.judging.ledger.judge_models import versions_of
 from tracejury.judging.reading import Reading, read
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 
@@ -35,19 +35,19 @@ def page() -> None:
     layout.heading("Compare")
     traces = loading.traces()
     people = [str(name) for name in loading.people()["annotator"]]
-    systems = loading.systems()
-    if not why_empty(traces, people, systems):
+    judge_models = loading.judge_models()
+    if not why_empty(traces, people, judge_models):
         return
-    side_by_side(traces, people, systems)
+    side_by_side(traces, people, judge_models)
 
 
-def why_empty(traces: pd.DataFrame, people: list[str], systems: list[str]) -> bool:
+def why_empty(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> bool:
     """Whether two sides are there; says what is missing and what brings it."""
     if traces.empty:
         st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
     elif not people:
         st.info("No person has submitted a review yet. Label a trace on the Work page and submit it.")
-    elif not systems:
+    elif not judge_models:
         st.info("No judge has answered yet. Run `tracejury judge` (offline, no key needed), then `tracejury match`.")
     else:
         return True
@@ -55,15 +55,17 @@ def why_empty(traces: pd.DataFrame, people: list[str], systems: list[str]) -> bo
 
 
 @st.fragment(key=f"{KEY}-fragment")
-def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) -> None:
-    trace_id, human, system, repeat = sides(traces, people, named_too(systems))
+def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> None:
+    trace_id, reference, judge_model, repeat = sides(traces, people, named_too(judge_models))
     with reading(workspace().engine) as connection:
         if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
             st.info("You are at work on this trace yourself, blind. Submit it first; then it can be compared.")
             return
-        found = compare_trace(connection, trace_id=trace_id, human=human, system=system, repeat=repeat)
+        found = compare_trace(
+            connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
+        )
         decided = decided_revision(connection)
-    open_pairs = _undecided(loading.place(), loading.now_revision(), human, system, repeat)
+    open_pairs = _undecided(loading.place(), loading.now_revision(), reference, judge_model, repeat)
     if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
         not_judged(found, list(open_pairs))
         if found.cells:
@@ -81,9 +83,9 @@ def side_by_side(traces: pd.DataFrame, people: list[str], systems: list[str]) ->
             "token": token(trace_id, purpose=PURPOSE),
             "token_s": grants.MAX_AGE_S,
             "base": st.get_option("server.baseUrlPath").rstrip("/"),
-            "human": human,
-            "judge": system,
-            "judge_key": f"{human} {system} {repeat}",
+            "reference": reference,
+            "judge_model": judge_model,
+            "judge_key": f"{reference} {judge_model} {repeat}",
             "repeat": repeat,
             "pairs": pairs_payload(found, text),
             "revision": decided,
@@ -108,7 +110,7 @@ def asked_pair(found: Comparison) -> str | None:
     label, _, finding = wanted.rpartition("|")
     by_finding = [p.key for p in found.pairs if finding.isdigit() and not label and p.finding_key == int(finding)]
     of_error = [p for p in found.pairs if p.error is not None and p.error.label_id == wanted]
-    of_judge = [p.key for p in of_error if judge is not None and p.judge == judge]
+    of_judge = [p.key for p in of_error if judge is not None and p.rubric == judge]
     return next(iter([*by_finding, *of_judge, *(p.key for p in of_error)]), wanted)
 
 
@@ -116,38 +118,40 @@ def not_judged(found: Comparison, judged: list[str]) -> None:
     """A trace this judge did not answer on: nothing there is missed, and nothing is caught."""
     failed = sorted({cell.outcome.state for cell in found.cells})
     told = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
-    st.info(f"{plain(found.system)} {told}: there is nothing to compare here.")
+    st.info(f"{plain(found.judge_model)} {told}: there is nothing to compare here.")
     if judged:
-        st.caption(f"{counted(len(judged), 'trace')} that {plain(found.human)} labelled and this judge answered on.")
+        st.caption(
+            f"{counted(len(judged), 'trace')} that {plain(found.reference)} labelled and this judge answered on."
+        )
         st.button(
             "Go to the first of them", key="to_judged", icon=":material/arrow_forward:",
             on_click=_go_to, args=(judged[0],),
         )  # fmt: skip
 
 
-def named_too(systems: list[str]) -> list[str]:
-    """The judges, with the older version that the address names (`system @hash`)."""
-    wanted = st.query_params.get("judge", "")
-    if not wanted or wanted in systems:
-        return systems
+def named_too(judge_models: list[str]) -> list[str]:
+    """The judges, with the older version that the address names (`judge model @hash`)."""
+    wanted = st.query_params.get("judge_model", "")
+    if not wanted or wanted in judge_models:
+        return judge_models
     with reading(workspace().engine) as connection:
         is_version = bool(versions_of(connection, wanted))
-    return [*systems, wanted] if is_version else systems
+    return [*judge_models, wanted] if is_version else judge_models
 
 
-def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[str, str, str, int]:
+def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> tuple[str, str, str, int]:
     """The trace, the person, the judge and its run; what the address asks for comes first.
 
-    The address says `person`: `human` is bound to the filter of the Agreement page, and no link may set it.
+    The address says `person`: `reference` is bound to the filter of the Agreement page, and no link may set it.
     """
     ids = [str(trace_id) for trace_id in traces["trace_id"]]
     names = dict(zip(ids, traces["name"].astype(str), strict=True))
-    usual = loading.usual_human()
+    usual = loading.usual_reference()
     both = _undecided(
         loading.place(),
         loading.now_revision(),
         people[_asked("person", people, people.index(usual) if usual in people else 0)],
-        systems[_asked("judge", systems, 0)],
+        judge_models[_asked("judge_model", judge_models, 0)],
         0,
     )
     first = ids.index(next(iter(both))) if both and next(iter(both)) in ids else 0
@@ -156,29 +160,30 @@ def sides(traces: pd.DataFrame, people: list[str], systems: list[str]) -> tuple[
             "Trace", ids, index=_asked("trace", ids, first), format_func=lambda key: f"{key} · {names.get(key, '')}",
             key="compare_trace", width=440, on_change=_follow_widget, args=("compare_trace", "trace"),
         )  # fmt: skip
-        human = st.selectbox(
-            "Human", people, index=_asked("person", people, people.index(usual) if usual in people else 0),
-            key="compare_human", width=170, on_change=_follow_widget, args=("compare_human", "person"),
+        reference = st.selectbox(
+            "Annotator", people, index=_asked("person", people, people.index(usual) if usual in people else 0),
+            key="compare_reference", width=170, on_change=_follow_widget, args=("compare_reference", "person"),
         )  # fmt: skip
-        system = st.selectbox(
-            "Judge", systems, index=_asked("judge", systems, 0), key="compare_judge", width=220,
-            on_change=_follow_widget, args=("compare_judge", "judge"),
+        judge_model = st.selectbox(
+            "Judge model", judge_models, index=_asked("judge_model", judge_models, 0),
+            key="compare_judge_model", width=220,
+            on_change=_follow_widget, args=("compare_judge_model", "judge_model"),
         )  # fmt: skip
-        repeat = which_run(str(trace_id), str(system))
+        repeat = which_run(str(trace_id), str(judge_model))
         if st.button("Open in Work", icon=":material/edit_note:", key="to_work"):
             st.switch_page("views/work.py", query_params=link_params(trace=str(trace_id)))
-    return str(trace_id), str(human), str(system), repeat
+    return str(trace_id), str(reference), str(judge_model), repeat
 
 
-def which_run(trace_id: str, system: str) -> int:
+def which_run(trace_id: str, judge_model: str) -> int:
     """The judge's run; offered where it judged this trace several times."""
     with reading(workspace().engine) as connection:
-        held = [str(repeat) for repeat in repeats_of(connection, trace_id=trace_id, system=system)]
+        held = [str(repeat) for repeat in repeats_of(connection, trace_id=trace_id, judge_model=judge_model)]
     if len(held) < 2:
         return int(held[0]) if held else 0
     chosen = st.selectbox(
-        "Run", held, index=_asked("repeat", held, 0), key="compare_repeat", width=90,
-        on_change=_follow_widget, args=("compare_repeat", "repeat"),
+        "Repeat", held, index=_asked("repeat_no", held, 0), key="compare_repeat", width=90,
+        on_change=_follow_widget, args=("compare_repeat", "repeat_no"),
     )  # fmt: skip
     return int(str(chosen))
 
@@ -188,7 +193,7 @@ def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
     states = pd.Series([pair.state for pair in found.pairs], dtype="object").value_counts()
     tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in ("localized", "caught", "missed", "extra"))
     errors = len({pair.error.label_id for pair in found.pairs if pair.error is not None})
-    st.caption(f"{counted(errors, 'human error')}: {tally}")
+    st.caption(f"{counted(errors, 'reference error')}: {tally}")
     if isinstance(row["goal"], str) and row["goal"]:
         with st.expander("Goal and answer", key="goal"):
             st.text(row["goal"])
@@ -221,9 +226,11 @@ def lane_marks(found: Comparison, text: Reading) -> pd.DataFrame:
     for pair in found.pairs:
         if pair.error is not None:
             label = f"{'+'.join(pair.error.dimensions)} {pair.error.impact}"
-            rows += [(pair.key, "human", place.get(s, 0), pair.state, label, s in place) for s in pair.error.span_ids]
+            rows += [
+                (pair.key, "annotator", place.get(s, 0), pair.state, label, s in place) for s in pair.error.span_ids
+            ]
         if pair.finding is not None:
-            label = pair.finding.dimension or pair.judge or ""
+            label = pair.finding.dimension or pair.rubric or ""
             for cited in pair.finding.citations:
                 seq, is_valid = place.get(cited.span_id or "", 0), cited.span_id in place
                 rows.append((pair.key, "judge", seq, pair.state, f"{label} cites {cited.cite}", is_valid))
@@ -258,11 +265,11 @@ def scores_and_replies(found: Comparison) -> None:
 
 def score_table(found: Comparison) -> pd.DataFrame:
     """dimension, human, judge, difference, state: one row a dimension that either side spoke of."""
-    human = {score.dimension: score for score in found.scores}
-    judged = {cell.judge: cell.outcome for cell in found.cells}
+    reference = {score.dimension: score for score in found.scores}
+    judged = {cell.rubric: cell.outcome for cell in found.cells}
     rows = []
     for dimension in DIMENSIONS:
-        score, outcome = human.get(dimension), judged.get(dimension)
+        score, outcome = reference.get(dimension), judged.get(dimension)
         if score is None and outcome is None:
             continue
         given = None if score is None or score.not_applicable else score.value
@@ -278,7 +285,7 @@ def score_table(found: Comparison) -> pd.DataFrame:
 def reply(cell: JudgedCell) -> None:
     outcome = cell.outcome
     score = f"score {outcome.score}" if isinstance(outcome, Verdict) and outcome.score is not None else outcome.state
-    label = plain(f"{cell.judge} · {score.replace('_', ' ')}")
+    label = plain(f"{cell.rubric} · {score.replace('_', ' ')}")
     with st.expander(label, key=f"reply-{cell.cell_key}", on_change="rerun") as box:
         if not box.open:
             return
@@ -345,9 +352,9 @@ def _mark_big(row: pd.Series) -> list[str]:
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
-def _undecided(place: str, now: loading.Revision, human: str, system: str, repeat: int) -> dict[str, int]:
+def _undecided(place: str, now: loading.Revision, reference: str, judge_model: str, repeat: int) -> dict[str, int]:
     with reading(workspace().engine) as connection:
-        return undecided(connection, human=human, system=system, repeat=repeat)
+        return undecided(connection, reference=reference, judge_model=judge_model, repeat=repeat)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)

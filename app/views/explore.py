@@ -333,12 +333,16 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
 
 
 def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
-    layout.title(f"{'People’s errors' if side == 'human' else 'Findings of judges'} that start at {part} of the run")
+    layout.title(
+        f"{'People’s errors' if side == 'reference' else 'Findings of judges'} that start at {part} of the run"
+    )
     with reading(workspace().engine) as connection:
         found = (
-            exploring.started(connection, errors) if side == "human" else exploring.placed_findings(connection, place)
+            exploring.started(connection, errors)
+            if side == "annotator"
+            else exploring.placed_findings(connection, place)
         )
-    if side == "human":
+    if side == "annotator":
         behind_errors(found[found["place"] == place], key="behind-positions")
     else:
         behind_findings(of_traces(found, kept))
@@ -378,14 +382,17 @@ def behind_errors(found: pd.DataFrame, *, key: str) -> None:
 
 def behind_findings(found: pd.DataFrame) -> None:
     """Judges' findings, each opened beside people and at the first span that it cites."""
-    rows = with_ordinal(open_to_me(found)).rename(columns={"repeat": "run"})
+    rows = with_ordinal(open_to_me(found))
     columns = [
-        "trace_id", "span", "system", "judge", "run", "dimension", "impact", "description", "finding_key", "span_id",
+        "trace_id", "span", "judge_model", "rubric", "repeat", "dimension", "impact", "description", "finding_key",
+        "span_id",
     ]  # fmt: skip
     row = listing(rows[columns], key="behind-positions")
     if row is not None:
-        run = str(row["run"]) if row["run"] else None
-        beside = link_params(trace=row["trace_id"], judge=row["system"], repeat=run, pair=f"|{row['finding_key']}")
+        run = str(row["repeat"]) if row["repeat"] else None
+        beside = link_params(
+            trace=row["trace_id"], judge_model=row["judge_model"], repeat_no=run, pair=f"|{row['finding_key']}"
+        )
         open_there(row, beside, key="behind-positions")
 
 

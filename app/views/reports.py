@@ -157,16 +157,16 @@ def open_row(row: Mapping[str, Any], *, key: str) -> None:
     said = {name: None if pd.isna(row.get(name)) else str(row[name]) for name in OPENED}
     error = said["error_id"] or said["label_id"]
     link = link_params(
-        trace=trace, judge=said["system"], person=said["annotator"],
+        trace=trace, judge_model=said["judge_model"], person=said["annotator"],
         pair=error or (f"|{said['finding_id']}" if said["finding_id"] else None),
-        dimension=said["judge"] if said["judge"] in DIMENSIONS else None,
+        dimension=said["dimension"] if said["dimension"] in DIMENSIONS else None,
     )  # fmt: skip
     with st.container(horizontal=True):
         open_in_compare(link, key=f"{key}-open")
         open_in_work(link_params(trace=trace, span=loading.first_span(error)), key=f"{key}-work")
 
 
-OPENED = ("system", "judge", "annotator", "error_id", "label_id", "finding_id")
+OPENED = ("judge_model", "dimension", "annotator", "error_id", "label_id", "finding_id")
 """The columns of a row that say where it is shown."""
 
 
@@ -212,7 +212,7 @@ def stable_address(name: str) -> None:
 
 
 def about_of(choice: Choice) -> str:
-    return f"Human: {loading.frames(choice).human} · {choice.label()}"
+    return f"Human: {loading.frames(choice).reference} · {choice.label()}"
 
 
 def still_open(rows: pd.DataFrame) -> pd.DataFrame:

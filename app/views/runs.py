@@ -25,9 +25,9 @@ from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
 from tracejury.judging.jury import RULES, Rule
 from tracejury.judging.ledger import tables
-from tracejury.judging.ledger.juries import JuryOutcome, jury_outcomes, jury_system, votes_of
+from tracejury.judging.ledger.judge_models import judge_model_names
+from tracejury.judging.ledger.juries import JuryOutcome, jury_name, jury_outcomes, votes_of
 from tracejury.judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
-from tracejury.judging.ledger.systems import system_names
 from tracejury.judging.model import Prices, read_prices
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 from tracejury.judging.rubric import agent_descriptions, rubrics
@@ -174,26 +174,27 @@ def outcomes_card(run_key: int, shown: Shown) -> None:
 
 
 def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
-    """trace_id, repeat, judge, outcome, reason, seconds, system of the judgements that a part of a bar counts."""
+    """trace_id, repeat, judge, outcome, reason, seconds, judge_model of the judgements that a part of a bar counts."""
     cell = tables.cell
     state = {"n/a": "not_applicable"}.get(outcome, "scored" if outcome.isdigit() else outcome)
-    of = (cell.c.run_key == run_key, cell.c.judge == judge, cell.c.state == state)
+    of = (cell.c.run_key == run_key, cell.c.rubric == judge, cell.c.state == state)
     score = (cell.c.score == int(outcome),) if outcome.isdigit() else ()
-    asked = (cell.c.trace_id, cell.c.repeat, cell.c.judge, cell.c.reason, cell.c.latency_s.label("seconds"))
+    asked = (cell.c.trace_id, cell.c.repeat, cell.c.rubric, cell.c.reason, cell.c.latency_s.label("seconds"))
     with reading(workspace().engine) as connection:
         query = select(*asked, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
         found = query_frame(connection, query)
-        names = system_names(connection)
-    return found.assign(outcome=outcome.replace("_", " "), system=found["judge_version"].map(names))[
-        ["trace_id", "repeat", "judge", "outcome", "reason", "seconds", "system"]
+        names = judge_model_names(connection)
+    return found.assign(outcome=outcome.replace("_", " "), judge_model=found["judge_version"].map(names))[
+        ["trace_id", "repeat", "dimension", "outcome", "reason", "seconds", "judge_model"]
     ]
 
 
 def compare_link(row: Mapping[Any, Any]) -> dict[str, str]:
     """The address of a judgement on the Compare page."""
     repeat = str(row["repeat"]) if row["repeat"] else None
-    named = str(row["judge"]) if row["judge"] in DIMENSIONS else None
-    return link_params(trace=str(row["trace_id"]), judge=str(row["system"]), repeat=repeat, dimension=named)
+    named = str(row["dimension"]) if row["dimension"] in DIMENSIONS else None
+    judge_model = str(row["judge_model"])
+    return link_params(trace=str(row["trace_id"]), judge_model=judge_model, repeat_no=repeat, dimension=named)
 
 
 def last_finished(run_key: int) -> int:
@@ -207,7 +208,7 @@ class Shown(NamedTuple):
     """The finished judgements of a run, added up.
 
     `outcomes`: judge, outcome, count; `seconds`: `charts.box_figures` of what a judgement took; `failed`: the first
-    `FAILED_SHOWN` that failed, with the system of each. `paid` and `tokens` are None where nothing is known.
+    `FAILED_SHOWN` that failed, with the judge model of each. `paid` and `tokens` are None where nothing is known.
     """
 
     outcomes: pd.DataFrame
@@ -231,7 +232,7 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
     cell = tables.cell
     of_run = (cell.c.run_key == run_key, cell.c.finished_at.is_not(None))
     failed = (
-        *(cell.c.judge, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts),
+        *(cell.c.rubric, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts),
         cell.c.judge_version,
     )
     with reading(workspace().engine) as connection:
@@ -243,7 +244,7 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
             seconds=charts.box_figures(
                 query_frame(
                     connection,
-                    select(cell.c.judge.label("label"), cell.c.latency_s.label("value"))
+                    select(cell.c.rubric.label("label"), cell.c.latency_s.label("value"))
                     .where(*of_run, cell.c.latency_s.is_not(None))
                     .order_by(cell.c.cell_key),
                 )
@@ -255,8 +256,8 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
                 .order_by(cell.c.cell_key)
                 .limit(FAILED_SHOWN),
             )
-            .replace({"judge_version": system_names(connection)})
-            .rename(columns={"judge_version": "system"}),
+            .replace({"judge_version": judge_model_names(connection)})
+            .rename(columns={"judge_version": "judge_model"}),
             paid=None if paid is None else float(paid),
             tokens=None if tokens is None else int(tokens),
         )
@@ -281,7 +282,7 @@ def jury(run_key: int, kept: Rule) -> None:
     rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
     st.caption(f"In every table of agreement the jury stands by the rule of this run: {kept}.")
     with reading(workspace().engine) as connection:
-        outcomes, system = jury_outcomes(connection, run_key, rule), jury_system(connection, run_key)
+        outcomes, judge_model = jury_outcomes(connection, run_key, rule), jury_name(connection, run_key)
     if not outcomes:
         st.caption("No trace has been judged by all models yet.")
         return
@@ -290,8 +291,8 @@ def jury(run_key: int, kept: Rule) -> None:
     st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share for the votes behind it.")
     rows = votes_behind(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
     row = listing(open_to_me(rows), key="behind-votes")
-    if row is not None and system is not None:
-        open_in_compare(compare_link({**row, "system": system}), key="votes-open")
+    if row is not None and judge_model is not None:
+        open_in_compare(compare_link({**row, "judge_model": judge_model}), key="votes-open")
 
 
 VOTE_SHARES = {"unanimous": "several", "tied": "n", "absent": "members"}
@@ -301,7 +302,7 @@ VOTE_SHARES = {"unanimous": "several", "tied": "n", "absent": "members"}
 def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
     """How the models voted, a row a judge; the judge and the share whose cell is chosen."""
     table = jury_table(votes_of(outcomes, "the jury"))
-    text, few = table[["judge", "n"]], pd.DataFrame(index=table.index)
+    text, few = table[["dimension", "n"]], pd.DataFrame(index=table.index)
     for name, of in VOTE_SHARES.items():
         shares = table[[f"{name}_share", f"{name}_low", f"{name}_high", of]].itertuples(index=False, name=None)
         text = text.assign(**{name: [cell_text(dict(zip(_CELL, share, strict=True))) for share in shares]})
@@ -318,7 +319,7 @@ def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
         },
     )  # fmt: skip
     cell = chosen_cell(event, len(table))
-    return None if cell is None or cell[1] not in VOTE_SHARES else (str(table["judge"].iloc[cell[0]]), cell[1])
+    return None if cell is None or cell[1] not in VOTE_SHARES else (str(table["dimension"].iloc[cell[0]]), cell[1])
 
 
 _CELL = ("value", "low", "high", "n")
@@ -331,11 +332,11 @@ _VOTE_COLUMNS = (
 
 def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.DataFrame:
     """What a share counts: judgements with several votes, all judgements, or every vote that was asked for."""
-    mine = [one for one in outcomes if one.judge == judge]
+    mine = [one for one in outcomes if one.dimension == judge]
     if share == "absent":
         return pd.DataFrame(
             [
-                {"judge": judge, "trace_id": one.trace_id, "repeat": one.repeat, "model": model, "score": score}
+                {"dimension": judge, "trace_id": one.trace_id, "repeat": one.repeat, "model": model, "score": score}
                 for one in mine
                 for model, score in one.members.items()
             ]
@@ -383,16 +384,16 @@ def outcome_counts(connection: Connection, run_key: int) -> pd.DataFrame:
     """judge, outcome, count of the finished judgements."""
     cell = tables.cell
     rows = connection.execute(
-        select(cell.c.judge, cell.c.state, cell.c.score, func.count())
+        select(cell.c.rubric, cell.c.state, cell.c.score, func.count())
         .where(cell.c.run_key == run_key, cell.c.state.in_(CELL_STATES))
-        .group_by(cell.c.judge, cell.c.state, cell.c.score)
-        .order_by(cell.c.judge, cell.c.state, cell.c.score)
+        .group_by(cell.c.rubric, cell.c.state, cell.c.score)
+        .order_by(cell.c.rubric, cell.c.state, cell.c.score)
     ).all()
     counts = [
         (judge, str(score) if state == "scored" else "n/a" if state == "not_applicable" else state, count)
         for judge, state, score, count in rows
     ]
-    return pd.DataFrame(counts, columns=["judge", "outcome", "count"])
+    return pd.DataFrame(counts, columns=["dimension", "outcome", "count"])
 
 
 COSTLY = {"dearest": "cost_usd", "longest prompts": "prompt_tokens"}
@@ -465,19 +466,19 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     cell, by = tables.cell, MEASURES[measure]
     of = [cell.c.run_key == run_key, cell.c.finished_at.is_not(None), by.is_not(None)]
     of += [cell.c.trace_id.not_in(loading.blind_to_me())]
-    of += [] if judge is None else [cell.c.judge == judge]
+    of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]
-    said = ("trace_id", "judge", "repeat", "state", "score", "judge_version")
+    said = ("trace_id", "dimension", "repeat", "state", "score", "judge_version")
     asked = (*(cell.c[name] for name in said), *(MEASURES[name].label(name) for name in order))
     with reading(workspace().engine) as connection:
         found = query_frame(connection, select(*asked).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS))
         is_all = len(found) < MOST_ROWS
         number = len(found) if is_all else connection.scalar(select(func.count()).where(*of)) or 0
-        names = system_names(connection)
+        names = judge_model_names(connection)
     outcomes = [outcome_of(*row) for row in found[["state", "score"]].itertuples(index=False, name=None)]
-    rows = found.assign(outcome=outcomes, system=found["judge_version"].map(names))
-    return rows[["trace_id", "judge", "repeat", "outcome", *order, "system"]], int(number)
+    rows = found.assign(outcome=outcomes, judge_model=found["judge_version"].map(names))
+    return rows[["trace_id", "dimension", "repeat", "outcome", *order, "judge_model"]], int(number)
 
 
 def outcome_of(state: str, score: float | None) -> str:
@@ -511,8 +512,8 @@ def start() -> None:
         model = left.text_input(
             "Model", key="new_model", placeholder="gpt-4.1, anthropic/claude-…, ollama/…", help=_MODEL_HELP
         )
-        judges = right.multiselect(
-            "Judges", list(known), default=[d for d in DIMENSIONS if d in known], key="new_judges"
+        chosen = right.multiselect(
+            "Dimensions", list(known), default=[d for d in DIMENSIONS if d in known], key="new_dimensions"
         )
         with st.container(horizontal=True):
             repeats = st.number_input("Repeats", 1, 100, 1, key="new_repeats", width=120)
@@ -532,7 +533,7 @@ def start() -> None:
     try:
         models = model_names(model)
         spec = RunSpec(
-            judges=tuple(judges),
+            rubrics=tuple(chosen),
             models=models,
             repeats=int(repeats),
             mode=MODES[str(mode)],
@@ -559,10 +560,10 @@ def start() -> None:
     if asked:
         show_estimate(spec)
         return
-    name = f"{', '.join(spec.judges)} by {', '.join(spec.models)}"
+    name = f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
     key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, name=name, author=user().name)
     st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
-    calls = len(traces) * len(spec.judges) * spec.repeats
+    calls = len(traces) * len(spec.rubrics) * spec.repeats
     st.success(f"Run {key} is queued: {counted(calls, 'judgement')}. `tracejury worker` works on it.")
 
 

@@ -19,13 +19,13 @@ PERSON_PAIRS: Final = (
     "author",
     "other",
     "reviewers",
-    "judge",
+    "dimension",
     "relevant",
     "caught",
     "localized",
 )
-KEYS: Final = {"judge": "object", "impact": "object", "split": "object", "kind": "object", "metric": "object"}
-_KEY: Final = ["split", "judge", "trace_id", "error_id", "author", "other"]
+KEYS: Final = {"dimension": "object", "impact": "object", "split": "object", "kind": "object", "metric": "object"}
+_KEY: Final = ["split", "dimension", "trace_id", "error_id", "author", "other"]
 
 
 def checked_person_pairs(person_pairs: pd.DataFrame) -> pd.DataFrame:
@@ -39,7 +39,7 @@ def checked_person_pairs(person_pairs: pd.DataFrame) -> pd.DataFrame:
     frames.require(person_pairs, "person_pairs", PERSON_PAIRS)
     pairs = frames.with_defaults(person_pairs, {"split": frames.NO_SPLIT, "impact": "unknown"})
     pairs["impact"] = pairs["impact"].str.lower()
-    for column in ("trace_id", "error_id", "author", "other", "judge"):
+    for column in ("trace_id", "error_id", "author", "other", "dimension"):
         pairs[column] = pairs[column].astype(str)
     frames.require_unique(pairs, "person_pairs", _KEY)
     for column in ("relevant", "caught", "localized"):
@@ -98,11 +98,11 @@ def ceiling_columns() -> dict[str, str]:
 
 
 def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> pd.DataFrame:
-    judges = frames.in_order(pairs["judge"], frames.JUDGES)
+    dimensions = frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
     traces = tuple(sorted(set(pairs["trace_id"])))
     share = 1 / (pairs["reviewers"] * (pairs["reviewers"] - 1)).to_numpy()
-    weighted = _counts(pairs, traces, judges, share)
-    plain = _counts(pairs, traces, judges, np.ones(len(pairs))).astype(np.int64)
+    weighted = _counts(pairs, traces, dimensions, share)
+    plain = _counts(pairs, traces, dimensions, np.ones(len(pairs))).astype(np.int64)
     total = weighted.sum(axis=0)
     found = errors.rates(total)
     low, high = _bounds(weighted, found, draws, seed, method)
@@ -111,7 +111,7 @@ def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> p
     people = pairs["author"].nunique()
     rows = [
         {
-            "judge": judge,
+            "dimension": dimension,
             "impact": impact,
             "kind": kind,
             "metric": rate,
@@ -123,35 +123,35 @@ def _split_rows(pairs: pd.DataFrame, draws: int, seed: int, method: Method) -> p
             "people": people,
             "reason": errors.rate_reason(rate, *cells),
         }
-        for j, judge in enumerate(judges)
+        for j, dimension in enumerate(dimensions)
         for i, impact in enumerate(IMPACTS)
         for k, kind in enumerate(KINDS)
         for cells in [tuple(int(count) for count in plain[:, j, i, k].sum(axis=0))]
         for r, rate in enumerate(errors.RATES)
-        if judge != ANY or rate == "recall"
+        if dimension != ANY or rate == "recall"
     ]
     return pd.DataFrame(rows)
 
 
 def _counts(
-    pairs: pd.DataFrame, traces: tuple[str, ...], judges: tuple[str, ...], weights: NDArray[np.float64]
+    pairs: pd.DataFrame, traces: tuple[str, ...], dimensions: tuple[str, ...], weights: NDArray[np.float64]
 ) -> Floats:
     """Weighted confusion counts (traces, judges, impacts, kinds, 4)."""
-    return np.stack([_kind_counts(pairs, kind, traces, judges, weights) for kind in KINDS], axis=3)
+    return np.stack([_kind_counts(pairs, kind, traces, dimensions, weights) for kind in KINDS], axis=3)
 
 
 def _kind_counts(
-    pairs: pd.DataFrame, kind: Kind, traces: tuple[str, ...], judges: tuple[str, ...], weights: NDArray[np.float64]
+    pairs: pd.DataFrame, kind: Kind, traces: tuple[str, ...], dimensions: tuple[str, ...], weights: NDArray[np.float64]
 ) -> Floats:
     truth, predicted = pairs["relevant"].to_numpy(), pairs[kind].to_numpy()
     cell = np.where(truth, np.where(predicted, 0, 2), np.where(predicted, 1, 3))
     known = (*IMPACTS[:3], "unknown")
-    shape = (len(traces), len(judges), len(known), 4)
+    shape = (len(traces), len(dimensions), len(known), 4)
     impact = frames.codes(pairs["impact"], known)
     if (impact < 0).any():
         raise ValueError(f"person_pairs has the impact {pairs['impact'][impact < 0].iloc[0]!r}; expected {known!r}")
     place = np.ravel_multi_index(
-        (frames.codes(pairs["trace_id"], traces), frames.codes(pairs["judge"], judges), impact, cell), shape
+        (frames.codes(pairs["trace_id"], traces), frames.codes(pairs["dimension"], dimensions), impact, cell), shape
     )
     counted = np.bincount(place, weights=weights, minlength=int(np.prod(shape))).reshape(shape)
     return np.concatenate([counted[:, :, :3], counted.sum(axis=2, keepdims=True)], axis=2)

@@ -17,7 +17,7 @@ from tracejury.judging.agreement.scores import POINTS, SCORE_METRICS
 
 ENOUGH_TRACES: Final = 6
 """From so many on, traces that all say the same are no accident: 2 / 2**6 = .03 by the sign test."""
-_ERROR: Final = ["judge", "trace_id", "error_id"]
+_ERROR: Final = ["dimension", "trace_id", "error_id"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def compare_errors(
     """
     both = _paired_errors(left, right)
     columns = {
-        **dict.fromkeys(("judge", "impact", "kind", "metric"), "object"),
+        **dict.fromkeys(("dimension", "impact", "kind", "metric"), "object"),
         **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
         **dict.fromkeys(("n", "unpaired", "traces", "undefined_draws"), "int64"),
         "significant": "bool",
@@ -88,11 +88,11 @@ def compare_errors(
     if both.empty:
         return frames.empty(columns)
     sides = [_side_cells(both, side) for side in ("left", "right")]
-    judges = sides[0].judges
+    dimensions = sides[0].dimensions
     joined = np.stack([cells.counts for cells in sides], axis=1).reshape(len(sides[0].traces), -1)
 
     totals = [cells.counts.sum(axis=0) for cells in sides]
-    blank = errors.says_nothing(judges, totals[0]).reshape(-1)
+    blank = errors.says_nothing(dimensions, totals[0]).reshape(-1)
 
     def statistic(sums: Floats) -> Floats:
         found = errors.rates(sums.reshape(*sums.shape[:-1], 2, -1, 4))
@@ -104,7 +104,7 @@ def compare_errors(
     found = [np.where(blank, np.nan, errors.rates(total).reshape(-1)) for total in totals]
     counted = np.repeat(totals[0].sum(axis=-1).reshape(-1), len(errors.RATES))
     index = pd.MultiIndex.from_product(
-        [judges, IMPACTS, KINDS, errors.RATES], names=["judge", "impact", "kind", "metric"]
+        [dimensions, IMPACTS, KINDS, errors.RATES], names=["dimension", "impact", "kind", "metric"]
     )
     table = pd.DataFrame({"left": found[0], "right": found[1], "difference": found[0] - found[1]}, index=index)
     table["low"], table["high"], table["n"] = low, high, counted
@@ -113,7 +113,7 @@ def compare_errors(
     alone = statistic(joined.astype(np.float64))  # NaN of a trace without an error that the rate counts
     table["significant"] = _significant(boot, low, high, (np.nan_to_num(alone) != 0).sum(axis=0))
     table = table.reset_index()
-    table["unpaired"] = table["judge"].map(_unpaired(left, right, both, _ERROR))
+    table["unpaired"] = table["dimension"].map(_unpaired(left, right, both, _ERROR))
     return table[list(columns)].astype(columns)
 
 
@@ -126,13 +126,13 @@ def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame, *, kind: Kind = "caug
     both = _paired_errors(left, right)
     relevant = both[both["relevant"]]
     rows = []
-    for judge in frames.in_order(both["judge"], frames.JUDGES):
-        mine = relevant[relevant["judge"] == judge]
+    for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER):
+        mine = relevant[relevant["dimension"] == dimension]
         a, b = mine[f"{kind}_left"].to_numpy(), mine[f"{kind}_right"].to_numpy()
         test = mcnemar(int((a & ~b).sum()), int((b & ~a).sum()))
         rows.append(
             {
-                "judge": judge,
+                "dimension": dimension,
                 "n": len(mine),
                 "both": int((a & b).sum()),
                 "only_left": test.only_left,
@@ -144,7 +144,7 @@ def mcnemar_table(left: pd.DataFrame, right: pd.DataFrame, *, kind: Kind = "caug
             }
         )
     columns = {
-        "judge": "object",
+        "dimension": "object",
         **dict.fromkeys(("n", "both", "only_left", "only_right", "neither"), "int64"),
         **dict.fromkeys(("statistic", "p_corrected", "p_exact"), "float64"),
     }
@@ -181,28 +181,34 @@ def compare_scores(
     """
     both = _paired_scores(left, right)
     columns = {
-        **dict.fromkeys(("judge", "metric"), "object"),
+        **dict.fromkeys(("dimension", "metric"), "object"),
         **dict.fromkeys(("left", "right", "difference", "low", "high"), "float64"),
         **dict.fromkeys(("n", "unpaired", "undefined_draws"), "int64"),
         "significant": "bool",
     }
     parts = [
-        _score_differences(both[both["judge"] == judge], draws, seed, method).assign(judge=judge)
-        for judge in frames.in_order(both["judge"], frames.JUDGES)
+        _score_differences(both[both["dimension"] == dimension], draws, seed, method).assign(dimension=dimension)
+        for dimension in frames.in_order(both["dimension"], frames.DIMENSION_ORDER)
     ]
     if not parts:
         return frames.empty(columns)
     table = pd.concat(parts, ignore_index=True)
-    table["unpaired"] = table["judge"].map(_unpaired(left, right, both, ["judge", "trace_id"]))
+    table["unpaired"] = table["dimension"].map(_unpaired(left, right, both, ["dimension", "trace_id"]))
     return table[list(columns)].astype(columns)
 
 
 def score_flips(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     """Traces that the two sides score differently: judge, trace_id, human (left's), left, right, change."""
     both = _paired_scores(left, right)
-    table = both.rename(columns={"human_left": "human", "model_left": "left", "model_right": "right"})
+    table = both.rename(
+        columns={"reference_score_left": "reference_score", "judge_score_left": "left", "judge_score_right": "right"}
+    )
     table = table[table["left"] != table["right"]]
-    columns = {"judge": "object", "trace_id": "object", **dict.fromkeys(("human", "left", "right"), "int64")}
+    columns = {
+        "dimension": "object",
+        "trace_id": "object",
+        **dict.fromkeys(("reference_score", "left", "right"), "int64"),
+    }
     table = table[list(columns)].astype(columns)
     return table.assign(change=table["right"] - table["left"]).reset_index(drop=True)
 
@@ -222,7 +228,7 @@ def _significant(boot: Bootstrap, low: Floats, high: Floats, differing: NDArray[
 
 def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
     """Errors scored on both sides, one row each; raises ValueError when the sides differ in what is relevant."""
-    sides = [_one_system(errors.checked_pairs(side), name) for side, name in ((left, "left"), (right, "right"))]
+    sides = [_one_judge_model(errors.checked_pairs(side), name) for side, name in ((left, "left"), (right, "right"))]
     scored = [side[side["state"] == "scored"] for side in sides]
     for side, name in zip(scored, ("left", "right"), strict=True):
         frames.require_unique(side, f"the {name} error pairs", _ERROR)
@@ -239,12 +245,14 @@ def _paired_errors(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
 def _unpaired(left: pd.DataFrame, right: pd.DataFrame, both: pd.DataFrame, key: list[str]) -> pd.Series:
     """Per judge, how many units of either side have no scored partner."""
     every = pd.concat([side[key].astype(str) for side in (left, right)]).drop_duplicates()
-    return every.groupby("judge").size() - both.groupby("judge").size()
+    return every.groupby("dimension").size() - both.groupby("dimension").size()
 
 
-def _one_system(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
-    if pairs["system"].nunique() > 1:
-        raise ValueError(f"the {name} side holds several systems; choose one: {sorted(set(pairs['system']))!r}")
+def _one_judge_model(pairs: pd.DataFrame, name: str) -> pd.DataFrame:
+    if pairs["judge_model"].nunique() > 1:
+        raise ValueError(
+            f"the {name} side holds several judge models; choose one: {sorted(set(pairs['judge_model']))!r}"
+        )
     return pairs
 
 
@@ -260,12 +268,12 @@ def _same(both: pd.DataFrame) -> NDArray[np.bool_]:
 
 
 def _paired_scores(left: pd.DataFrame, right: pd.DataFrame) -> pd.DataFrame:
-    key = ["judge", "trace_id"]
+    key = ["dimension", "trace_id"]
     sides = []
     for side, name in ((left, "left"), (right, "right")):
-        scored = scores.scored_rows(_one_system(scores.checked_scores(side), name))
+        scored = scores.scored_rows(_one_judge_model(scores.checked_scores(side), name))
         frames.require_unique(scored, f"the {name} score pairs", key)
-        sides.append(scored[[*key, "human", "model"]])
+        sides.append(scored[[*key, "reference_score", "judge_score"]])
     return sides[0].merge(sides[1], on=key, suffixes=("_left", "_right"))
 
 
@@ -273,7 +281,7 @@ def _score_differences(mine: pd.DataFrame, draws: int, seed: int, method: Method
     size = POINTS * POINTS
     cells = np.zeros((len(mine), 2 * size))
     for s, side in enumerate(("left", "right")):
-        place = (mine[f"human_{side}"] * POINTS + mine[f"model_{side}"]).to_numpy().astype(np.int64)
+        place = (mine[f"reference_score_{side}"] * POINTS + mine[f"judge_score_{side}"]).to_numpy().astype(np.int64)
         cells[np.arange(len(mine)), s * size + place] = 1
 
     def both_sides(sums: Floats) -> Floats:

@@ -27,7 +27,7 @@ RATES: Final[tuple[Rate, ...]] = ("precision", "recall", "f1", "f2", "accuracy")
 NEED_NEGATIVES: Final[tuple[Rate, ...]] = ("precision", "f1", "f2", "accuracy")
 COUNTS: Final = ("tp", "fp", "fn", "tn")
 
-KEYS: Final = {"system": "object", "judge": "object", "impact": "object", "split": "object", "kind": "object"}
+KEYS: Final = {"judge_model": "object", "dimension": "object", "impact": "object", "split": "object", "kind": "object"}
 COUNT_COLUMNS: Final = dict.fromkeys(("n", "positives", *COUNTS, "traces", "failed", "not_applicable"), "int64")
 
 
@@ -122,10 +122,10 @@ def rate_n(rate: Rate, tp: int, fp: int, fn: int, tn: int) -> int:
 
 
 def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
-    """The frame with `system`, `split`, `state` filled in and its logic checked.
+    """The frame with `judge_model`, `split`, `state` filled in and its logic checked.
 
     One row per (human error, judge): trace_id, error_id, impact (low, medium, high, or missing: counts under
-    `all` only), judge, relevant, caught, localized (booleans). Optional: split (default `all`), system
+    `all` only), judge, relevant, caught, localized (booleans). Optional: split (default `all`), judge_model
     (default empty: whose judge it is, such as a model or a baseline), state (scored, failed, not_applicable).
     Raises ValueError for absent columns, doubled rows, unknown states or impacts, a localized error that is
     not caught, a scored row without caught or localized.
@@ -133,57 +133,57 @@ def checked_pairs(error_pairs: pd.DataFrame) -> pd.DataFrame:
     frames.require(error_pairs, "error_pairs", frames.ERROR_PAIRS)
     pairs = frames.with_defaults(
         error_pairs,
-        {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT, "state": "scored", "impact": "unknown"},
+        {"judge_model": frames.NO_JUDGE_MODEL, "split": frames.NO_SPLIT, "state": "scored", "impact": "unknown"},
     )
     pairs["impact"] = pairs["impact"].str.lower().replace({"med": "medium"})
-    for column in ("trace_id", "error_id", "judge"):
+    for column in ("trace_id", "error_id", "dimension"):
         pairs[column] = pairs[column].astype(str)
     unknown = sorted(set(pairs["impact"].unique()) - {*IMPACTS[:3], "unknown"})
     if unknown:
         raise ValueError(f"error_pairs has the impacts {unknown!r}; expected low, medium, high or missing")
     frames.check_states(pairs, "error_pairs")
-    frames.require_unique(pairs, "error_pairs", ["system", "judge", "trace_id", "error_id"])
+    frames.require_unique(pairs, "error_pairs", ["judge_model", "dimension", "trace_id", "error_id"])
     scored = (pairs["state"] == "scored").to_numpy()
     for column in ("relevant", "caught", "localized"):
         true, known = frames.flags(pairs[column], f"error_pairs.{column}")
         needed = np.ones(len(pairs), dtype=bool) if column == "relevant" else scored
         if (needed & ~known).any():
-            row = pairs.loc[needed & ~known, ["trace_id", "error_id", "judge"]].iloc[0].to_dict()
+            row = pairs.loc[needed & ~known, ["trace_id", "error_id", "dimension"]].iloc[0].to_dict()
             raise ValueError(f"error_pairs.{column} is missing for {row!r}; give the row a state or a value")
         pairs[column] = true & needed
     loose = (pairs["localized"] & ~pairs["caught"]).to_numpy() & scored
     if loose.any():
-        row = pairs.loc[loose, ["trace_id", "error_id", "judge"]].iloc[0].to_dict()
+        row = pairs.loc[loose, ["trace_id", "error_id", "dimension"]].iloc[0].to_dict()
         raise ValueError(f"error_pairs calls {row!r} localized but not caught; a localized error is caught")
     return pairs
 
 
 @dataclass(frozen=True, kw_only=True)
 class Cells:
-    """Confusion counts of one system and one split by trace.
+    """Confusion counts of one judge model and one split by trace.
 
     `counts` is (traces, judges, impacts, kinds, 4) over `IMPACTS`, `KINDS` and tp, fp, fn, tn; `failed` and
     `not_applicable` are (judges, impacts): rows left out, or in the case of `disagree` counted as not caught.
     """
 
     traces: tuple[str, ...]
-    judges: tuple[str, ...]
+    dimensions: tuple[str, ...]
     counts: NDArray[np.int64]
     failed: NDArray[np.int64]
     not_applicable: NDArray[np.int64]
 
 
 def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
-    """Confusion counts by trace of checked pairs of one system and split.
+    """Confusion counts by trace of checked pairs of one judge model and split.
 
     `missing="disagree"` keeps the rows of failed judgements: the judge caught nothing there, so a relevant
     error is missed. Not-applicable rows are always left out.
     """
-    judges = frames.in_order(pairs["judge"], frames.JUDGES)
+    dimensions = frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
     trace, names = pd.factorize(pairs["trace_id"].astype(object), sort=True)
     traces = tuple(map(str, names))
-    places = trace, frames.codes(pairs["judge"], judges), frames.codes(pairs["impact"], (*IMPACTS, "unknown"))
-    shape = (len(traces), len(judges), len(IMPACTS), len(KINDS), 4)
+    places = trace, frames.codes(pairs["dimension"], dimensions), frames.codes(pairs["impact"], (*IMPACTS, "unknown"))
+    shape = (len(traces), len(dimensions), len(IMPACTS), len(KINDS), 4)
     failed = (pairs["state"] == "failed").to_numpy()
     skipped = (pairs["state"] == "not_applicable").to_numpy()
     kept = ~skipped if missing == "disagree" else ~skipped & ~failed
@@ -191,13 +191,13 @@ def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
     for k, kind in enumerate(KINDS):
         truth, predicted = pairs["relevant"].to_numpy()[kept], pairs[kind].to_numpy()[kept]
         at = tuple(place[kept] for place in places)
-        counts[:, :, :, k, :] = _kind_counts(truth, predicted, at, (len(traces), len(judges)))
+        counts[:, :, :, k, :] = _kind_counts(truth, predicted, at, (len(traces), len(dimensions)))
     return Cells(
         traces=traces,
-        judges=judges,
+        dimensions=dimensions,
         counts=counts,
-        failed=_tally(pairs[failed], judges),
-        not_applicable=_tally(pairs[skipped], judges),
+        failed=_tally(pairs[failed], dimensions),
+        not_applicable=_tally(pairs[skipped], dimensions),
     )
 
 
@@ -209,9 +209,9 @@ def error_table(
     seed: int = SEED,
     method: Method = "percentile",
 ) -> pd.DataFrame:
-    """The core table of caught and localized: one row per system, judge, impact, split and kind.
+    """The core table of caught and localized: one row per judge_model, dimension, impact, split and kind.
 
-    Columns: system, judge, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
+    Columns: judge_model, dimension, impact (low, medium, high, all), split, kind (caught, localized), n, positives,
     tp, fp, fn, tn, traces, failed, not_applicable, then precision, recall, f1, f2, accuracy, each followed by
     its `_low` and `_high`. Intervals: cluster bootstrap by trace (`draws=0`: none). NaN where undefined.
     Of a judge that looks for every kind of error only recall is defined (`says_nothing`).
@@ -219,8 +219,8 @@ def error_table(
     Source: Agent GPA Tables 3, 6, 9 to 16.
     """
     parts = [
-        _rate_rows(system, split, trace_cells(part, missing), draws, seed, method)
-        for (system, split), part in _groups(error_pairs)
+        _rate_rows(judge_model, split, trace_cells(part, missing), draws, seed, method)
+        for (judge_model, split), part in _groups(error_pairs)
     ]
     rows = [row for part in parts for row in part]
     if not rows:
@@ -228,7 +228,7 @@ def error_table(
     return pd.DataFrame(rows, columns=list(error_columns())).astype(error_columns())
 
 
-def says_nothing(judges: Sequence[str], totals: NDArray[np.int64]) -> NDArray[np.bool_]:
+def says_nothing(dimensions: Sequence[str], totals: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which rates (judges, impacts, kinds, rates) say nothing, of counts (judges, impacts, kinds, 4).
 
     All but the recall of a judge that looks for every kind of error (`trail` and the like): every human error is
@@ -236,7 +236,9 @@ def says_nothing(judges: Sequence[str], totals: NDArray[np.int64]) -> NDArray[np
     F2 and accuracy. Its false alarms are counted by `finding_table`.
     """
     outside = totals[..., 1] + totals[..., 3]
-    general = np.array([judge not in frames.JUDGES for judge in judges])[:, None] & (outside.max(axis=1) == 0)
+    general = np.array([dimension not in frames.DIMENSION_ORDER for dimension in dimensions])[:, None] & (
+        outside.max(axis=1) == 0
+    )
     needs = np.isin(RATES, NEED_NEGATIVES)
     return np.broadcast_to(general[:, None, :, None] & needs, (*totals.shape[:-1], len(RATES)))
 
@@ -244,7 +246,7 @@ def says_nothing(judges: Sequence[str], totals: NDArray[np.int64]) -> NDArray[np
 def error_figures(table: pd.DataFrame) -> pd.DataFrame:
     """`error_table` with one row per rate: its value, bounds, own n and the reason when it is undefined.
 
-    Columns: system, judge, impact, split, kind, metric, value, low, high, n (units behind this rate), tp, fp,
+    Columns: judge_model, dimension, impact, split, kind, metric, value, low, high, n (units behind this rate), tp, fp,
     fn, tn, failed, not_applicable, reason.
     """
     carried = [*KEYS, *COUNTS, "failed", "not_applicable"]
@@ -281,7 +283,7 @@ def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bo
 def coverage_table(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
     """Coverage of each judge by impact: the recall of Tables 9 and 10 with Wilson's interval.
 
-    Columns: system, judge, impact, split, kind, hits (tp), n (positives), failed, not_applicable, coverage,
+    Columns: judge_model, dimension, impact, split, kind, hits (tp), n (positives), failed, not_applicable, coverage,
     coverage_low, coverage_high, printed (`124/128 (96.88%)`). NaN without positives.
     """
     return coverage_of(error_table(error_pairs, missing=missing, draws=0))
@@ -294,15 +296,15 @@ def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
-    """Share of all human errors that any judge of a system caught or localized (Tables 2 and 5).
+    """Share of all human errors that any judge of a judge model caught or localized (Tables 2 and 5).
 
-    One row per system, impact, split and kind: hits, n, failed, not_applicable, coverage with Wilson's
-    interval, printed. An error counts as long as one judge of the system answered (`missing="drop"`) or always
+    One row per judge model, impact, split and kind: hits, n, failed, not_applicable, coverage with Wilson's
+    interval, printed. An error counts as long as one judge of the judge model answered (`missing="drop"`) or always
     (`disagree`); `failed` counts the errors for which some judge failed and none caught it.
-    A baseline is a system with one judge, so it stands in the same table. Source: Agent GPA Tables 2 and 5.
+    A baseline is a judge model with one judge, so it stands in the same table. Source: Agent GPA Tables 2 and 5.
     """
     rows: list[dict[str, object]] = []
-    for (system, split), part in _groups(error_pairs):
+    for (judge_model, split), part in _groups(error_pairs):
         errors = _suite_errors(part, missing)
         for impact in IMPACTS:
             at = errors if impact == "all" else errors[errors["impact"] == impact]
@@ -311,7 +313,7 @@ def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> p
                 lost = at["failed"] & ~at[kind]
                 rows.append(
                     {
-                        "system": system,
+                        "judge_model": judge_model,
                         "impact": impact,
                         "split": split,
                         "kind": kind,
@@ -321,14 +323,14 @@ def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> p
                         "not_applicable": int((~at["applicable"]).sum()),
                     }
                 )
-    keys = {name: kind for name, kind in KEYS.items() if name != "judge"}
+    keys = {name: kind for name, kind in KEYS.items() if name != "dimension"}
     columns = {**keys, **dict.fromkeys(("hits", "n", "failed", "not_applicable"), "int64")}
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     return _proportions(table, "coverage")
 
 
 def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Errors mapped to each judge (Table 1): system-free counts of relevant errors by judge, impact, split.
+    """Errors mapped to each judge (Table 1): judge model-free counts of relevant errors by judge, impact, split.
 
     Columns: judge, impact, split, mapped, errors, share. An error may be mapped to several judges or to none.
     """
@@ -336,20 +338,20 @@ def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
     rows: list[dict[str, object]] = []
     for split in frames.in_order(pairs["split"], ("dev", "test")):
         part = pairs[pairs["split"] == split]
-        for judge in frames.in_order(part["judge"], frames.JUDGES):
-            mine = part[part["judge"] == judge].drop_duplicates(["trace_id", "error_id"])
+        for dimension in frames.in_order(part["dimension"], frames.DIMENSION_ORDER):
+            mine = part[part["dimension"] == dimension].drop_duplicates(["trace_id", "error_id"])
             for impact in IMPACTS:
                 at = mine if impact == "all" else mine[mine["impact"] == impact]
                 rows.append(
                     {
-                        "judge": judge,
+                        "dimension": dimension,
                         "impact": impact,
                         "split": split,
                         "mapped": int(at["relevant"].sum()),
                         "errors": len(at),
                     }
                 )
-    columns = {"judge": "object", "impact": "object", "split": "object", "mapped": "int64", "errors": "int64"}
+    columns = {"dimension": "object", "impact": "object", "split": "object", "mapped": "int64", "errors": "int64"}
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     return table.assign(share=divide(table["mapped"].to_numpy(), table["errors"].to_numpy()))
 
@@ -357,27 +359,27 @@ def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
 def coverage_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
     """Errors by judges (Figures 3 and 4): 0 missed, 1 caught, 2 localized, missing where not judged.
 
-    Columns: system, split, trace_id, error_id, impact, then one Int8 column per judge.
+    Columns: judge_model, split, trace_id, error_id, impact, then one Int8 column per judge.
     """
     pairs = checked_pairs(error_pairs)
     level = pairs["caught"].astype("Int8") + pairs["localized"].astype("Int8")
     pairs = pairs.assign(level=level.where(pairs["state"] == "scored"))
-    keys = ["system", "split", "trace_id", "error_id", "impact"]
-    judges = frames.in_order(pairs["judge"], frames.JUDGES)
+    keys = ["judge_model", "split", "trace_id", "error_id", "impact"]
+    dimensions = frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
     if pairs.empty:
         return frames.empty(dict.fromkeys(keys, "object"))
-    grid = pairs.set_index([*keys, "judge"])["level"].unstack("judge")
-    return grid[list(judges)].astype("Int8").reset_index().rename_axis(columns=None)
+    grid = pairs.set_index([*keys, "dimension"])["level"].unstack("dimension")
+    return grid[list(dimensions)].astype("Int8").reset_index().rename_axis(columns=None)
 
 
 def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Which judge caught the errors of which dimension: dimensions by judges, with counts.
+    """Which judge caught the errors of which dimension: with counts.
 
-    One row per system, split, dimension and judge: errors (mapped to the dimension and judged), caught,
+    One row per judge model, split, error_dimension and dimension: errors (mapped to the dimension and judged), caught,
     localized, share (caught / errors). The diagonal is each judge's recall.
     """
-    parts = [_dimension_counts(part, system, split) for (system, split), part in _groups(error_pairs)]
-    columns = dict.fromkeys(("system", "split", "dimension", "judge"), "object")
+    parts = [_dimension_counts(part, judge_model, split) for (judge_model, split), part in _groups(error_pairs)]
+    columns = dict.fromkeys(("judge_model", "split", "error_dimension", "dimension"), "object")
     columns |= dict.fromkeys(("errors", "caught", "localized"), "int64")
     table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
     table = table[list(columns)].astype(columns)
@@ -385,21 +387,25 @@ def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def all_splits(grid: pd.DataFrame) -> pd.DataFrame:
-    """A `dimension_grid` without its splits: one row per system, dimension and judge, over the traces of all."""
-    sums = grid.groupby(["system", "dimension", "judge"], sort=False)[["errors", "caught", "localized"]].sum()
+    """A `dimension_grid` without its splits: one row per judge model, error_dimension and dimension, over the traces
+    of all.
+    """
+    sums = grid.groupby(["judge_model", "error_dimension", "dimension"], sort=False)[
+        ["errors", "caught", "localized"]
+    ].sum()
     table = sums.reset_index()
     return table.assign(share=divide(table["caught"].to_numpy(), table["errors"].to_numpy()))
 
 
-def _dimension_counts(part: pd.DataFrame, system: str, split: str) -> pd.DataFrame:
-    judged = part.loc[part["state"] == "scored", ["trace_id", "error_id", "judge", "caught", "localized"]]
-    relevant = part.loc[part["relevant"], ["trace_id", "error_id", "judge"]]
-    joined = relevant.rename(columns={"judge": "dimension"}).merge(judged, on=["trace_id", "error_id"])
+def _dimension_counts(part: pd.DataFrame, judge_model: str, split: str) -> pd.DataFrame:
+    judged = part.loc[part["state"] == "scored", ["trace_id", "error_id", "dimension", "caught", "localized"]]
+    relevant = part.loc[part["relevant"], ["trace_id", "error_id", "dimension"]]
+    joined = relevant.rename(columns={"dimension": "error_dimension"}).merge(judged, on=["trace_id", "error_id"])
     joined = joined.astype({"caught": "int64", "localized": "int64"}).assign(errors=1)
-    sums = joined.groupby(["dimension", "judge"])[["errors", "caught", "localized"]].sum()
-    order = frames.in_order(part["judge"], frames.JUDGES)
-    every = pd.MultiIndex.from_product([order, order], names=["dimension", "judge"])
-    return sums.reindex(every, fill_value=0).reset_index().assign(system=system, split=split)
+    sums = joined.groupby(["error_dimension", "dimension"])[["errors", "caught", "localized"]].sum()
+    order = frames.in_order(part["dimension"], frames.DIMENSION_ORDER)
+    every = pd.MultiIndex.from_product([order, order], names=["error_dimension", "dimension"])
+    return sums.reindex(every, fill_value=0).reset_index().assign(judge_model=judge_model, split=split)
 
 
 def _split(cells: NDArray[np.generic]) -> tuple[Floats, Floats, Floats, Floats]:
@@ -417,11 +423,11 @@ def _f_beta(cells: NDArray[np.generic], beta: int) -> Floats:
 def _groups(error_pairs: pd.DataFrame) -> list[tuple[tuple[str, str], pd.DataFrame]]:
     pairs = checked_pairs(error_pairs)
     order = [
-        (system, split)
-        for system in frames.in_order(pairs["system"], ())
+        (judge_model, split)
+        for judge_model in frames.in_order(pairs["judge_model"], ())
         for split in frames.in_order(pairs["split"], ("dev", "test"))
     ]
-    places = pairs.groupby(["system", "split"], sort=False).indices
+    places = pairs.groupby(["judge_model", "split"], sort=False).indices
     return [(key, pairs.iloc[places[key]]) for key in order if key in places]
 
 
@@ -436,17 +442,19 @@ def _kind_counts(
     return np.concatenate([counted[:, :, :3], every], axis=2)
 
 
-def _tally(pairs: pd.DataFrame, judges: tuple[str, ...]) -> NDArray[np.int64]:
+def _tally(pairs: pd.DataFrame, dimensions: tuple[str, ...]) -> NDArray[np.int64]:
     """Rows by judge and impact, `all` last."""
-    tally = np.zeros((len(judges), len(IMPACTS)), dtype=np.int64)
-    judge = frames.codes(pairs["judge"], judges)
+    tally = np.zeros((len(dimensions), len(IMPACTS)), dtype=np.int64)
+    dimension = frames.codes(pairs["dimension"], dimensions)
     for i, impact in enumerate(IMPACTS):
         at = np.ones(len(pairs), dtype=bool) if impact == "all" else (pairs["impact"] == impact).to_numpy()
-        tally[:, i] = np.bincount(judge[at], minlength=len(judges))
+        tally[:, i] = np.bincount(dimension[at], minlength=len(dimensions))
     return tally
 
 
-def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, method: Method) -> list[dict[str, object]]:
+def _rate_rows(
+    judge_model: str, split: str, cells: Cells, draws: int, seed: int, method: Method
+) -> list[dict[str, object]]:
     totals = cells.counts.sum(axis=0)
     found = rates(totals)
     low = np.full(found.shape, np.nan)
@@ -455,17 +463,17 @@ def _rate_rows(system: str, split: str, cells: Cells, draws: int, seed: int, met
         bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
         low, high = bounds[0].reshape(found.shape), bounds[1].reshape(found.shape)
         low, high = with_width(totals, found, low, high)
-    blank = says_nothing(cells.judges, totals)
+    blank = says_nothing(cells.dimensions, totals)
     found, low, high = (np.where(blank, np.nan, each) for each in (found, low, high))
     seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
     rows: list[dict[str, object]] = []
     for k, kind in enumerate(KINDS):
-        for j, judge in enumerate(cells.judges):
+        for j, dimension in enumerate(cells.dimensions):
             for i, impact in enumerate(IMPACTS):
                 tp, fp, fn, tn = (int(count) for count in totals[j, i, k])
                 row: dict[str, object] = {
-                    "system": system,
-                    "judge": judge,
+                    "judge_model": judge_model,
+                    "dimension": dimension,
                     "impact": impact,
                     "split": split,
                     "kind": kind,

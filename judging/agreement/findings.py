@@ -9,7 +9,7 @@ from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.figure import Reason
 from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, cluster_bootstrap, divide, wilson_bounds
 
-KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 VERDICTS: Final = ("valid new error", "false alarm", "duplicate")
 _TALLIES: Final = ("findings", "matched", "unmatched", "reviewed", "valid_new_error", "false_alarm", "duplicate")
 _SHARES: Final = ("finding_precision", "invalid_citation_rate")
@@ -44,9 +44,9 @@ def finding_table(
     `findings`, one row each: trace_id, judge, finding_id, matched (boolean: with an error of whoever is compared; of
     the majority of people an error that half of them or fewer saw is none, and what matches it alone is unmatched),
     verdict (`valid new error`, `false alarm`, `duplicate` or missing; of unmatched findings only), citations and
-    invalid_citations (counts; invalid: resolves to no span of the trace). Optional: system, split. `judged`: trace_id,
-    judge (optional system, split) of every trace that the judge answered, so that traces without findings count; by
-    default only traces with a finding are known.
+    invalid_citations (counts; invalid: resolves to no span of the trace). Optional: judge_model, split. `judged`:
+    trace_id, judge (optional judge model, split) of every trace that the judge answered, so that traces without
+    findings count; by default only traces with a finding are known.
 
     finding_precision = (matched + valid new error) / (matched + unmatched with a verdict), Source:
     METRICS.md, beyond the paper: a duplicate is reviewed and neither matched nor valid. invalid_citation_rate = invalid
@@ -65,7 +65,7 @@ def finding_table(
 
 
 def _by_trace(rows: pd.DataFrame, judged: pd.DataFrame | None) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
-    """Sums of each trace that a judge answered, by system, judge and split; zeros where it found nothing."""
+    """Sums of each trace that a judge answered, by judge_model, dimension and split; zeros where it found nothing."""
     keys = [*KEYS, "trace_id"]
     sums = rows.groupby(keys, sort=False)[[*_TALLIES, *_CITED]].sum()
     answered = pd.MultiIndex.from_frame(_answered(rows, judged)[keys].drop_duplicates())
@@ -106,10 +106,10 @@ def _bounds(sums: Floats, value: Floats, draws: int, seed: int, method: Method) 
 
 def _checked(findings: pd.DataFrame) -> pd.DataFrame:
     frames.require(findings, "findings", frames.FINDINGS)
-    rows = frames.with_defaults(findings, {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT})
-    for column in ("trace_id", "judge"):
+    rows = frames.with_defaults(findings, {"judge_model": frames.NO_JUDGE_MODEL, "split": frames.NO_SPLIT})
+    for column in ("trace_id", "dimension"):
         rows[column] = rows[column].astype(str)
-    frames.require_unique(rows, "findings", ["system", "judge", "trace_id", "finding_id"])
+    frames.require_unique(rows, "findings", ["judge_model", "dimension", "trace_id", "finding_id"])
     matched, known = frames.flags(rows["matched"], "findings.matched")
     if not known.all():
         raise ValueError("findings.matched is missing in some rows; a finding is matched or it is not")
@@ -133,11 +133,11 @@ def _answered(rows: pd.DataFrame, judged: pd.DataFrame | None) -> pd.DataFrame:
     """Every trace that a judge answered: of `judged`, and those with a finding."""
     if judged is None:
         return rows
-    frames.require(judged, "judged", ("trace_id", "judge"))
-    answered = frames.with_defaults(judged, {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT})
+    frames.require(judged, "judged", ("trace_id", "dimension"))
+    answered = frames.with_defaults(judged, {"judge_model": frames.NO_JUDGE_MODEL, "split": frames.NO_SPLIT})
     return pd.concat([answered, rows])[[*KEYS, "trace_id"]].astype(str)
 
 
 def _paper_order(values: pd.Series) -> pd.Series:
-    order = frames.in_order(values, (*frames.JUDGES, "dev", "test"))
+    order = frames.in_order(values, (*frames.DIMENSION_ORDER, "dev", "test"))
     return pd.Series(frames.codes(values, order), index=values.index)

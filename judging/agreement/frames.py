@@ -13,7 +13,7 @@ State = Literal["scored", "failed", "not_applicable"]
 Missing = Literal["drop", "disagree"]
 """What a failed judgement counts as: left out and counted beside the figure, or a disagreement."""
 
-JUDGES: Final = ("LC", "EE", "PA", "PQ", "GF", "TS", "TC")
+DIMENSION_ORDER: Final = ("LC", "EE", "PA", "PQ", "GF", "TS", "TC")
 """Order of rows: the paper's tables, GF where it stands in the paper's text; other judges follow by name."""
 IMPACTS: Final[tuple[Impact, ...]] = ("low", "medium", "high", "all")
 KINDS: Final[tuple[Kind, ...]] = ("caught", "localized")
@@ -21,13 +21,13 @@ STATES: Final[tuple[State, ...]] = ("scored", "failed", "not_applicable")
 FAILURES: Final = ("unparsable", "too_long", "refused", "error")
 """The ledger's names for a judge that did not answer; all count as `failed`."""
 NO_SPLIT: Final = "all"
-NO_SYSTEM: Final = ""
+NO_JUDGE_MODEL: Final = ""
 
-ERROR_PAIRS: Final = ("trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized")
-SCORE_PAIRS: Final = ("trace_id", "judge", "human", "model")
+ERROR_PAIRS: Final = ("trace_id", "error_id", "impact", "dimension", "relevant", "caught", "localized")
+SCORE_PAIRS: Final = ("trace_id", "dimension", "reference_score", "judge_score")
 RATINGS: Final = ("unit", "rater", "value")
-FINDINGS: Final = ("trace_id", "judge", "finding_id", "matched", "verdict", "citations", "invalid_citations")
-RATIONALES: Final = ("judge", "trace_id", "run", "text")
+FINDINGS: Final = ("trace_id", "dimension", "finding_id", "matched", "verdict", "citations", "invalid_citations")
+RATIONALES: Final = ("dimension", "trace_id", "repeat", "text")
 
 
 def require(frame: pd.DataFrame, name: str, columns: Iterable[str]) -> None:

@@ -8,7 +8,7 @@ import pandas as pd
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.intervals import divide, wilson_bounds
 
-JURY_VOTES: Final = ("judge", "system", "trace_id", "members", "voted", "scores", "tied")
+JURY_VOTES: Final = ("dimension", "judge_model", "trace_id", "members", "voted", "scores", "tied")
 _SUMS: Final = ("members", "voted", "absent", "several", "unanimous", "tied")
 _SHARES: Final = {"unanimous": "several", "tied": "n", "absent": "members"}
 
@@ -17,7 +17,7 @@ def jury_columns() -> dict[str, str]:
     """Columns and types of `jury_table`."""
     shares = [f"{name}_{part}" for name in _SHARES for part in ("share", "low", "high")]
     return {
-        **dict.fromkeys(("judge", "system"), "object"),
+        **dict.fromkeys(("dimension", "judge_model"), "object"),
         **dict.fromkeys(("n", *_SUMS), "int64"),
         **dict.fromkeys(shares, "float64"),
     }
@@ -26,10 +26,10 @@ def jury_columns() -> dict[str, str]:
 def jury_table(votes: pd.DataFrame) -> pd.DataFrame:
     """Ties and votes of juries: one row per judge and jury.
 
-    `votes`, one row per joint verdict: judge, system, trace_id, members (models asked), voted (those that scored),
-    scores (different ones), tied (0 or 1: no score by the jury's rule). Columns: n (joint verdicts), members, voted and
-    absent (failed or not applicable), each summed; several (verdicts on which two or more voted), unanimous (of them:
-    all gave one score), tied; unanimous_share = unanimous / several, tied_share = tied / n, absent_share =
+    `votes`, one row per joint verdict: dimension, judge_model, trace_id, members (models asked), voted (those that
+    scored), scores (different ones), tied (0 or 1: no score by the jury's rule). Columns: n (joint verdicts), members,
+    voted and absent (failed or not applicable), each summed; several (verdicts on which two or more voted), unanimous
+    (of them: all gave one score), tied; unanimous_share = unanimous / several, tied_share = tied / n, absent_share =
     absent / members, with Wilson's bounds. Source: Wilson (1927); the rules of `judging.jury`. Edge: NaN where nothing
     was counted. Raises ValueError for absent columns, for more votes than members or more scores than votes.
     """
@@ -42,13 +42,15 @@ def jury_table(votes: pd.DataFrame) -> pd.DataFrame:
     marks["several"] = marks["voted"] > 1
     marks["unanimous"] = marks["several"] & (marks["scores"] == 1)
     marks["n"] = 1
-    keys = [votes["judge"].astype(str), votes["system"].astype(str)]
+    keys = [votes["dimension"].astype(str), votes["judge_model"].astype(str)]
     table = marks[["n", *_SUMS]].astype("int64").groupby(keys).sum().reset_index()
     for name, whole in _SHARES.items():
         hits, n = table[name].to_numpy(), table[whole].to_numpy()
         low, high = wilson_bounds(hits, n)
         table = table.assign(**{f"{name}_share": divide(hits, n), f"{name}_low": low, f"{name}_high": high})
-    order = {judge: place for place, judge in enumerate(frames.in_order(votes["judge"], frames.JUDGES))}
-    table = table.iloc[np.argsort(table["judge"].map(order).to_numpy(), kind="stable")].reset_index(drop=True)
+    order = {
+        dimension: place for place, dimension in enumerate(frames.in_order(votes["dimension"], frames.DIMENSION_ORDER))
+    }
+    table = table.iloc[np.argsort(table["dimension"].map(order).to_numpy(), kind="stable")].reset_index(drop=True)
     columns = jury_columns()
     return table[list(columns)].astype(columns)

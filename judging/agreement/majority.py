@@ -8,10 +8,11 @@ import pandas as pd
 from tracejury.judging.agreement import frames
 from tracejury.judging.agreement.intervals import divide, wilson_bounds
 
-Gold = Literal["single", "majority", "adjudicated"]
-"""Whose word is the truth: one person's, that of most people who labelled a trace, what was adjudicated."""
-MAJORITY: Final = "majority of people"
-"""Stands where a person's name does."""
+ReferenceKind = Literal["single", "majority", "adjudicated"]
+"""A reference that is chosen by how it came about: the annotator with the most reviews, the majority, the gold."""
+REFERENCE_KINDS: Final[tuple[ReferenceKind, ...]] = ("single", "majority", "adjudicated")
+MAJORITY: Final = "majority"
+"""Stands where an annotator's name does."""
 Outcome = Literal["majority", "tied", "minority", "one person"]
 OUTCOMES: Final[tuple[Outcome, ...]] = ("majority", "tied", "minority", "one person")
 ERRORS: Final = "errors"
@@ -92,7 +93,7 @@ def vote_table(votes: pd.DataFrame) -> pd.DataFrame:
     marks["unanimous"] = (given == people) & (people > 1)
     marks["n"] = ~marks["one_person"]
     sums = marks.astype("int64").groupby(votes["about"].astype(str)).sum()
-    table = sums.reindex(frames.in_order(votes["about"], frames.JUDGES)).rename_axis("about").reset_index()
+    table = sums.reindex(frames.in_order(votes["about"], frames.DIMENSION_ORDER)).rename_axis("about").reset_index()
     decided, n = table["majority"].to_numpy(), table["n"].to_numpy()
     low, high = wilson_bounds(decided, n)
     table = table.assign(decided=divide(decided, n), decided_low=low, decided_high=high)

@@ -24,7 +24,9 @@ def error_levels(error_pairs: pd.DataFrame, *, own: bool) -> pd.DataFrame:
     shown = error_pairs[(error_pairs["state"] == "scored") & (error_pairs["relevant"].astype(bool) | (not own))]
     level = shown["caught"].astype(int) + shown["localized"].astype(int)
     # whose error it is decides under whom Compare shows it; figures from files know no name
-    return shown.reindex(columns=["system", "judge", "trace_id", "error_id", "impact", "annotator"]).assign(level=level)
+    return shown.reindex(columns=["judge_model", "dimension", "trace_id", "error_id", "impact", "annotator"]).assign(
+        level=level
+    )
 
 
 def found_first(levels: pd.DataFrame) -> list[str]:
@@ -49,8 +51,8 @@ def level_counts(levels: pd.DataFrame) -> pd.DataFrame:
 def both_scored(score_pairs: pd.DataFrame) -> pd.DataFrame:
     """The pairs with a score on both sides."""
     rows = score_pairs
-    kept = rows[(rows["state"] == "scored") & rows["human"].notna() & rows["model"].notna()]
-    return kept.astype({"human": "float64", "model": "float64"})
+    kept = rows[(rows["state"] == "scored") & rows["reference_score"].notna() & rows["judge_score"].notna()]
+    return kept.astype({"reference_score": "float64", "judge_score": "float64"})
 
 
 def spread_out(rows: pd.DataFrame) -> pd.DataFrame:
@@ -60,7 +62,7 @@ def spread_out(rows: pd.DataFrame) -> pd.DataFrame:
 
 def bias_lines(scored: pd.DataFrame) -> pd.DataFrame:
     """One row: n, mean, sd (NaN of fewer than two) of judge minus human. Source: Bland and Altman 1986."""
-    difference = (scored["model"] - scored["human"]).to_numpy(dtype=np.float64)
+    difference = (scored["judge_score"] - scored["reference_score"]).to_numpy(dtype=np.float64)
     mean = float(difference.mean()) if len(difference) else np.nan
     sd = float(difference.std(ddof=1)) if len(difference) > 1 else np.nan
     return pd.DataFrame({"n": [len(difference)], "mean": [mean], "sd": [sd]})

@@ -11,7 +11,7 @@ from tracejury.judging.agreement.figure import Figure, Reason
 from tracejury.judging.agreement.intervals import LEVEL, SEED, Floats, divide
 
 POSTERIOR_DRAWS: Final = 20_000
-KEYS: Final = {"system": "object", "judge": "object"}
+KEYS: Final = {"judge_model": "object", "dimension": "object"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,21 +77,23 @@ def corpus_table(unit_labels: pd.DataFrame, *, seed: int = SEED) -> pd.DataFrame
     """Corrected rate of each judge: units with a human label calibrate, the others are the corpus.
 
     `unit_labels`: judge, unit, model (boolean: the judge says the error is there; missing where it failed), human
-    (boolean, missing where no person looked). Optional: system. Columns: system, judge, judged, positive,
+    (boolean, missing where no person looked). Optional: judge model. Columns: judge_model, dimension, judged, positive,
     apparent, tp, fp, fn, tn, sensitivity, specificity, rate with bounds, failed, reason.
     """
-    frames.require(unit_labels, "unit_labels", ("judge", "unit", "model", "human"))
-    labels = frames.with_defaults(unit_labels, {"system": frames.NO_SYSTEM})
-    labels["judge"] = labels["judge"].astype(str)
-    frames.require_unique(labels, "unit_labels", ["system", "judge", "unit"])
-    model, judged = frames.flags(labels["model"], "unit_labels.model")
-    human, labelled = frames.flags(labels["human"], "unit_labels.human")
-    labels = labels.assign(model=model, judged=judged, human=human, labelled=labelled)
+    frames.require(unit_labels, "unit_labels", ("dimension", "unit", "judge_label", "reference_label"))
+    labels = frames.with_defaults(unit_labels, {"judge_model": frames.NO_JUDGE_MODEL})
+    labels["dimension"] = labels["dimension"].astype(str)
+    frames.require_unique(labels, "unit_labels", ["judge_model", "dimension", "unit"])
+    model, judged = frames.flags(labels["judge_label"], "unit_labels.judge_label")
+    reference, labelled = frames.flags(labels["reference_label"], "unit_labels.reference_label")
+    labels = labels.assign(judge_label=model, judged=judged, reference_label=reference, labelled=labelled)
     rows = []
-    for system in frames.in_order(labels["system"], ()):
-        for judge in frames.in_order(labels.loc[labels["system"] == system, "judge"], frames.JUDGES):
-            part = labels[(labels["system"] == system) & (labels["judge"] == judge)]
-            rows.append({"system": system, "judge": judge, **_corpus_row(part, seed)})
+    for judge_model in frames.in_order(labels["judge_model"], ()):
+        for dimension in frames.in_order(
+            labels.loc[labels["judge_model"] == judge_model, "dimension"], frames.DIMENSION_ORDER
+        ):
+            part = labels[(labels["judge_model"] == judge_model) & (labels["dimension"] == dimension)]
+            rows.append({"judge_model": judge_model, "dimension": dimension, **_corpus_row(part, seed)})
     columns = corpus_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
@@ -104,7 +106,7 @@ def corpus_columns() -> dict[str, str]:
 
 
 def _corpus_row(part: pd.DataFrame, seed: int) -> dict[str, object]:
-    said, truth = part["model"].to_numpy(), part["human"].to_numpy()
+    said, truth = part["judge_label"].to_numpy(), part["reference_label"].to_numpy()
     known = (part["judged"] & part["labelled"]).to_numpy()
     corpus = (part["judged"] & ~part["labelled"]).to_numpy()
     calibration = Calibration(

@@ -35,7 +35,7 @@ from tracejury.judging.agreement.scores import (
     two_point,
 )
 
-KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 TableFunction = Callable[[NDArray[np.generic]], Floats]
 PAIR_METRICS: Final[dict[str, TableFunction]] = {
     "exact": exact,
@@ -71,13 +71,13 @@ def pairwise_table(
 ) -> pd.DataFrame:
     """Every pair of raters (people, runs, judges as raters) on the units that both rated.
 
-    `ratings`: unit, rater, value on 0..3; optional judge, system, split, state. One row per system, judge, split,
-    rater_a, rater_b (by name): n (overlap), exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2, alpha
-    (interval), each with bounds (bootstrap by trace; `draws=0`: none), reason (of an undefined kappa). NaN where
+    `ratings`: unit, rater, value on 0..3; optional dimension, judge_model, split, state. One row per judge_model,
+    dimension, split, rater_a, rater_b (by name): n (overlap), exact, off_by_one, bucketed, quadratic_kappa, ac1, ac2,
+    alpha (interval), each with bounds (bootstrap by trace; `draws=0`: none), reason (of an undefined kappa). NaN where
     undefined. Symmetric: each pair stands once.
     """
     rows = []
-    for (system, judge, split), part in rating_groups(ratings):
+    for (judge_model, dimension, split), part in rating_groups(ratings):
         matrix = rating_matrix(part)
         _check_scale(matrix.values)
         for a, b in combinations(range(len(matrix.raters)), 2):
@@ -85,8 +85,8 @@ def pairwise_table(
             sums = _unit_pairs(matrix.values[a, both], matrix.values[b, both])
             rows.append(
                 {
-                    "system": system,
-                    "judge": judge,
+                    "judge_model": judge_model,
+                    "dimension": dimension,
                     "split": split,
                     "rater_a": matrix.raters[a],
                     "rater_b": matrix.raters[b],
@@ -116,14 +116,14 @@ def human_ceiling(
 ) -> pd.DataFrame:
     """The judge's figures between people, on the units that two people or more rated: what a judge can reach.
 
-    `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), system, split, state.
+    `ratings` of people only, on 0..3: unit, rater, value; optional judge (the dimension), judge_model, split, state.
     Each unit counts once however many people rated it: all ordered pairs of its raters share its weight, so the
     figures are symmetric and independent of who is named first. Alpha is Krippendorff's over all raters. One row
-    per system, judge and split: raters, n (units), each metric with bounds (bootstrap by trace: spans of one trace are
-    drawn together), reason.
+    per judge_model, dimension and split: raters, n (units), each metric with bounds (bootstrap by trace: spans of one
+    trace are drawn together), reason.
     """
     rows = []
-    for (system, judge, split), part in rating_groups(ratings):
+    for (judge_model, dimension, split), part in rating_groups(ratings):
         matrix = rating_matrix(part)
         _check_scale(matrix.values)
         clusters = clusters_of(matrix)
@@ -133,8 +133,8 @@ def human_ceiling(
         )
         rows.append(
             {
-                "system": system,
-                "judge": judge,
+                "judge_model": judge_model,
+                "dimension": dimension,
                 "split": split,
                 "raters": len(matrix.raters),
                 "n": pairable_units(matrix.values).shape[1],
@@ -156,7 +156,7 @@ def long_ceiling(table: pd.DataFrame) -> pd.DataFrame:
     """
     parts = []
     for name in (*CEILING_METRICS, "alpha"):
-        part = table[["judge", "split", "n"]].assign(metric="pair_alpha" if name == "alpha" else name)
+        part = table[["dimension", "split", "n"]].assign(metric="pair_alpha" if name == "alpha" else name)
         part = part.assign(value=table[name], low=table[f"{name}_low"], high=table[f"{name}_high"])
         why = [_why_none(value, n) for value, n in zip(part["value"], part["n"], strict=True)]
         parts.append(part.assign(reason=pd.Series(why, part.index, dtype=object)))
@@ -184,28 +184,28 @@ def self_consistency(
     unit), reason.
     """
     frames.require(repeats, "repeats", ("rater", "unit", "first", "second"))
-    long = frames.with_defaults(repeats, {"judge": ""})
+    long = frames.with_defaults(repeats, {"dimension": ""})
     long["rater"] = long["rater"].astype(str)
-    frames.require_unique(long, "repeats", ["rater", "judge", "unit"])
+    frames.require_unique(long, "repeats", ["rater", "dimension", "unit"])
     first, second = (frames.numbers(long[column], f"repeats.{column}") for column in ("first", "second"))
     _check_scale(np.stack([first, second]))
     both = ~np.isnan(first) & ~np.isnan(second)
     rows = []
     for rater in frames.in_order(long["rater"], ()):
-        for judge in frames.in_order(long.loc[long["rater"] == rater, "judge"], frames.JUDGES):
-            mine = both & ((long["rater"] == rater) & (long["judge"] == judge)).to_numpy()
+        for dimension in frames.in_order(long.loc[long["rater"] == rater, "dimension"], frames.DIMENSION_ORDER):
+            mine = both & ((long["rater"] == rater) & (long["dimension"] == dimension)).to_numpy()
             sums = _unit_pairs(first[mine], second[mine])
             rows.append(
                 {
                     "rater": rater,
-                    "judge": judge,
+                    "dimension": dimension,
                     "n": int(mine.sum()),
                     **_bounded(sums, PAIR_METRICS, draws, seed, method),
                     "reason": _pair_reason(_square(sums)),
                 }
             )
     columns = {
-        **dict.fromkeys(("rater", "judge"), "object"),
+        **dict.fromkeys(("rater", "dimension"), "object"),
         "n": "int64",
         **dict.fromkeys(_with_bounds(PAIR_METRICS), "float64"),
         "reason": "object",
@@ -234,8 +234,8 @@ class AnnotatorTest:
 
 
 def alternative_annotator_test(
-    humans: Floats,
-    judge: Floats,
+    reference_annotators: Floats,
+    dimension: Floats,
     raters: tuple[str, ...],
     *,
     epsilon: float = EPSILON,
@@ -253,7 +253,8 @@ def alternative_annotator_test(
     squared difference, for scales. Edge: fewer than three people who rated are a reason, not a figure.
     """
     rows = [
-        {"rater": rater, **_left_out(humans, judge, person, epsilon, alignment)} for person, rater in enumerate(raters)
+        {"rater": rater, **_left_out(reference_annotators, dimension, person, epsilon, alignment)}
+        for person, rater in enumerate(raters)
     ]
     columns = {
         "rater": "object",
@@ -286,31 +287,31 @@ def annotator_test_table(
     """The alternative annotator test of every judge.
 
     `ratings` of people: unit (the trace), rater, value, judge (the dimension). `score_pairs`: trace_id, judge,
-    model (optional system, state). One row per system and judge: people, units (rated by two people or more and by
-    the judge), people_below_30 (tested on fewer than 30 units, where the t test is shaky and the authors' own program
-    leaves the person out), winning_rate, average_advantage, passed, epsilon, reason.
+    model (optional judge model, state). One row per judge model and judge: people, units (rated by two people or more
+    and by the judge), people_below_30 (tested on fewer than 30 units, where the t test is shaky and the authors' own
+    program leaves the person out), winning_rate, average_advantage, passed, epsilon, reason.
     """
-    frames.require(score_pairs, "score_pairs", ("trace_id", "judge", "model"))
-    said = frames.with_defaults(score_pairs, {"system": frames.NO_SYSTEM, "state": "scored"})
+    frames.require(score_pairs, "score_pairs", ("trace_id", "dimension", "judge_score"))
+    said = frames.with_defaults(score_pairs, {"judge_model": frames.NO_JUDGE_MODEL, "state": "scored"})
     frames.check_states(said, "score_pairs")
     said = said[said["state"] == "scored"]
     rows: list[dict[str, object]] = []
-    for (_, judge, _), part in rating_groups(ratings.drop(columns=["system", "split"], errors="ignore")):
+    for (_, dimension, _), part in rating_groups(ratings.drop(columns=["judge_model", "split"], errors="ignore")):
         matrix = rating_matrix(part)
-        for system in frames.in_order(said["system"], ()):
-            mine = said[(said["system"] == system) & (said["judge"].astype(str) == judge)]
+        for judge_model in frames.in_order(said["judge_model"], ()):
+            mine = said[(said["judge_model"] == judge_model) & (said["dimension"].astype(str) == dimension)]
             if mine.empty:
                 continue
-            frames.require_unique(mine, "score_pairs", ["system", "judge", "trace_id"])
-            scored = pd.Series(frames.numbers(mine["model"], "model"), index=mine["trace_id"].astype(str))
+            frames.require_unique(mine, "score_pairs", ["judge_model", "dimension", "trace_id"])
+            scored = pd.Series(frames.numbers(mine["judge_score"], "judge_score"), index=mine["trace_id"].astype(str))
             by_unit = np.asarray(scored.reindex(list(matrix.units)), dtype=np.float64)
             test = alternative_annotator_test(
                 matrix.values, by_unit, matrix.raters, epsilon=epsilon, alignment=alignment
             )
             rows.append(
                 {
-                    "system": system,
-                    "judge": judge,
+                    "judge_model": judge_model,
+                    "dimension": dimension,
                     "people": int(test.people["p"].notna().sum()),
                     "units": int((~np.isnan(by_unit) & ((~np.isnan(matrix.values)).sum(axis=0) >= 2)).sum()),
                     "people_below_30": int((test.people["p"].notna() & ~test.people["enough"]).sum()),
@@ -322,7 +323,7 @@ def annotator_test_table(
                 }
             )
     columns = {
-        **dict.fromkeys(("system", "judge"), "object"),
+        **dict.fromkeys(("judge_model", "dimension"), "object"),
         **dict.fromkeys(("people", "units", "people_below_30"), "int64"),
         **dict.fromkeys(("winning_rate", "average_advantage"), "float64"),
         "passed": "boolean",
@@ -412,16 +413,16 @@ def _unit_pairs(a: Floats, b: Floats) -> Floats:
 
 
 def _left_out(
-    humans: Floats, judge: Floats, person: int, epsilon: float, alignment: Alignment
+    reference_annotators: Floats, dimension: Floats, person: int, epsilon: float, alignment: Alignment
 ) -> dict[str, float | int | None]:
     """Wins of the judge and of one person against the others, and the p-value of the person's hypothesis."""
-    others = np.delete(humans, person, axis=0)
-    use = ~np.isnan(humans[person]) & ~np.isnan(judge) & (~np.isnan(others)).any(axis=0)
+    others = np.delete(reference_annotators, person, axis=0)
+    use = ~np.isnan(reference_annotators[person]) & ~np.isnan(dimension) & (~np.isnan(others)).any(axis=0)
     n = int(use.sum())
     if n < 2:
         return {"n": n, "judge_wins": None, "person_wins": None, "p": None}
-    by_judge = _align(judge[use], others[:, use], alignment)
-    by_person = _align(humans[person, use], others[:, use], alignment)
+    by_judge = _align(dimension[use], others[:, use], alignment)
+    by_person = _align(reference_annotators[person, use], others[:, use], alignment)
     judge_wins, person_wins = by_judge >= by_person, by_person >= by_judge
     difference = person_wins.astype(np.float64) - judge_wins.astype(np.float64)
     return {

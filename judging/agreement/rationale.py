@@ -19,7 +19,7 @@ from tracejury.judging.agreement.intervals import DRAWS, SEED, Floats, Method, c
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,19 +71,19 @@ def mean_pairwise_cosine(vectors: csr_array, groups: NDArray[np.int64]) -> Float
 def trace_consistency(rationales: pd.DataFrame, vectoriser: Vectoriser | None = None) -> pd.DataFrame:
     """Mean pairwise cosine of a judge's rationales over runs, per trace.
 
-    `rationales`: judge, trace_id, run, text; optional system, split. Missing and blank texts are left out.
-    Columns: system, judge, split, trace_id, runs (texts), cosine (NaN with fewer than two), vectoriser.
+    `rationales`: judge, trace_id, run, text; optional judge model, split. Missing and blank texts are left out.
+    Columns: judge_model, dimension, split, trace_id, runs (texts), cosine (NaN with fewer than two), vectoriser.
     """
     chosen = vectoriser if vectoriser is not None else tfidf()
     parts = []
-    for (system, judge, split), part in _groups(rationales):
+    for (judge_model, dimension, split), part in _groups(rationales):
         group, traces = pd.factorize(part["trace_id"], sort=True)
         cosine = mean_pairwise_cosine(chosen.vectors(list(part["text"])), group.astype(np.int64))
         parts.append(
             pd.DataFrame(
                 {
-                    "system": system,
-                    "judge": judge,
+                    "judge_model": judge_model,
+                    "dimension": dimension,
                     "split": split,
                     "trace_id": traces,
                     "runs": np.bincount(group, minlength=len(traces)),
@@ -135,15 +135,17 @@ def rationale_table(
     seed: int = SEED,
     method: Method = "percentile",
 ) -> pd.DataFrame:
-    """The Semantic Consistency Index of each judge: system, judge, split, n (traces), sci with bounds, vectoriser."""
+    """The Semantic Consistency Index of each judge: judge_model, dimension, split, n (traces), sci with bounds,
+    vectoriser.
+    """
     by_trace = trace_consistency(rationales, vectoriser)
     rows: list[dict[str, object]] = []
-    for (system, judge, split), part in by_trace.groupby(list(KEYS), sort=False):
+    for (judge_model, dimension, split), part in by_trace.groupby(list(KEYS), sort=False):
         figure = consistency_index(part["cosine"].to_numpy(), draws=draws, seed=seed, method=method)
         rows.append(
             {
-                "system": system,
-                "judge": judge,
+                "judge_model": judge_model,
+                "dimension": dimension,
                 "split": split,
                 "n": figure.n,
                 "sci": figure.value,
@@ -159,17 +161,17 @@ def rationale_table(
 
 def _groups(rationales: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     frames.require(rationales, "rationales", frames.RATIONALES)
-    long = frames.with_defaults(rationales, {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT})
-    for column in ("judge", "trace_id", "run"):
+    long = frames.with_defaults(rationales, {"judge_model": frames.NO_JUDGE_MODEL, "split": frames.NO_SPLIT})
+    for column in ("dimension", "trace_id", "repeat"):
         long[column] = long[column].astype(str)
-    frames.require_unique(long, "rationales", ["system", "judge", "trace_id", "run"])
+    frames.require_unique(long, "rationales", ["judge_model", "dimension", "trace_id", "repeat"])
     long = long[long["text"].notna()]
     long = long[long["text"].astype(str).str.strip() != ""]
-    places = long.groupby(["system", "judge", "split"], sort=False).indices
+    places = long.groupby(["judge_model", "dimension", "split"], sort=False).indices
     order = [
-        (system, judge, split)
-        for system in frames.in_order(long["system"], ())
-        for judge in frames.in_order(long["judge"], frames.JUDGES)
+        (judge_model, dimension, split)
+        for judge_model in frames.in_order(long["judge_model"], ())
+        for dimension in frames.in_order(long["dimension"], frames.DIMENSION_ORDER)
         for split in frames.in_order(long["split"], ("dev", "test"))
     ]
     return [(key, long.iloc[places[key]]) for key in order if key in places]

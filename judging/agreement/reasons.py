@@ -72,12 +72,16 @@ def of_grid(grid: pd.DataFrame, error_pairs: pd.DataFrame) -> pd.DataFrame:
     """`errors.coverage_grid` of these pairs with `reason` last: which judges say nothing of an error, and why."""
     if grid.empty:
         return grid
-    keys = ["system", "split", "trace_id", "error_id", "impact"]
+    keys = ["judge_model", "split", "trace_id", "error_id", "impact"]
     pairs = errors.checked_pairs(error_pairs)
-    states = pairs.set_index([*keys, "judge"])["state"].unstack("judge").reindex(pd.MultiIndex.from_frame(grid[keys]))
+    states = (
+        pairs.set_index([*keys, "dimension"])["state"]
+        .unstack("dimension")
+        .reindex(pd.MultiIndex.from_frame(grid[keys]))
+    )
     unsaid = states.astype(object).where(states.notna(), "not asked").replace("not_applicable", "not applicable")
     rows = [
-        told({str(judge): str(state) for judge, state in row.items() if state != "scored"})
+        told({str(dimension): str(state) for dimension, state in row.items() if state != "scored"})
         for row in unsaid[[name for name in grid.columns if name not in keys]].to_dict("records")
     ]
     return grid.assign(reason=pd.Series(rows, index=grid.index, dtype="object"))

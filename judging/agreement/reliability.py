@@ -311,7 +311,7 @@ def share_unscored(matrix: Matrix) -> Figure:
     )
 
 
-KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 
 
 def reliability_columns() -> dict[str, str]:
@@ -331,15 +331,15 @@ def reliability_table(
 ) -> pd.DataFrame:
     """Consistency of each judge over its runs (Table 7), or of people over a dimension.
 
-    `ratings`: unit, rater, value, and optionally judge, system, split, state, trace_id. One row per system,
-    judge and split: runs, units, n (units with two ratings), failed, not_applicable, interval alpha with its
+    `ratings`: unit, rater, value, and optionally dimension, judge_model, split, state, trace_id. One row per judge
+    model, judge and split: runs, units, n (units with two ratings), failed, not_applicable, interval alpha with its
     bootstrap and jackknife-t bounds, P(alpha < .667), P(alpha < .8) and undefined resamples, ordinal and
     nominal alpha, AC2, percent agreement, mean standard deviation with its interval, share of identical units,
     share of unscored replies. `reason` says why alpha is undefined.
     """
     rows = [
-        {"system": system, "judge": judge, "split": split, **_judge_row(part, draws, seed, method)}
-        for (system, judge, split), part in rating_groups(ratings)
+        {"judge_model": judge_model, "dimension": dimension, "split": split, **_judge_row(part, draws, seed, method)}
+        for (judge_model, dimension, split), part in rating_groups(ratings)
     ]
     columns = reliability_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
@@ -348,11 +348,11 @@ def reliability_table(
 def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
     """Each unit of each judge with the scores of its runs: the traces behind the figures of Table 7.
 
-    One row per system, judge, split and unit: ratings (scored), failed, not_applicable, mean, low, high (least and
-    greatest score), sd (of scores scaled to [0, 1], NaN with fewer than two), identical (missing likewise).
+    One row per judge_model, dimension, split and unit: ratings (scored), failed, not_applicable, mean, low, high
+    (least and greatest score), sd (of scores scaled to [0, 1], NaN with fewer than two), identical (missing likewise).
     """
     parts = []
-    for (system, judge, split), part in rating_groups(ratings):
+    for (judge_model, dimension, split), part in rating_groups(ratings):
         matrix = rating_matrix(part)
         values, known = matrix.values, ~np.isnan(matrix.values)
         rated = known.sum(axis=0)
@@ -372,7 +372,7 @@ def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
         frame.loc[frame["ratings"] < 2, "identical"] = pd.NA
         for state in ("failed", "not_applicable"):
             frame[state] = np.bincount(frames.codes(units[part["state"] == state], matrix.units), minlength=len(frame))
-        parts.append(frame.assign(system=system, judge=judge, split=split))
+        parts.append(frame.assign(judge_model=judge_model, dimension=dimension, split=split))
     columns = {
         **KEYS,
         "unit": "object",
@@ -386,32 +386,32 @@ def unit_table(ratings: pd.DataFrame) -> pd.DataFrame:
 def alpha_draws(ratings: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED) -> pd.DataFrame:
     """The bootstrap distribution of interval alpha of each judge, to draw with the lines .667 and .8.
 
-    One row per system, judge, split and defined resample: alpha. Judges whose alpha is undefined have none.
+    One row per judge_model, dimension, split and defined resample: alpha. Judges whose alpha is undefined have none.
     """
     parts = []
-    for (system, judge, split), part in rating_groups(ratings):
+    for (judge_model, dimension, split), part in rating_groups(ratings):
         matrix = rating_matrix(part)
         if alpha(matrix.values).value is None:
             continue
         samples = alpha_bootstrap(matrix.values, clusters=clusters_of(matrix), draws=draws, seed=seed).samples[0]
         known = samples[~np.isnan(samples)]
-        parts.append(pd.DataFrame({"system": system, "judge": judge, "split": split, "alpha": known}))
+        parts.append(pd.DataFrame({"judge_model": judge_model, "dimension": dimension, "split": split, "alpha": known}))
     columns = {**KEYS, "alpha": "float64"}
     return pd.concat(parts, ignore_index=True).astype(columns) if parts else frames.empty(columns)
 
 
 def rating_groups(ratings: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
-    """Ratings by (system, judge, split) in the order of the paper; absent columns count as one group."""
+    """Ratings by (judge_model, dimension, split) in the order of the paper; absent columns count as one group."""
     frames.require(ratings, "ratings", frames.RATINGS)
     long = frames.with_defaults(
-        ratings, {"system": frames.NO_SYSTEM, "judge": "", "split": frames.NO_SPLIT, "state": "scored"}
+        ratings, {"judge_model": frames.NO_JUDGE_MODEL, "dimension": "", "split": frames.NO_SPLIT, "state": "scored"}
     )
     frames.check_states(long, "ratings")
-    places = long.groupby(["system", "judge", "split"], sort=False).indices
+    places = long.groupby(["judge_model", "dimension", "split"], sort=False).indices
     order = [
-        (system, judge, split)
-        for system in frames.in_order(long["system"], ())
-        for judge in frames.in_order(long["judge"], frames.JUDGES)
+        (judge_model, dimension, split)
+        for judge_model in frames.in_order(long["judge_model"], ())
+        for dimension in frames.in_order(long["dimension"], frames.DIMENSION_ORDER)
         for split in frames.in_order(long["split"], ("dev", "test"))
     ]
     return [(key, long.iloc[places[key]]) for key in order if key in places]

@@ -37,7 +37,7 @@ BIAS_POINTS: Final = 0.5
 PEAK_SHARE: Final = 0.2
 PEAKS_SHARE: Final = 0.8
 
-KEYS: Final = {"system": "object", "judge": "object", "split": "object"}
+KEYS: Final = {"judge_model": "object", "dimension": "object", "split": "object"}
 LEFT_OUT: Final = {"n": "int64", "traces": "int64", "failed": "int64", "not_applicable": "int64", "missing": "int64"}
 
 
@@ -252,18 +252,20 @@ def agreement_weights(name: Weights, size: int) -> Floats:
 
 
 def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """The frame with `system`, `split`, `state` filled in; human and model as floats, NaN where missing.
+    """The frame with `judge_model`, `split`, `state` filled in; human and model as floats, NaN where missing.
 
-    One row per (trace, judge): trace_id, judge, human 0..3, model 0..3. Optional: split, system, state
+    One row per (trace, judge): trace_id, judge, human 0..3, model 0..3. Optional: split, judge_model, state
     (scored, failed, not_applicable), `run` and `human_rater` when a trace is judged or rated several times:
     intervals stay by trace. Raises ValueError for absent columns, doubled rows, scores off the scale.
     """
     frames.require(score_pairs, "score_pairs", frames.SCORE_PAIRS)
-    pairs = frames.with_defaults(score_pairs, {"system": frames.NO_SYSTEM, "split": frames.NO_SPLIT, "state": "scored"})
+    pairs = frames.with_defaults(
+        score_pairs, {"judge_model": frames.NO_JUDGE_MODEL, "split": frames.NO_SPLIT, "state": "scored"}
+    )
     frames.check_states(pairs, "score_pairs")
-    repeats = [column for column in ("run", "human_rater") if column in pairs.columns]
-    frames.require_unique(pairs, "score_pairs", ["system", "judge", "trace_id", *repeats])
-    for side in ("human", "model"):
+    repeats = [column for column in ("repeat", "reference_rater") if column in pairs.columns]
+    frames.require_unique(pairs, "score_pairs", ["judge_model", "dimension", "trace_id", *repeats])
+    for side in ("reference_score", "judge_score"):
         values = frames.numbers(pairs[side], f"score_pairs.{side}")
         bad = ~np.isnan(values) & ~np.isin(values, np.arange(POINTS))
         if bad.any():
@@ -272,20 +274,20 @@ def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
                 "adjudicate or round a mean of several people first"
             )
         pairs[side] = values
-    for column in ("trace_id", "judge"):
+    for column in ("trace_id", "dimension"):
         pairs[column] = pairs[column].astype(str)
     return pairs
 
 
-def tabulate(human: NDArray[np.float64], model: NDArray[np.float64]) -> NDArray[np.int64]:
+def tabulate(reference: NDArray[np.float64], model: NDArray[np.float64]) -> NDArray[np.int64]:
     """Counts of score pairs (4, 4), human in rows; both arrays (n,) without missing values."""
-    place = human.astype(np.int64) * POINTS + model.astype(np.int64)
+    place = reference.astype(np.int64) * POINTS + model.astype(np.int64)
     return np.bincount(place, minlength=POINTS * POINTS).reshape(POINTS, POINTS)
 
 
 def scored_rows(pairs: pd.DataFrame) -> pd.DataFrame:
     """The checked pairs that have both scores."""
-    return pairs[(pairs["state"] == "scored") & pairs["human"].notna() & pairs["model"].notna()]
+    return pairs[(pairs["state"] == "scored") & pairs["reference_score"].notna() & pairs["judge_score"].notna()]
 
 
 def score_figures(
@@ -296,17 +298,19 @@ def score_figures(
     seed: int = SEED,
     method: Method = "percentile",
 ) -> pd.DataFrame:
-    """Every score metric of every judge: one row per system, judge, split and metric.
+    """Every score metric of every judge: one row per judge_model, dimension, split and metric.
 
-    Columns: system, judge, split, metric, value, low, high, n, hits (of accuracies), agreement (exact, of the scored
-    pairs: what is left to read when a figure is undefined), reason, traces, failed, not_applicable, missing,
+    Columns: judge_model, dimension, split, metric, value, low, high, n, hits (of accuracies), agreement (exact, of the
+    scored pairs: what is left to read when a figure is undefined), reason, traces, failed, not_applicable, missing,
     undefined_draws, interval (how the bounds were made). `missing="disagree"`
     counts failed judgements as misses of the four accuracies; the other metrics have no such reading.
     Intervals: Wilson for accuracies with one pair a trace, else the cluster bootstrap by trace.
     """
     parts = [
-        _judge_figures(part, missing, draws, seed, method).assign(system=system, judge=judge, split=split)
-        for (system, judge, split), part in _groups(score_pairs)
+        _judge_figures(part, missing, draws, seed, method).assign(
+            judge_model=judge_model, dimension=dimension, split=split
+        )
+        for (judge_model, dimension, split), part in _groups(score_pairs)
     ]
     columns = figure_columns()
     table = pd.concat(parts, ignore_index=True) if parts else frames.empty(columns)
@@ -338,7 +342,7 @@ def pooled_bias(
     """
     if draws == 0 or scored.empty:
         return float("nan"), float("nan")
-    sums = scored.assign(n=1).groupby("trace_id", sort=False)[["human", "model", "n"]].sum().to_numpy()
+    sums = scored.assign(n=1).groupby("trace_id", sort=False)[["reference_score", "judge_score", "n"]].sum().to_numpy()
     patterns, multiplicity = distinct_rows(sums.astype(np.int64))
 
     def statistic(cells: Floats) -> Floats:
@@ -358,16 +362,16 @@ def score_table(
     seed: int = SEED,
     method: Method = "percentile",
 ) -> pd.DataFrame:
-    """`score_figures` as one row per system, judge and split (Tables 4, 8 and 17).
+    """`score_figures` as one row per judge_model, dimension and split (Tables 4, 8 and 17).
 
-    Columns: system, judge, split, n, traces, failed, not_applicable, missing, then each metric with its
+    Columns: judge_model, dimension, split, n, traces, failed, not_applicable, missing, then each metric with its
     `_low` and `_high`. `n` counts the scored pairs. NaN where undefined.
     """
     return wide_scores(score_figures(score_pairs, missing=missing, draws=draws, seed=seed, method=method))
 
 
 def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
-    """`score_figures` with one row per system, judge and split, as `score_table` describes it."""
+    """`score_figures` with one row per judge_model, dimension and split, as `score_table` describes it."""
     columns = {**KEYS, **LEFT_OUT}
     columns |= {f"{m.name}{end}": "float64" for m in SCORE_METRICS for end in ("", "_low", "_high")}
     if figures.empty:
@@ -381,27 +385,27 @@ def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
 
 
 def confusion(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Score pairs counted: one row per system, judge, split, human and model score, with its count and share.
+    """Score pairs counted: one row per judge_model, dimension, split, human and model score, with its count and share.
 
     `share` is of the row (the human score); NaN where no trace has that human score.
     """
     rows: list[dict[str, object]] = []
-    for (system, judge, split), part in _groups(score_pairs):
+    for (judge_model, dimension, split), part in _groups(score_pairs):
         table = _scored_table(part)
-        for human in range(POINTS):
+        for reference in range(POINTS):
             for model in range(POINTS):
                 rows.append(
                     {
-                        "system": system,
-                        "judge": judge,
+                        "judge_model": judge_model,
+                        "dimension": dimension,
                         "split": split,
-                        "human": human,
-                        "model": model,
-                        "count": int(table[human, model]),
-                        "of": int(table[human].sum()),
+                        "reference_score": reference,
+                        "judge_score": model,
+                        "count": int(table[reference, model]),
+                        "of": int(table[reference].sum()),
                     }
                 )
-    columns = {**KEYS, **dict.fromkeys(("human", "model", "count", "of"), "int64")}
+    columns = {**KEYS, **dict.fromkeys(("reference_score", "judge_score", "count", "of"), "int64")}
     frame = pd.DataFrame(rows, columns=list(columns)).astype(columns)
     return frame.assign(share=divide(frame["count"].to_numpy(), frame["of"].to_numpy()))
 
@@ -409,18 +413,18 @@ def confusion(score_pairs: pd.DataFrame) -> pd.DataFrame:
 def score_prevalence(score_pairs: pd.DataFrame) -> pd.DataFrame:
     """How often each score is given by the human and by the judge, over the traces scored by both.
 
-    One row per system, judge, split, side (human, model) and score: count, n, share with Wilson's bounds.
+    One row per judge_model, dimension, split, side (human, model) and score: count, n, share with Wilson's bounds.
     Stands beside kappa: when one score prevails, kappa falls whatever the agreement.
     """
     rows: list[dict[str, object]] = []
-    for (system, judge, split), part in _groups(score_pairs):
+    for (judge_model, dimension, split), part in _groups(score_pairs):
         table = _scored_table(part)
-        for side, counts in (("human", table.sum(axis=1)), ("model", table.sum(axis=0))):
+        for side, counts in (("reference", table.sum(axis=1)), ("judge", table.sum(axis=0))):
             for score in range(POINTS):
                 rows.append(
                     {
-                        "system": system,
-                        "judge": judge,
+                        "judge_model": judge_model,
+                        "dimension": dimension,
                         "split": split,
                         "side": side,
                         "score": score,
@@ -455,16 +459,16 @@ def distribution_flags(counts: NDArray[np.generic], mean_bias: float | None = No
 
 
 def score_flags(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """`distribution_flags` of every judge: system, judge, split, n, bias, flags (joined by `, `)."""
+    """`distribution_flags` of every judge: judge_model, dimension, split, n, bias, flags (joined by `, `)."""
     rows: list[dict[str, object]] = []
-    for (system, judge, split), part in _groups(score_pairs):
+    for (judge_model, dimension, split), part in _groups(score_pairs):
         table = _scored_table(part)
         mean = float(bias(table))
         flags = distribution_flags(table.sum(axis=0), None if np.isnan(mean) else mean)
         rows.append(
             {
-                "system": system,
-                "judge": judge,
+                "judge_model": judge_model,
+                "dimension": dimension,
                 "split": split,
                 "n": int(table.sum()),
                 "bias": mean,
@@ -528,11 +532,11 @@ def _correlation(counts: Floats, rows: Floats, columns: Floats) -> Floats:
 
 def _groups(score_pairs: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.DataFrame]]:
     pairs = checked_scores(score_pairs)
-    places = pairs.groupby(["system", "judge", "split"], sort=False).indices
+    places = pairs.groupby(["judge_model", "dimension", "split"], sort=False).indices
     order = [
-        (system, judge, split)
-        for system in frames.in_order(pairs["system"], ())
-        for judge in frames.in_order(pairs["judge"], frames.JUDGES)
+        (judge_model, dimension, split)
+        for judge_model in frames.in_order(pairs["judge_model"], ())
+        for dimension in frames.in_order(pairs["dimension"], frames.DIMENSION_ORDER)
         for split in frames.in_order(pairs["split"], ("dev", "test"))
     ]
     return [(key, pairs.iloc[places[key]]) for key in order if key in places]
@@ -540,15 +544,15 @@ def _groups(score_pairs: pd.DataFrame) -> list[tuple[tuple[str, str, str], pd.Da
 
 def _scored_table(part: pd.DataFrame) -> NDArray[np.int64]:
     scored = scored_rows(part)
-    return tabulate(scored["human"].to_numpy(), scored["model"].to_numpy())
+    return tabulate(scored["reference_score"].to_numpy(), scored["judge_score"].to_numpy())
 
 
 def _judge_figures(part: pd.DataFrame, missing: Missing, draws: int, seed: int, method: Method) -> pd.DataFrame:
     """All metrics of one judge on one split."""
-    failed_rows = part[(part["state"] == "failed") & part["human"].notna()]
+    failed_rows = part[(part["state"] == "failed") & part["reference_score"].notna()]
     failed = len(failed_rows) if missing == "disagree" else 0
     scored = scored_rows(part)
-    table = tabulate(scored["human"].to_numpy(), scored["model"].to_numpy())
+    table = tabulate(scored["reference_score"].to_numpy(), scored["judge_score"].to_numpy())
     used = pd.concat([scored["trace_id"], failed_rows["trace_id"]]) if failed else scored["trace_id"]
     repeated = bool(used.duplicated().any())
     low, high, undefined = _score_bounds(scored, failed_rows if failed else None, draws, seed, method)
@@ -615,7 +619,7 @@ def _trace_sums(scored: pd.DataFrame, failed_rows: pd.DataFrame | None) -> NDArr
     """Score pairs by cell, and failures last, of each trace (traces, 17)."""
     traces = pd.concat([scored["trace_id"], *([] if failed_rows is None else [failed_rows["trace_id"]])])
     place, known = pd.factorize(traces)
-    cell = (scored["human"] * POINTS + scored["model"]).to_numpy().astype(np.int64)
+    cell = (scored["reference_score"] * POINTS + scored["judge_score"]).to_numpy().astype(np.int64)
     extra = 0 if failed_rows is None else len(failed_rows)
     cell = np.concatenate([cell, np.full(extra, POINTS * POINTS, dtype=np.int64)])
     width = POINTS * POINTS + 1

@@ -58,7 +58,7 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "score_pairs": frames.SCORE_PAIRS,
     "ratings": frames.RATINGS,
     "findings": frames.FINDINGS,
-    "judged": ("trace_id", "judge"),
+    "judged": ("trace_id", "dimension"),
     "rationales": frames.RATIONALES,
     "repeats": ("rater", "unit", "first", "second"),
     "person_pairs": ceiling.PERSON_PAIRS,
@@ -66,13 +66,13 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "finding_words": matchers.FINDING_WORDS,
     "votes": majority.VOTES,
     "jury_votes": juries.JURY_VOTES,
-    "unit_labels": ("judge", "unit", "model", "human"),
+    "unit_labels": ("dimension", "unit", "judge_label", "reference_label"),
     "other_error_pairs": frames.ERROR_PAIRS,
     "other_score_pairs": frames.SCORE_PAIRS,
     "trail_gold": ("trace_id", "category", "location"),
     "trail_predictions": ("trace_id", "category", "location"),
     "trail_traces": ("trace_id", "state"),
-    "trail_scores": ("trace_id", "scale", "human", "model"),
+    "trail_scores": ("trace_id", "scale", "reference_score", "judge_score"),
 }
 """Needed columns of each input; `report --from-csv` reads a file of each name. Optional columns: see the function
 that takes the frame."""
@@ -127,12 +127,12 @@ class Inputs:
         """Whether it is given; asking for it may take longer."""
         return self.given(name) is not None
 
-    def rated_by(self, kind: Literal["run", "human"]) -> pd.DataFrame:
+    def rated_by(self, kind: Literal["judge", "annotator"]) -> pd.DataFrame:
         """The ratings by runs of judges, or by people. Raises ValueError for another kind of rater."""
-        ratings = frames.with_defaults(self.frame("ratings"), {"rater_kind": "run"})
-        unknown = sorted(set(ratings["rater_kind"].unique()) - {"run", "human", "gold"})
+        ratings = frames.with_defaults(self.frame("ratings"), {"rater_kind": "judge"})
+        unknown = sorted(set(ratings["rater_kind"].unique()) - {"judge", "annotator", "gold"})
         if unknown:
-            raise ValueError(f"ratings.rater_kind holds {unknown!r}; expected run, human or gold")
+            raise ValueError(f"ratings.rater_kind holds {unknown!r}; expected judge, annotator or gold")
         return ratings[ratings["rater_kind"] == kind]
 
     @cached_property
@@ -167,7 +167,7 @@ class Inputs:
     @cached_property
     def human_ceiling(self) -> pd.DataFrame:
         """`raters.human_ceiling` of the people among the ratings."""
-        people = self.rated_by("human").assign(system="people")
+        people = self.rated_by("annotator").assign(judge_model="people")
         return raters.human_ceiling(people, draws=self.draws, seed=self.seed, method=self.method)
 
     @cached_property
@@ -196,21 +196,23 @@ class Inputs:
         A judge of no dimension (one that lists all errors) stands beside the recall of `any`.
         """
         figures = errors.error_figures(self.error_rates)
-        dimension = figures["judge"].where(figures["judge"].isin(frames.JUDGES), ceiling.ANY)
-        reached = self.error_ceiling.rename(columns={"judge": "dimension"})
-        on = ["dimension", "impact", "split", "kind", "metric"]
-        return ceiling.beside(figures.assign(dimension=dimension), reached, on).drop(columns="dimension")
+        among_people = figures["dimension"].where(figures["dimension"].isin(frames.DIMENSION_ORDER), ceiling.ANY)
+        reached = self.error_ceiling.rename(columns={"dimension": "among_people"})
+        on = ["among_people", "impact", "split", "kind", "metric"]
+        return ceiling.beside(figures.assign(among_people=among_people), reached, on).drop(columns="among_people")
 
     @cached_property
     def figures_of_scores(self) -> pd.DataFrame:
         """`score_figures`, each beside what people reach."""
         reached = raters.long_ceiling(self.human_ceiling)
-        return ceiling.beside(self.score_figures, reached, ["judge", "split", "metric"])
+        return ceiling.beside(self.score_figures, reached, ["dimension", "split", "metric"])
 
     @cached_property
     def consistency(self) -> pd.DataFrame:
         """`reliability.reliability_table` of the ratings."""
-        return reliability.reliability_table(self.rated_by("run"), draws=self.draws, seed=self.seed, method=self.method)
+        return reliability.reliability_table(
+            self.rated_by("judge"), draws=self.draws, seed=self.seed, method=self.method
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -564,7 +566,7 @@ TABLES: Final[tuple[Table, ...]] = (
         name="trace_spread",
         title="The scores of each trace over runs",
         needs=_RATINGS,
-        build=lambda inputs: reliability.unit_table(inputs.rated_by("run")),
+        build=lambda inputs: reliability.unit_table(inputs.rated_by("judge")),
         why=reasons.of_runs,
         unbounded=("mean", "low", "high", "sd", "identical"),
     ),
@@ -628,7 +630,7 @@ TABLES: Final[tuple[Table, ...]] = (
         name="annotator_test",
         title="Alternative annotator test",
         needs=("ratings", "score_pairs"),
-        build=lambda inputs: raters.annotator_test_table(inputs.rated_by("human"), inputs.frame("score_pairs")),
+        build=lambda inputs: raters.annotator_test_table(inputs.rated_by("annotator"), inputs.frame("score_pairs")),
     ),
     Table(
         name="self_consistency",

@@ -164,7 +164,7 @@ def trail_columns() -> dict[str, str]:
     """Columns and types of `trail_table`."""
     figures = [f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")]
     counts = dict.fromkeys(("traces", "failed", "gold_errors", "predictions"), "int64")
-    return {"system": "object", "failures": "object", **counts, **dict.fromkeys(figures, "float64")}
+    return {"judge_model": "object", "failures": "object", **counts, **dict.fromkeys(figures, "float64")}
 
 
 def trail_table(
@@ -178,48 +178,50 @@ def trail_table(
 ) -> pd.DataFrame:
     """TRAIL's official measures and ours of each system, failures left out and counted as zeros.
 
-    As `trail_traces`, with a column system in `predicted` and `traces`. Two rows per system; `failures` says
+    As `trail_traces`, with a column judge model in `predicted` and `traces`. Two rows per judge model; `failures` says
     `left out (official)` or `counted as zeros`. Columns: traces, failed, gold_errors, predictions, then
     weighted_f1, location_accuracy, joint_accuracy (official; recall measures), pair_precision, pair_recall,
     pair_f1, predictions_per_error, each with bounds of the bootstrap by trace.
     """
-    said = frames.with_defaults(predicted, {"system": frames.NO_SYSTEM})
-    states = frames.with_defaults(traces, {"system": frames.NO_SYSTEM})
+    said = frames.with_defaults(predicted, {"judge_model": frames.NO_JUDGE_MODEL})
+    states = frames.with_defaults(traces, {"judge_model": frames.NO_JUDGE_MODEL})
     rows = []
-    for system in frames.in_order(states["system"], ()):
-        mine, own = said[said["system"] == system], states[states["system"] == system]
+    for judge_model in frames.in_order(states["judge_model"], ()):
+        mine, own = said[said["judge_model"] == judge_model], states[states["judge_model"] == judge_model]
         used = gold[gold["trace_id"].astype(str).isin(set(own["trace_id"].astype(str)))]
         for zeros, name in ((False, "left out (official)"), (True, "counted as zeros")):
             data = trail_traces(used, mine, own, failures_as_zeros=zeros)
-            rows.append({"system": system, "failures": name, **_measures(data, draws, seed, method)})
+            rows.append({"judge_model": judge_model, "failures": name, **_measures(data, draws, seed, method)})
     columns = trail_columns()
     return pd.DataFrame(rows, columns=list(columns)).astype(columns) if rows else frames.empty(columns)
 
 
 def trail_correlations(trail_scores: pd.DataFrame) -> pd.DataFrame:
-    """Pearson's r of TRAIL's own scores (reliability, security, ... 1 to 5) of each system.
+    """Pearson's r of TRAIL's own scores (reliability, security, ... 1 to 5) of each judge model.
 
-    `trail_scores`: trace_id, scale, human, model (missing: left out), optional system. Source: TRAIL's official
+    `trail_scores`: trace_id, scale, human, model (missing: left out), optional judge model. Source: TRAIL's official
     scorer, which casts predictions to whole numbers and correlates missing ones as -1; here they are read as
-    written and left out. One row per system and scale: n, pearson, reason. A constant side (`security` of the gold
+    written and left out. One row per judge model and scale: n, pearson, reason. A constant side (`security` of the gold
     is always 5) is undefined.
     """
-    frames.require(trail_scores, "trail_scores", ("trace_id", "scale", "human", "model"))
-    long = frames.with_defaults(trail_scores, {"system": frames.NO_SYSTEM})
-    frames.require_unique(long, "trail_scores", ["system", "scale", "trace_id"])
-    long["human"] = frames.numbers(long["human"], "trail_scores.human")
-    long["model"] = frames.numbers(long["model"], "trail_scores.model")
-    known = long[long["human"].notna() & long["model"].notna()]
+    frames.require(trail_scores, "trail_scores", ("trace_id", "scale", "reference_score", "judge_score"))
+    long = frames.with_defaults(trail_scores, {"judge_model": frames.NO_JUDGE_MODEL})
+    frames.require_unique(long, "trail_scores", ["judge_model", "scale", "trace_id"])
+    long["reference_score"] = frames.numbers(long["reference_score"], "trail_scores.reference_score")
+    long["judge_score"] = frames.numbers(long["judge_score"], "trail_scores.judge_score")
+    known = long[long["reference_score"].notna() & long["judge_score"].notna()]
     rows: list[dict[str, object]] = []
-    for system in frames.in_order(long["system"], ()):
-        for scale in frames.in_order(long.loc[long["system"] == system, "scale"], ()):
-            mine = known[(known["system"] == system) & (known["scale"] == scale)]
-            human, model = mine["human"].to_numpy(), mine["model"].to_numpy()
-            varied = len(set(human)) > 1 and len(set(model)) > 1
-            value = float(np.corrcoef(human, model)[0, 1]) if varied else None
+    for judge_model in frames.in_order(long["judge_model"], ()):
+        for scale in frames.in_order(long.loc[long["judge_model"] == judge_model, "scale"], ()):
+            mine = known[(known["judge_model"] == judge_model) & (known["scale"] == scale)]
+            reference, model = mine["reference_score"].to_numpy(), mine["judge_score"].to_numpy()
+            varied = len(set(reference)) > 1 and len(set(model)) > 1
+            value = float(np.corrcoef(reference, model)[0, 1]) if varied else None
             reason = None if varied else ("no variation" if len(mine) else "no units")
-            rows.append({"system": system, "scale": scale, "n": len(mine), "pearson": value, "reason": reason})
-    columns = {"system": "object", "scale": "object", "n": "int64", "pearson": "float64", "reason": "object"}
+            rows.append(
+                {"judge_model": judge_model, "scale": scale, "n": len(mine), "pearson": value, "reason": reason}
+            )
+    columns = {"judge_model": "object", "scale": "object", "n": "int64", "pearson": "float64", "reason": "object"}
     return pd.DataFrame(rows, columns=list(columns)).astype(columns)
 
 

@@ -252,7 +252,7 @@ def _verdict(view: View, dimension: Dimension, found: tuple[Finding, ...]) -> Ve
     reason = None if mine else _not_applicable(view, dimension)
     score = None if reason is not None else min((_SCORE_OF[f.impact] for f in mine if f.impact is not None), default=3)
     return Verdict(
-        judge=dimension,
+        rubric=dimension,
         trace_id=view.trace.trace_id,
         state="scored" if reason is None else "not_applicable",
         score=score,

@@ -239,7 +239,7 @@ def cases(
 def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None = None) -> Case | None:
     """One trace, disputed or not; None where fewer than two people have submitted.
 
-    With `judge` that system is one more rater of the case; whether people differ is asked of people alone.
+    With `judge` that judge model is one more rater of the case; whether people differ is asked of people alone.
     """
     opinions = _opinions(connection, {trace_id})
     if len(opinions.get(trace_id, {})) < 2:
@@ -448,7 +448,7 @@ def close(
 ) -> int:
     """Write the gold of a trace and return its version. Raises `AdjudicationError` while something is undecided.
 
-    `judge` is the system that is shown beside the people, if any; every gold label names it, and those that were
+    `judge` is the judge model that is shown beside the people, if any; every gold label names it, and those that were
     shown when something was decided.
     """
     found = case(connection, trace_id, seed=seed, judge=judge)

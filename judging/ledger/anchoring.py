@@ -12,15 +12,15 @@ from sqlalchemy import Connection, Select, func, select
 
 from tracejury.ingest.table import query_frame
 from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.judge_models import is_own_word
 from tracejury.judging.ledger.labels import error_labels, newest, score_labels
 from tracejury.judging.ledger.people import Role
 from tracejury.judging.ledger.queue import FIRST
-from tracejury.judging.ledger.systems import is_own_word
 from tracejury.judging.ledger.verdicts import findings_of
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Finding, ScoreLabel
 
 _review, _lease, _item, _queue = tables.review, tables.lease, tables.queue_item, tables.queue
-SCORE_COLUMNS = ("annotator", "trace_id", "dimension", "blind", "revealed", "judge", "nearer")
+SCORE_COLUMNS = ("annotator", "trace_id", "dimension", "blind", "revealed", "judge_score", "nearer")
 ERROR_COLUMNS = ("annotator", "trace_id", "label_id", "dimensions", "impact", "from_judge")
 REPORT_COLUMNS = (
     "annotator", "submitted", "revealed", "errors_added", "errors_from_judge", "scores_changed", "scores_nearer",
@@ -119,7 +119,7 @@ def anchoring(connection: Connection) -> pd.DataFrame:
         changed = scores[scores["annotator"] == annotator]
         nearer = int((changed["nearer"] == True).sum())  # noqa: E712 - None means that no judge scored
         both = changed.dropna(subset=["blind", "revealed"])
-        bounds = pooled_bias(both.rename(columns={"blind": "human", "revealed": "model"}))
+        bounds = pooled_bias(both.rename(columns={"blind": "reference_score", "revealed": "judge_score"}))
         change = ((both["revealed"] - both["blind"]).mean(), *bounds)
         rows.append(
             (annotator, submitted, revealed, len(mine), int(mine["from_judge"].sum()), len(changed), nearer, *change)
@@ -152,7 +152,7 @@ def changed_scores(connection: Connection) -> pd.DataFrame:
             nearer = abs(revealed - judge) < abs(blind - judge)
         rows.append((annotator, trace_id, dimension, blind, revealed, judge, nearer))
     frame = pd.DataFrame(rows, columns=list(SCORE_COLUMNS))
-    return frame.astype({"blind": "float64", "revealed": "float64", "judge": "float64", "nearer": "object"})
+    return frame.astype({"blind": "float64", "revealed": "float64", "judge_score": "float64", "nearer": "object"})
 
 
 def added_errors(connection: Connection) -> pd.DataFrame:
@@ -263,8 +263,8 @@ def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Fin
         .group_by(cell.c.judge_version)
     )
     judges = {
-        row.cell_key: row.judge
-        for row in connection.execute(select(cell.c.cell_key, cell.c.judge).where(cell.c.cell_key.in_(latest))).all()
+        row.cell_key: row.rubric
+        for row in connection.execute(select(cell.c.cell_key, cell.c.rubric).where(cell.c.cell_key.in_(latest))).all()
     }
     found = findings_of(connection, list(judges))
     return [(judges[cell_key], key, finding) for cell_key in sorted(found) for key, finding in found[cell_key]]
@@ -273,9 +273,9 @@ def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Fin
 def _judge_means(connection: Connection, trace_ids: Select[Any]) -> dict[tuple[str, str], float]:
     cell = tables.cell
     rows = connection.execute(
-        select(cell.c.trace_id, cell.c.judge, func.avg(cell.c.score))
-        .where(cell.c.state == "scored", cell.c.judge.in_(DIMENSIONS), cell.c.trace_id.in_(trace_ids), is_own_word())
-        .group_by(cell.c.trace_id, cell.c.judge)
+        select(cell.c.trace_id, cell.c.rubric, func.avg(cell.c.score))
+        .where(cell.c.state == "scored", cell.c.rubric.in_(DIMENSIONS), cell.c.trace_id.in_(trace_ids), is_own_word())
+        .group_by(cell.c.trace_id, cell.c.rubric)
     )
     return {(trace_id, judge): float(mean) for trace_id, judge, mean in rows}
 

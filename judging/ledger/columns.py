@@ -17,10 +17,10 @@ from tracejury.ingest.store import schema
 from tracejury.ingest.texts import decompress
 from tracejury.ingest.trace import Json
 from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.judge_models import ANSWERED, current_versions, judge_model_name
 from tracejury.judging.ledger.labels import newest
 from tracejury.judging.ledger.matches import decisions, finding_reviews
 from tracejury.judging.ledger.revisions import Revision, revision
-from tracejury.judging.ledger.systems import ANSWERED, current_versions, system_name
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 
 
@@ -123,7 +123,7 @@ def _made_of(connection: Connection) -> MadeOf:
     trace, version = schema.trace.c, tables.judge_version.c
     digests = connection.execute(select(trace.trace_id, trace.digest).order_by(trace.trace_id)).all()
     versions = connection.execute(
-        select(version.judge_version, version.judge, version.model, version.rubric_version, version.mode).order_by(
+        select(version.judge_version, version.rubric, version.model, version.rubric_version, version.mode).order_by(
             version.created_at, version.judge_version
         )
     )
@@ -136,17 +136,19 @@ def _made_of(connection: Connection) -> MadeOf:
 
 def _cells(connection: Connection) -> pd.DataFrame:
     cell, version = tables.cell, tables.judge_version
-    columns = ("cell_key", "trace_id", "judge", "judge_version", "repeat", "state", "score", "rationale")
+    columns = ("cell_key", "trace_id", "dimension", "judge_version", "repeat", "state", "score", "rationale")
     query = (
-        select(*(cell.c[name] for name in columns))
+        select(*(cell.c["rubric" if name == "dimension" else name] for name in columns))
         .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
         .where(cell.c.state.in_(CELL_STATES))
         .order_by(cell.c.finished_at, cell.c.cell_key)
     )
     found = _frame(connection, query, columns)
     asked = select(version.c.judge_version, version.c.model, version.c.mode, version.c.prompt_order)
-    names = {row.judge_version: system_name(row.model, row.mode, row.prompt_order) for row in connection.execute(asked)}
-    found.insert(4, "system", found["judge_version"].map(names))
+    names = {
+        row.judge_version: judge_model_name(row.model, row.mode, row.prompt_order) for row in connection.execute(asked)
+    }
+    found.insert(4, "judge_model", found["judge_version"].map(names))
     return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
 
 
@@ -273,10 +275,10 @@ def _repeats(connection: Connection) -> pd.DataFrame:
         table.c.phase == "blind",
         table.c.dimension.in_(DIMENSIONS),
     )
-    found = _frame(connection, query, ("rater", "unit", "judge", "occasion", "value"))
-    wide = found.pivot_table(index=["rater", "unit", "judge"], columns="occasion", values="value", aggfunc="last")
+    found = _frame(connection, query, ("rater", "unit", "dimension", "occasion", "value"))
+    wide = found.pivot_table(index=["rater", "unit", "dimension"], columns="occasion", values="value", aggfunc="last")
     if not {0, 1} <= set(wide.columns):
-        return pd.DataFrame(columns=["rater", "unit", "judge", "first", "second"])
+        return pd.DataFrame(columns=["rater", "unit", "dimension", "first", "second"])
     return wide.rename(columns={0: "first", 1: "second"})[["first", "second"]].dropna().reset_index()
 
 

@@ -12,20 +12,22 @@ from tracejury.judging.comparison import Comparison, JudgedCell, Pair
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.columns import submissions
 from tracejury.judging.ledger.frames import FINAL
+from tracejury.judging.ledger.judge_models import versions_of
 from tracejury.judging.ledger.labels import error_labels, score_labels
 from tracejury.judging.ledger.matches import Decision, decisions, finding_reviews, finding_statuses
-from tracejury.judging.ledger.systems import versions_of
 from tracejury.judging.ledger.verdicts import findings_of, to_outcome
 from tracejury.judging.records import ErrorLabel, Finding, FindingVerdict
 
 ANSWERED = ("scored", "not_applicable")
 
 
-def compare_trace(connection: Connection, *, trace_id: str, human: str, system: str, repeat: int = 0) -> Comparison:
-    """Put one person and each judge of a system (newest or named version) side by side on one trace."""
-    cells = _cells(connection, trace_id, system, repeat)
+def compare_trace(
+    connection: Connection, *, trace_id: str, reference: str, judge_model: str, repeat: int = 0
+) -> Comparison:
+    """Put one person and each judge of a judge model (newest or named version) side by side on one trace."""
+    cells = _cells(connection, trace_id, judge_model, repeat)
     findings = findings_of(connection, [cell.cell_key for cell in cells if cell.outcome.state in ANSWERED])
-    errors = _errors(connection, trace_id, human)
+    errors = _errors(connection, trace_id, reference)
     pairs = _pairs(errors, cells, findings, decisions(connection, trace_id=trace_id), _verdicts(connection, findings))
     spans = connection.execute(
         select(schema.span.c.span_id, schema.span.c.seq)
@@ -35,14 +37,14 @@ def compare_trace(connection: Connection, *, trace_id: str, human: str, system: 
     place = {row.span_id: row.seq for row in spans}
     scores = score_labels(
         connection,
-        tables.score_label.c.annotator == human,
+        tables.score_label.c.annotator == reference,
         tables.score_label.c.trace_id == trace_id,
         tables.score_label.c.occasion == 0,
     )
     return Comparison(
         trace_id=trace_id,
-        human=human,
-        system=system,
+        reference=reference,
+        judge_model=judge_model,
         pairs=tuple(sorted(pairs, key=lambda pair: _first_seq(pair, place))),
         cells=tuple(cells),
         scores=tuple(scores),
@@ -58,13 +60,13 @@ def decided_revision(connection: Connection) -> int:
     return sum(int(key) for key in connection.execute(select(*newest)).one())
 
 
-def repeats_of(connection: Connection, *, trace_id: str, system: str) -> list[int]:
-    """The repeats in which the system answered or failed on the trace."""
+def repeats_of(connection: Connection, *, trace_id: str, judge_model: str) -> list[int]:
+    """The repeats in which the judge model answered or failed on the trace."""
     cell = tables.cell
     rows = connection.scalars(
         select(cell.c.repeat)
         .where(
-            cell.c.judge_version.in_(versions_of(connection, system).values()),
+            cell.c.judge_version.in_(versions_of(connection, judge_model).values()),
             cell.c.trace_id == trace_id,
             cell.c.state.in_(FINAL),
         )
@@ -73,9 +75,9 @@ def repeats_of(connection: Connection, *, trace_id: str, system: str) -> list[in
     return sorted(rows)
 
 
-def undecided(connection: Connection, *, human: str, system: str, repeat: int = 0) -> dict[str, int]:
+def undecided(connection: Connection, *, reference: str, judge_model: str, repeat: int = 0) -> dict[str, int]:
     """How many pairs and extra findings of each trace nobody has decided, in order of ingestion; none left out."""
-    versions = versions_of(connection, system)
+    versions = versions_of(connection, judge_model)
     cell, finding = tables.cell, tables.finding
     rows = connection.execute(
         select(finding.c.finding_key, cell.c.trace_id)
@@ -84,8 +86,8 @@ def undecided(connection: Connection, *, human: str, system: str, repeat: int = 
         .where(cell.c.judge_version.in_(versions.values()), cell.c.repeat == repeat, cell.c.state.in_(ANSWERED))
         .order_by(schema.trace.c.trace_key)
     ).all()
-    labelled = set(submissions(connection, tables.review.c.annotator == human)["trace_id"])
-    paired = finding_statuses(connection, annotator=human, versions=versions.values(), repeat=repeat)
+    labelled = set(submissions(connection, tables.review.c.annotator == reference)["trace_id"])
+    paired = finding_statuses(connection, annotator=reference, versions=versions.values(), repeat=repeat)
     reviewed = finding_reviews(connection)
     counts: dict[str, int] = {}
     for row in rows:
@@ -97,8 +99,8 @@ def undecided(connection: Connection, *, human: str, system: str, repeat: int = 
     return counts
 
 
-def _cells(connection: Connection, trace_id: str, system: str, repeat: int) -> list[JudgedCell]:
-    versions = versions_of(connection, system)
+def _cells(connection: Connection, trace_id: str, judge_model: str, repeat: int) -> list[JudgedCell]:
+    versions = versions_of(connection, judge_model)
     cell = tables.cell
     rows = connection.execute(
         select(cell)
@@ -110,19 +112,19 @@ def _cells(connection: Connection, trace_id: str, system: str, repeat: int) -> l
         )
         .order_by(cell.c.finished_at, cell.c.cell_key)
     ).all()
-    last = {row.judge: row for row in rows}
+    last = {row.rubric: row for row in rows}
     findings = findings_of(connection, [row.cell_key for row in last.values()])
     cells = []
     for row in last.values():
         outcome = to_outcome(row, findings.get(row.cell_key, ()))
         if outcome is not None:
-            cells.append(JudgedCell(cell_key=row.cell_key, judge=row.judge, outcome=outcome))
+            cells.append(JudgedCell(cell_key=row.cell_key, rubric=row.rubric, outcome=outcome))
     return cells
 
 
-def _errors(connection: Connection, trace_id: str, human: str) -> list[ErrorLabel]:
+def _errors(connection: Connection, trace_id: str, reference: str) -> list[ErrorLabel]:
     table = tables.error_label
-    mine = error_labels(connection, table.c.annotator == human, table.c.trace_id == trace_id, table.c.occasion == 0)
+    mine = error_labels(connection, table.c.annotator == reference, table.c.trace_id == trace_id, table.c.occasion == 0)
     return [error for error in mine if error.is_complete]
 
 
@@ -141,7 +143,7 @@ def _pairs(
     verdicts: Mapping[int, FindingVerdict],
 ) -> list[Pair]:
     by_label = {error.label_id: error for error in errors}
-    by_key = {key: (finding, cell.judge) for cell in cells for key, finding in findings.get(cell.cell_key, ())}
+    by_key = {key: (finding, cell.rubric) for cell in cells for key, finding in findings.get(cell.cell_key, ())}
     ours = [d for d in decided if d.label_id in by_label and d.finding_key in by_key]
     refused: dict[int | str, list[int | str]] = defaultdict(list)
     for d in ours:
@@ -155,7 +157,7 @@ def _pairs(
             error=by_label[d.label_id],
             finding_key=d.finding_key,
             finding=by_key[d.finding_key][0],
-            judge=by_key[d.finding_key][1],
+            rubric=by_key[d.finding_key][1],
             decision=d,
         )
         for d in standing
@@ -171,11 +173,11 @@ def _pairs(
             state="extra",
             finding_key=key,
             finding=finding,
-            judge=judge,
+            rubric=rubric,
             verdict=verdicts.get(key),
             rejected=tuple(refused[key]),
         )
-        for key, (finding, judge) in by_key.items()
+        for key, (finding, rubric) in by_key.items()
         if key not in used
     ]
     return pairs

@@ -17,9 +17,9 @@ from tracejury.ingest.store import schema, search
 from tracejury.ingest.table import query_frame
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.columns import submissions
+from tracejury.judging.ledger.judge_models import is_own_word, judge_model_names
 from tracejury.judging.ledger.revisions import Revision, largest, newest_rows, read_revision
 from tracejury.judging.ledger.spans import named_spans
-from tracejury.judging.ledger.systems import is_own_word, system_names
 from tracejury.judging.records import DIMENSIONS
 
 HITS = 500
@@ -178,11 +178,11 @@ def _first_cited() -> Subquery:
 def placed_findings(connection: Connection, place: int) -> pd.DataFrame:
     """The findings that `finding_places` counts in a part of the run.
 
-    trace_id, system (its version named where it is no more the newest), judge, repeat, dimension, impact, description,
-    finding_key, seq, span_id: of the first span that it cites.
+    trace_id, judge_model (its version named where it is no more the newest), judge, repeat, dimension, impact,
+    description, finding_key, seq, span_id: of the first span that it cites.
     """
     first, cell, finding, span = _first_cited(), tables.cell, tables.finding, schema.span
-    judged = (cell.c.judge_version, cell.c.judge, cell.c.repeat)
+    judged = (cell.c.judge_version, cell.c.rubric, cell.c.repeat)
     said = (finding.c.dimension, finding.c.impact, finding.c.description, finding.c.finding_key)
     query = (
         select(first.c.trace_id, *judged, *said, first.c.seq, span.c.span_id)
@@ -193,11 +193,12 @@ def placed_findings(connection: Connection, place: int) -> pd.DataFrame:
         .order_by(finding.c.finding_key)
     )
     found = query_frame(connection, query)
-    return found.assign(system=found["judge_version"].map(system_names(connection)))[list(FOUND)]
+    return found.assign(judge_model=found["judge_version"].map(judge_model_names(connection)))[list(FOUND)]
 
 
 FOUND = (
-    "trace_id", "system", "judge", "repeat", "dimension", "impact", "description", "finding_key", "seq", "span_id",
+    "trace_id", "judge_model", "rubric", "repeat", "dimension", "impact", "description", "finding_key", "seq",
+    "span_id",
 )  # fmt: skip
 
 
@@ -205,7 +206,7 @@ def error_places(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:
     """The same of people's errors (`ERRORS`)."""
     starts = zip(errors["trace_id"], _first_spans(connection, errors), strict=True)
     counts = Counter((trace_id, first.place) for trace_id, first in starts if first is not None)
-    return _placed("human", ((trace_id, place, count) for (trace_id, place), count in counts.items()))
+    return _placed("annotator", ((trace_id, place, count) for (trace_id, place), count in counts.items()))
 
 
 def started(connection: Connection, errors: pd.DataFrame) -> pd.DataFrame:

@@ -12,7 +12,7 @@ import pandas as pd
 from sqlalchemy import Connection, select
 
 from tracejury.ingest.store import schema
-from tracejury.judging.agreement.majority import MAJORITY, VOTES, Gold
+from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.ledger import side_frames, tables
 from tracejury.judging.ledger.columns import (
     Columns,
@@ -23,10 +23,10 @@ from tracejury.judging.ledger.columns import (
     newest_in_place,
     submissions,
 )
+from tracejury.judging.ledger.judge_models import VERSION_MARK, VERSION_SHOWN
 from tracejury.judging.ledger.majority import majority_gold, majority_matches
 from tracejury.judging.ledger.revisions import Revision
 from tracejury.judging.ledger.revisions import revision as revision
-from tracejury.judging.ledger.systems import VERSION_MARK, VERSION_SHOWN
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 
 Counting = Literal["proposed", "confirmed"]
@@ -36,21 +36,21 @@ PEOPLE = "people"
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """What is compared. None and empty mean all (for `human`: the one with the most submitted reviews).
+    """What is compared. None and empty mean all.
 
-    `gold` says whose word is the truth where no person is named: the adjudicated gold, the majority of people, or the
-    one person with the most reviews; None takes the adjudicated gold where there is any, else that person.
+    `reference` is an annotator's name, or one of `REFERENCE_KINDS`: the adjudicated gold, the majority of annotators,
+    or the single annotator with the most reviews; None takes the adjudicated gold where there is any, else that
+    annotator.
     `matches` says whether proposals count until a person decides, or only confirmed pairs. `splits` maps
     trace ids to a split's name; traces outside it are left out when `only_split` is set. `versions` are judge
-    versions to set beside each other (prompt against prompt), by their hash; their systems are named by it.
+    versions to set beside each other (prompt against prompt), by their hash; their judge models are named by it.
     `repeat` is the run whose answers are compared with people. `formats` are the formats of the traces that
     count (`trail`, `gaia2` ...); `guideline` keeps the traces whose newest review was made under that version.
     """
 
-    human: str | None = None
-    gold: Gold | None = None
-    systems: tuple[str, ...] = ()
-    judges: tuple[str, ...] = ()
+    reference: str | None = None
+    judge_models: tuple[str, ...] = ()
+    dimensions: tuple[str, ...] = ()
     versions: tuple[str, ...] = ()
     matches: Counting = "proposed"
     splits: Mapping[str, str] = field(default_factory=dict)
@@ -60,10 +60,6 @@ class Selection:
     formats: tuple[str, ...] = ()
     guideline: str | None = None
 
-    def __post_init__(self) -> None:
-        if self.human is not None and self.gold is not None:
-            raise ValueError(f"both a person ({self.human!r}) and a kind of gold ({self.gold}) are chosen; choose one")
-
 
 @dataclass(frozen=True, kw_only=True)
 class Frames:
@@ -72,14 +68,14 @@ class Frames:
     `votes` are those that a majority was found by; empty where one person's labels or the adjudicated gold count.
     """
 
-    human: str | None
+    reference: str | None
     error_pairs: pd.DataFrame
     score_pairs: pd.DataFrame
     ratings: pd.DataFrame
     findings: pd.DataFrame
     rationales: pd.DataFrame
     judged: pd.DataFrame
-    """trace_id, judge, system, split of every cell that was answered, findings or not."""
+    """trace_id, dimension, judge_model, split of every cell that was answered, findings or not."""
     repeats: pd.DataFrame
     unit_labels: pd.DataFrame
     trail_gold: pd.DataFrame
@@ -102,10 +98,10 @@ def frames_of(connection: Connection, columns: Columns, selection: Selection) ->
     """All frames of a selection, from columns that were read at the revision this connection sees."""
     late = LateFrames(connection, columns, selection)
     every = {name: getattr(late, name) for name in FRAME_NAMES}
-    return Frames(human=late.human, made_of=columns.made_of, incomplete=late.incomplete, **every)
+    return Frames(reference=late.reference, made_of=columns.made_of, incomplete=late.incomplete, **every)
 
 
-FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in {"human", "incomplete", "made_of"})
+FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in {"reference", "incomplete", "made_of"})
 
 
 class LateFrames:
@@ -117,7 +113,7 @@ class LateFrames:
     def __init__(self, connection: Connection, columns: Columns, selection: Selection) -> None:
         self.columns, self.selection = columns, selection
         self._truth = _truth(connection, columns, selection, self._done, self._scores)
-        self.human, self.votes = self._truth.human, self._truth.votes
+        self.reference, self.votes = self._truth.reference, self._truth.votes
         self.jury_votes = side_frames.jury_votes(connection, self._now)
         self.made_of = columns.made_of
         self.trail_scores = side_frames.trail_scores(connection, self._seen, self._truth.people)
@@ -197,7 +193,7 @@ class LateFrames:
 class _Truth:
     """What judges are compared with. `people` (annotator, trace_id) is whose word it is, of which traces."""
 
-    human: str | None
+    reference: str | None
     reviewed: Set[str]
     labelled: pd.DataFrame
     scores: pd.DataFrame
@@ -214,19 +210,19 @@ class _Truth:
 def _truth(
     connection: Connection, columns: Columns, selection: Selection, done: pd.DataFrame, scores: pd.DataFrame
 ) -> _Truth:
-    if selection.gold == "majority":
+    if selection.reference == MAJORITY:
         return _majority(connection, columns, selection, done, scores)
     people = _most_first(columns.submitted, set(columns.present))
-    human = selection.human or chosen_human(people, columns.golds, selection.gold)
-    own = done[done["annotator"] == human]
+    reference = chosen_reference(people, columns.golds, selection.reference)
+    own = done[done["annotator"] == reference]
     reviewed = set(own["trace_id"])
-    labelled = _labelled(columns, selection, human, reviewed)
+    labelled = _labelled(columns, selection, reference, reviewed)
     decided = _counted(columns.decisions, selection)
     return _Truth(
-        human=human,
+        reference=reference,
         reviewed=reviewed,
         labelled=labelled,
-        scores=scores[scores["annotator"] == human],
+        scores=scores[scores["annotator"] == reference],
         decided=decided[among(decided["label_id"], labelled.loc[_is_complete(labelled), "label_id"])],
         people=own,
         votes=pd.DataFrame(columns=list(VOTES)),
@@ -248,7 +244,7 @@ def _majority(
     matches = majority_matches(connection, decided, found.seen, confirmed_only=is_confirmed_only)
     complete = found.errors.loc[_is_complete(found.errors), "label_id"]
     return _Truth(
-        human=MAJORITY,
+        reference=MAJORITY,
         reviewed=set(people["trace_id"]),
         labelled=found.errors,
         scores=found.scores,
@@ -258,7 +254,7 @@ def _majority(
     )
 
 
-def humans(connection: Connection) -> pd.DataFrame:
+def reference_annotators(connection: Connection) -> pd.DataFrame:
     """People with submitted reviews: annotator, traces (in the workspace), most first."""
     return _most_first(submissions(connection), set(connection.scalars(select(schema.trace.c.trace_id))))
 
@@ -269,9 +265,9 @@ def guidelines_read(connection: Connection) -> list[str]:
     return sorted((str(version) for version in connection.scalars(query)), key=lambda v: (len(v), v))
 
 
-def default_human(connection: Connection) -> str | None:
+def default_reference(connection: Connection) -> str | None:
     """The adjudicated gold where there is any, else the person who reviewed most traces."""
-    return _usual(humans(connection), gold_names(connection))
+    return _usual(reference_annotators(connection), gold_names(connection))
 
 
 def with_person(connection: Connection, selection: Selection) -> Selection:
@@ -279,24 +275,31 @@ def with_person(connection: Connection, selection: Selection) -> Selection:
 
     Raises `ValueError` where nothing was adjudicated, or nobody submitted anything.
     """
-    if selection.human is not None or selection.gold == "majority":
+    if selection.reference == MAJORITY:
         return selection
-    human = chosen_human(humans(connection), gold_names(connection), selection.gold)
-    if human is None:
+    reference = chosen_reference(reference_annotators(connection), gold_names(connection), selection.reference)
+    if reference is None:
         raise ValueError("no submitted review is in this workspace: there is nobody to compare a side with")
-    return replace(selection, human=human, gold=None)
+    return replace(selection, reference=reference)
 
 
-def chosen_human(people: pd.DataFrame, golds: Collection[str], gold: Gold | None) -> str | None:
-    """Of `humans`, whose labels count where no person is named. Raises `ValueError` where nothing was adjudicated."""
+def chosen_reference(people: pd.DataFrame, golds: Collection[str], reference: str | None) -> str | None:
+    """Name the annotator (or the gold) that `reference` means among `reference_annotators`.
+
+    Raises `ValueError` where the adjudicated gold is asked for and nothing was adjudicated.
+    """
     is_gold = people["annotator"].isin(list(golds))
-    if gold == "single":
-        people = people[~is_gold]
-    elif gold == "adjudicated":
-        people = people[is_gold]
-        if people.empty:
-            raise ValueError("nothing is adjudicated in this workspace: close a trace on the Adjudicate page first")
-    return _usual(people, golds)
+    match reference:
+        case None:
+            return _usual(people, golds)
+        case "single":
+            return _usual(people[~is_gold], golds)
+        case "adjudicated":
+            if not is_gold.any():
+                raise ValueError("nothing is adjudicated in this workspace. Try: close a trace on the Adjudicate page")
+            return _usual(people[is_gold], golds)
+        case name:
+            return name
 
 
 def _usual(people: pd.DataFrame, golds: Collection[str]) -> str | None:
@@ -377,10 +380,10 @@ def _may_count(trace_ids: pd.Series, columns: Columns, selection: Selection) -> 
     return kept & among(trace_ids, {t for t, form in columns.present.items() if form in selection.formats})
 
 
-def _labelled(columns: Columns, selection: Selection, human: str | None, reviewed: Set[str]) -> pd.DataFrame:
+def _labelled(columns: Columns, selection: Selection, reference: str | None, reviewed: Set[str]) -> pd.DataFrame:
     """The person's errors on traces they submitted: the newest revision, at the place of the first."""
     rows = columns.errors
-    rows = rows[(rows["annotator"] == human) & among(rows["trace_id"], reviewed)]
+    rows = rows[(rows["annotator"] == reference) & among(rows["trace_id"], reviewed)]
     return _current(rows, columns, selection)
 
 
@@ -438,24 +441,26 @@ def _in_split(trace_ids: pd.Series, selection: Selection) -> pd.Series:
     return among(trace_ids, list(selection.splits))
 
 
-_CELL_COLUMNS = ["cell_key", "trace_id", "judge", "system", "repeat", "state", "score"]
+_CELL_COLUMNS = ["cell_key", "trace_id", "dimension", "judge_model", "repeat", "state", "score"]
 
 
 def _cells(columns: Columns, selection: Selection) -> pd.DataFrame:
-    """Finished cells of traces in the workspace: of each system, judge, trace and repeat the newest one.
+    """Finished cells of traces in the workspace: of each judge_model, dimension, trace and repeat the newest one.
 
-    Where a system's judge exists in several versions, the one of `current_versions` counts, or those chosen.
+    Where a judge model's judge exists in several versions, the one of `current_versions` counts, or those chosen.
     """
     found = columns.cells
     found = found[among(found["judge_version"], selection.versions or columns.current)]
-    if selection.systems:
-        found = found[found["system"].isin(selection.systems)]
+    if selection.judge_models:
+        found = found[found["judge_model"].isin(selection.judge_models)]
     if selection.versions:
-        found = found.assign(system=found["system"] + VERSION_MARK + found["judge_version"].str.slice(0, VERSION_SHOWN))
-    if selection.judges:
-        found = found[found["judge"].isin(selection.judges)]
+        found = found.assign(
+            judge_model=found["judge_model"] + VERSION_MARK + found["judge_version"].str.slice(0, VERSION_SHOWN)
+        )
+    if selection.dimensions:
+        found = found[found["dimension"].isin(selection.dimensions)]
     found = found[_may_count(found["trace_id"], columns, selection)]
-    return found.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")[_CELL_COLUMNS]
+    return found.drop_duplicates(["judge_model", "dimension", "trace_id", "repeat"], keep="last")[_CELL_COLUMNS]
 
 
 def _splits(trace_ids: pd.Series, selection: Selection) -> pd.Series:
@@ -470,7 +475,7 @@ def _states(cells: pd.DataFrame) -> pd.Series:
 
 
 _ERROR_PAIR = [
-    "trace_id", "error_id", "impact", "split", "system", "judge", "relevant", "state", "caught", "localized",
+    "trace_id", "error_id", "impact", "split", "judge_model", "dimension", "relevant", "state", "caught", "localized",
     "match_status", "dimensions", "annotator",
 ]  # fmt: skip
 
@@ -506,7 +511,7 @@ def _relevant(pairs: pd.DataFrame) -> pd.Series:
     """Whether the error is of the judge's dimension; every error is a whole suite's."""
     relevant = pd.Series(data=True, index=pairs.index, dtype=bool)
     for dimension in DIMENSIONS:
-        asked = pairs["judge"] == dimension
+        asked = pairs["dimension"] == dimension
         named = pairs.loc[asked, "dimensions"]
         # no dimension's name is part of another's
         relevant[asked] = named.astype("str").str.contains(dimension, regex=False).astype(bool)
@@ -519,39 +524,39 @@ def _counted(decided: pd.DataFrame, selection: Selection) -> pd.DataFrame:
 
 
 def _score_pairs(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    own = scores[["trace_id", "dimension", "value", "not_applicable"]].rename(columns={"dimension": "judge"})
-    pairs = cells.merge(own, on=["trace_id", "judge"], how="inner")
+    own = scores[["trace_id", "dimension", "value", "not_applicable"]]
+    pairs = cells.merge(own, on=["trace_id", "dimension"], how="inner")
     state = _states(pairs)
     is_out = pairs["not_applicable"].astype(bool) & (state == "scored")
     state = state.mask(is_out, "not_applicable")
     return pd.DataFrame(
         {
             "trace_id": pairs["trace_id"],
-            "judge": pairs["judge"],
-            "system": pairs["system"],
+            "dimension": pairs["dimension"],
+            "judge_model": pairs["judge_model"],
             "split": _splits(pairs["trace_id"], selection),
-            "human": pairs["value"],
-            "model": pairs["score"].where(state == "scored"),
+            "reference_score": pairs["value"],
+            "judge_score": pairs["score"].where(state == "scored"),
             "state": state,
         }
     )
 
 
 def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, golds: Collection[str]) -> pd.DataFrame:
-    """Every score of judges (rater: the repeat, kind `run`) and of people (kind `human`, system `people`).
+    """Every score of judges (rater: the repeat, kind `judge`) and of people (kind `annotator`, judge_model `people`).
 
     The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
     """
-    judged = cells[cells["judge"].isin(DIMENSIONS)]
+    judged = cells[cells["dimension"].isin(DIMENSIONS)]
     runs = pd.DataFrame(
         {
             "unit": judged["trace_id"],
             "trace_id": judged["trace_id"],
-            "rater": "run " + judged["repeat"].astype(str),
-            "rater_kind": "run",
+            "rater": "repeat " + judged["repeat"].astype(str),
+            "rater_kind": "judge",
             "value": judged["score"].where(judged["state"] == "scored"),
-            "judge": judged["judge"],
-            "system": judged["system"],
+            "dimension": judged["dimension"],
+            "judge_model": judged["judge_model"],
             "split": _splits(judged["trace_id"], selection),
             "state": _states(judged),
         }
@@ -562,10 +567,10 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, go
             "unit": scores["trace_id"],
             "trace_id": scores["trace_id"],
             "rater": scores["annotator"],
-            "rater_kind": scores["annotator"].isin(list(golds)).map({True: "gold", False: "human"}),
+            "rater_kind": scores["annotator"].isin(list(golds)).map({True: "gold", False: "annotator"}),
             "value": scores["value"].where(~is_out),
-            "judge": scores["dimension"],
-            "system": PEOPLE,
+            "dimension": scores["dimension"],
+            "judge_model": PEOPLE,
             "split": _splits(scores["trace_id"], selection),
             "state": pd.Series("scored", index=scores.index).mask(is_out, "not_applicable"),
         }
@@ -575,11 +580,12 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, go
 
 def _findings(findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, selection: Selection) -> pd.DataFrame:
     """One row a finding of the current cells; `matched`: with an error of the human compared."""
-    about = cells[["cell_key", "trace_id", "judge", "system"]]
+    about = cells[["cell_key", "trace_id", "dimension", "judge_model"]]
     found = findings.merge(about, on="cell_key", how="inner")
     matched = found["finding_id"].isin(decided["finding_id"])
     columns = [
-        "trace_id", "judge", "system", "split", "finding_id", "matched", "verdict", "citations", "invalid_citations",
+        "trace_id", "dimension", "judge_model", "split", "finding_id", "matched", "verdict", "citations",
+        "invalid_citations",
     ]  # fmt: skip
     return found.assign(
         split=_splits(found["trace_id"], selection),
@@ -589,11 +595,11 @@ def _findings(findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame
 
 
 def _judged(cells: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    answered = cells.loc[_states(cells) != "failed", ["trace_id", "judge", "system"]]
+    answered = cells.loc[_states(cells) != "failed", ["trace_id", "dimension", "judge_model"]]
     return answered.assign(split=_splits(answered["trace_id"], selection)).reset_index(drop=True)
 
 
 def _rationales(cells: pd.DataFrame, rationales: pd.DataFrame) -> pd.DataFrame:
     written = cells.merge(rationales, on="cell_key", how="inner")
-    renamed = written.rename(columns={"repeat": "run", "rationale": "text"})
-    return renamed[["judge", "system", "trace_id", "run", "text"]]
+    renamed = written.rename(columns={"rationale": "text"})
+    return renamed[["dimension", "judge_model", "trace_id", "repeat", "text"]]

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, Select, Table, func, select
 
 from tracejury.ingest.store import reading, schema
 from tracejury.judging.ledger import tables
-from tracejury.judging.ledger.systems import is_own_word
+from tracejury.judging.ledger.judge_models import is_own_word
 
 ALIVE_S = 120  # seconds since its last sign within which a worker counts as alive
 FOLDER = "backups"
@@ -150,9 +150,9 @@ def _runs(connection: Connection, now: int) -> list[RunHealth]:
 def _errors(connection: Connection, most: int = 20) -> list[tuple[str, str, str]]:
     cell = tables.cell
     rows = connection.execute(
-        select(cell.c.judge, cell.c.trace_id, cell.c.reason, cell.c.state)
+        select(cell.c.rubric, cell.c.trace_id, cell.c.reason, cell.c.state)
         .where(cell.c.state.in_(_FAILED), is_own_word())
         .order_by(cell.c.finished_at.desc())
         .limit(most)
     ).all()
-    return [(row.judge, row.trace_id, row.reason or row.state) for row in rows]
+    return [(row.rubric, row.trace_id, row.reason or row.state) for row in rows]

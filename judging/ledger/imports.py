@@ -47,10 +47,10 @@ def import_outcomes(
             counts["unresolved_citations"] += sum(c.span_id is None for c in finding.citations)
     with writing(engine) as connection:
         versions = {
-            judge: ensure_judge_version(
-                connection, JudgeVersion(judge=judge, model=model, rubric_version="", mode="imported")
+            rubric: ensure_judge_version(
+                connection, JudgeVersion(rubric=rubric, model=model, rubric_version="", mode="imported")
             )
-            for judge in dict.fromkeys(outcome.judge for outcome in outcomes)
+            for rubric in dict.fromkeys(outcome.rubric for outcome in outcomes)
         }
         there = _there(connection, list(versions.values()), repeat)
         new = [outcome for outcome in outcomes if _identity(outcome) not in there]
@@ -67,7 +67,7 @@ def export_outcomes(connection: Connection) -> bytes:
     """Every finished cell as JSON: `{"format", "version", "verdicts": [...]}`; failures are among them."""
     cell, version = tables.cell, tables.judge_version
     rows = connection.execute(
-        select(cell, version.c.mode, version.c.rubric_version, version.c.model.label("system"))
+        select(cell, version.c.mode, version.c.rubric_version, version.c.model.label("judge_model"))
         .join(version, version.c.judge_version == cell.c.judge_version)
         .where(cell.c.finished_at.is_not(None))
         .order_by(cell.c.cell_key)
@@ -77,7 +77,7 @@ def export_outcomes(connection: Connection) -> bytes:
     for row in rows:
         outcome = to_outcome(row, findings.get(row.cell_key, ()))
         if outcome is not None:
-            about = {"run": row.run_key, "repeat": row.repeat, "system": row.system, "mode": row.mode}
+            about = {"run": row.run_key, "repeat": row.repeat, "judge_model": row.judge_model, "mode": row.mode}
             about |= {"judge_version": row.judge_version, "trace_digest": row.trace_digest}
             verdicts.append(about | asdict(outcome))
     document = {"format": "tracejury-verdicts", "version": 1, "verdicts": verdicts}
@@ -85,7 +85,7 @@ def export_outcomes(connection: Connection) -> bytes:
 
 
 def _identity(outcome: Verdict | Failure) -> tuple[str, str, str, str]:
-    return (outcome.judge, outcome.trace_id, outcome.state, outcome.call.raw_reply or "")
+    return (outcome.rubric, outcome.trace_id, outcome.state, outcome.call.raw_reply or "")
 
 
 def resolve_waiting(engine: Engine) -> int:
@@ -144,7 +144,7 @@ def _store(
 ) -> None:
     cell = tables.cell
     for outcome in outcomes:
-        version = versions[outcome.judge]
+        version = versions[outcome.rubric]
         number = repeat
         if number is None:
             newest = select(func.max(cell.c.repeat)).where(
@@ -152,7 +152,7 @@ def _store(
             )
             last = connection.scalar(newest)
             number = 0 if last is None else int(last) + 1
-        add_cells(connection, run_key, [(version, outcome.judge, outcome.trace_id, number)], state="running")
+        add_cells(connection, run_key, [(version, outcome.rubric, outcome.trace_id, number)], state="running")
         key = connection.scalar(
             select(cell.c.cell_key).where(
                 cell.c.run_key == run_key,

@@ -17,8 +17,8 @@ from tracejury.ingest.store import reading, writing
 from tracejury.ingest.trace import Json
 from tracejury.judging.jury import Rule
 from tracejury.judging.ledger import tables
+from tracejury.judging.ledger.judge_models import joint_mode
 from tracejury.judging.ledger.spans import parents_by_trace
-from tracejury.judging.ledger.systems import joint_mode
 from tracejury.judging.ledger.verdicts import (
     JudgeVersion,
     add_run,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # what compares texts is loaded when a jury has something to 
 
 _cell, _version, _member = tables.cell, tables.judge_version, tables.jury_member
 _TRACES_AT_ONCE = 50
-_ASKED = ("model", "rubric_version", "rubric", "prompt_order", "agent_text", "parameters")
+_ASKED = ("model", "rubric_version", "rubric_body", "prompt_order", "agent_text", "parameters")
 _Place = tuple[str, str, int]
 """A judge or judge version, a trace, a repeat."""
 _Findings = Mapping[int, Sequence[tuple[int, Finding]]]
@@ -59,22 +59,6 @@ def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
     )
 
 
-def keep_those_of_earlier_runs(engine: Engine) -> int:
-    """Of juries that ended before joint verdicts were kept: made from what their members said; returns how many."""
-    with reading(engine) as connection:
-        ended = connection.execute(
-            select(tables.run.c.run_key, tables.run.c.spec).where(
-                tables.run.c.status.in_(("done", "paused", "cancelled"))
-            )
-        ).all()
-    specs = [(int(row.run_key), orjson.loads(row.spec)) for row in ended]
-    return sum(
-        keep_joint_verdicts(engine, key, "mean" if spec.get("jury_rule") == "mean" else "majority")
-        for key, spec in specs
-        if spec.get("mode") == "jury"
-    )
-
-
 def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], likeness: TextLikeness) -> int:
     """Those of some traces. Texts are compared outside the transaction that writes: it holds up everybody's work."""
     from tracejury.judging.joint import joint_verdict
@@ -93,7 +77,7 @@ def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], li
         new = [one for one in _not_kept(connection, run_key, rule, trace_ids) if one.key in made]
         if new:
             twice = {one.kept_in for one in new if one.kept_in is not None}
-            joint_run = _joint_run(connection, run_key, rule, {one.version.judge for one in new}, but_for=twice)
+            joint_run = _joint_run(connection, run_key, rule, {one.version.rubric for one in new}, but_for=twice)
             for one in new:
                 _store(connection, joint_run, one, made[one.key])
     return len(new)
@@ -138,7 +122,7 @@ def _complete(rows: Sequence[Any]) -> list[list[Any]]:
     """The members' rows of each judge, trace and repeat, without those where a member is not done."""
     groups: dict[_Place, list[Any]] = {}
     for row in rows:
-        groups.setdefault((row.judge, row.trace_id, row.repeat), []).append(row)
+        groups.setdefault((row.rubric, row.trace_id, row.repeat), []).append(row)
     return [said for said in groups.values() if all(row.state in CELL_STATES for row in said)]
 
 
@@ -175,11 +159,11 @@ def _joint_version(rows: Sequence[Any], rule: Rule) -> JudgeVersion:
     first = rows[0]
     members: list[Json] = [row.judge_version for row in rows]
     return JudgeVersion(
-        judge=first.judge,
+        rubric=first.rubric,
         model=jury_name([row.version_model for row in rows]),
         rubric_version=first.version_rubric_version,
         mode=joint_mode(rule),
-        rubric=orjson.loads(first.version_rubric),
+        rubric_body=orjson.loads(first.version_rubric_body),
         prompt_order=first.version_prompt_order,
         agent_text=first.version_agent_text,
         parameters={**orjson.loads(first.version_parameters), "members": members},
@@ -227,7 +211,7 @@ def _store(connection: Connection, joint_run: int, asked: _Asked, joint: JointVe
         insert(_cell).values(
             run_key=joint_run,
             judge_version=ensure_judge_version(connection, asked.version),
-            judge=first.judge,
+            rubric=first.rubric,
             trace_id=first.trace_id,
             trace_digest=first.trace_digest,
             repeat=first.repeat,

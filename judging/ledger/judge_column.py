@@ -14,7 +14,7 @@ from tracejury.judging.disputes import Opinion
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.audit import record
 from tracejury.judging.ledger.comparison import compare_trace
-from tracejury.judging.ledger.systems import systems
+from tracejury.judging.ledger.judge_models import judge_models
 from tracejury.judging.records import DIMENSIONS, Dimension, ErrorLabel, Evidence, Finding, Verdict
 
 SETTING = "adjudicate_with_judge"
@@ -28,39 +28,39 @@ class JudgeColumnError(ValueError):
 
 
 def judge_shown(connection: Connection) -> str | None:
-    """The system that is shown to adjudicators; None, the default: people only."""
+    """The judge model that is shown to adjudicators; None, the default: people only."""
     value = connection.scalar(select(tables.setting.c.value).where(tables.setting.c.name == SETTING))
     return None if value is None else str(value)
 
 
-def show_judge(connection: Connection, system: str | None, *, by: str) -> None:
-    """Show this system to adjudicators, or none. Raises `JudgeColumnError` for one that has judged nothing."""
+def show_judge(connection: Connection, judge_model: str | None, *, by: str) -> None:
+    """Show this judge model to adjudicators, or none. Raises `JudgeColumnError` for one that has judged nothing."""
     before = judge_shown(connection)
-    if system is not None and system not in systems(connection):
-        raise JudgeColumnError(f"{system!r} has judged no trace here")
-    if system == before:
+    if judge_model is not None and judge_model not in judge_models(connection):
+        raise JudgeColumnError(f"{judge_model!r} has judged no trace here")
+    if judge_model == before:
         return
     connection.execute(delete(tables.setting).where(tables.setting.c.name == SETTING))
-    if system is not None:
+    if judge_model is not None:
         now = time.time_ns() // 1000
-        connection.execute(insert(tables.setting).values(name=SETTING, value=system, created_at=now))
-    detail = {"from": before, "to": system}
-    record(connection, who=by, what="judge shown to adjudicators", subject=system or "none", detail=detail)
+        connection.execute(insert(tables.setting).values(name=SETTING, value=judge_model, created_at=now))
+    detail = {"from": before, "to": judge_model}
+    record(connection, who=by, what="judge shown to adjudicators", subject=judge_model or "none", detail=detail)
 
 
-def judge_opinion(connection: Connection, trace_id: str, system: str) -> Opinion | None:
-    """What the system said of the trace in its first run, in a rater's words; None where it said nothing."""
-    found = compare_trace(connection, trace_id=trace_id, human=JUDGE, system=system)
+def judge_opinion(connection: Connection, trace_id: str, judge_model: str) -> Opinion | None:
+    """What the judge model said of the trace in its first run, in a rater's words; None where it said nothing."""
+    found = compare_trace(connection, trace_id=trace_id, reference=JUDGE, judge_model=judge_model)
     answers = [cell for cell in found.cells if isinstance(cell.outcome, Verdict)]
     if not answers:
         return None
     scores: dict[str, float | None] = {
-        cell.judge: None if cell.outcome.score is None else float(cell.outcome.score)
+        cell.rubric: None if cell.outcome.score is None else float(cell.outcome.score)
         for cell in answers
-        if isinstance(cell.outcome, Verdict) and cell.judge in DIMENSIONS
+        if isinstance(cell.outcome, Verdict) and cell.rubric in DIMENSIONS
     }
     errors = [
-        _label(trace_id, pair.finding_key, pair.finding, pair.judge)
+        _label(trace_id, pair.finding_key, pair.finding, pair.rubric)
         for pair in found.pairs
         if pair.finding is not None and pair.finding_key is not None
     ]
@@ -70,8 +70,8 @@ def judge_opinion(connection: Connection, trace_id: str, system: str) -> Opinion
 def finding_labels(connection: Connection, label_ids: list[str]) -> list[ErrorLabel]:
     """The findings behind these label ids, as labels; ids that are none are left out."""
     keys = [int(one[len(PREFIX) :]) for one in label_ids if one.startswith(PREFIX) and one[len(PREFIX) :].isdecimal()]
-    system = judge_shown(connection)
-    if not keys or system is None:
+    judge_model = judge_shown(connection)
+    if not keys or judge_model is None:
         return []
     rows = connection.scalars(
         select(tables.cell.c.trace_id)
@@ -79,7 +79,7 @@ def finding_labels(connection: Connection, label_ids: list[str]) -> list[ErrorLa
         .where(tables.finding.c.finding_key.in_(keys))
         .distinct()
     )
-    opinions = [judge_opinion(connection, trace_id, system) for trace_id in rows.all()]
+    opinions = [judge_opinion(connection, trace_id, judge_model) for trace_id in rows.all()]
     labels = {label.label_id: label for one in opinions if one is not None for label in one.errors}
     return [labels[one] for one in label_ids if one in labels]
 

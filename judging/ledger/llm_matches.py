@@ -54,7 +54,7 @@ class _Question:
     """One person's errors and one judge's findings on one trace."""
 
     cell_key: int
-    judge: str
+    rubric: str
     errors: tuple[ErrorLabel, ...]
     findings: tuple[Candidate, ...]
     parents: Mapping[str, str | None]
@@ -72,7 +72,7 @@ def propose_with_model(
     engine: Engine,
     matcher: LlmMatcher,
     *,
-    judge: str | None = None,
+    judge_model: str | None = None,
     concurrency: int = 8,
     budget_usd: float | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -83,7 +83,7 @@ def propose_with_model(
     stood there as it was and is asked again next time. No call is begun once `budget_usd` is spent, or once a call
     was made whose cost nobody knows.
     """
-    return asyncio.run(_Asking(engine, matcher, concurrency, budget_usd, progress).all(judge))
+    return asyncio.run(_Asking(engine, matcher, concurrency, budget_usd, progress).all(judge_model))
 
 
 def withdraw_proposals(engine: Engine, model: str) -> int:
@@ -109,10 +109,10 @@ class _Asking:
         self.summary = LlmSummary(author=matcher.author)
         self.done = 0
 
-    async def all(self, judge: str | None) -> LlmSummary:
+    async def all(self, judge_model: str | None) -> LlmSummary:
         with reading(self.engine) as connection:
             before = _asked(connection, self.matcher.author)
-            questions = list(_questions(connection, judge))
+            questions = list(_questions(connection, judge_model))
         todo = [question for question in questions if before.get(question.subject) != question.prompt_hash]
         self.summary.questions, self.summary.asked_before = len(questions), len(questions) - len(todo)
         await asyncio.gather(*(self._one(question, len(todo)) for question in todo))
@@ -124,7 +124,7 @@ class _Asking:
                 return
             try:
                 outcome = await propose_by_model(
-                    self.matcher, question.errors, question.findings, judge=question.judge, parents=question.parents
+                    self.matcher, question.errors, question.findings, rubric=question.rubric, parents=question.parents
                 )
             except StopRunError as stop:
                 self.summary.stopped = self.summary.stopped or str(stop)
@@ -182,16 +182,16 @@ class _Asking:
         self.summary.withdrawn += counts["withdrawn"]
 
 
-def _questions(connection: Connection, judge: str | None) -> Iterator[_Question]:
+def _questions(connection: Connection, judge_model: str | None) -> Iterator[_Question]:
     for trace_id, errors in complete_errors(connection).items():
-        cells, people = judged_cells(connection, trace_id, judge), by_person(errors)
+        cells, people = judged_cells(connection, trace_id, judge_model), by_person(errors)
         found = candidates_of(connection, cells)
         parents = parents_of(connection, trace_id) if found else {}
         for cell in cells:
             for own in people:
                 if found.get(cell.cell_key):
                     yield _Question(
-                        cell_key=cell.cell_key, judge=cell.judge, errors=own, findings=tuple(found[cell.cell_key]),
+                        cell_key=cell.cell_key, rubric=cell.rubric, errors=own, findings=tuple(found[cell.cell_key]),
                         parents=parents,
                     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from tracejury.ingest.store import reading, schema, writing
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.imports import resolve_waiting
+from tracejury.judging.ledger.judge_models import is_own_word, judge_model_name
 from tracejury.judging.ledger.labels import (
     LabelPlace,
     ensure_annotator,
@@ -25,7 +26,6 @@ from tracejury.judging.ledger.labels import (
     put_labels,
 )
 from tracejury.judging.ledger.spans import parents_of
-from tracejury.judging.ledger.systems import is_own_word, system_name
 from tracejury.judging.ledger.verdicts import findings_of, now
 from tracejury.judging.matching import (
     AUTO,
@@ -76,7 +76,9 @@ class Decision:
     proposers: tuple[str, ...] = ()
 
 
-def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progress | None = None) -> dict[str, int]:
+def propose_matches(
+    engine: Engine, *, judge_model: str | None = None, progress: Progress | None = None
+) -> dict[str, int]:
     """Propose pairs for every person and every judged cell (of `judge` or of all), and store what changed.
 
     Proposals that are no longer made are withdrawn; human decisions stay untouched. Returns
@@ -89,18 +91,18 @@ def propose_matches(engine: Engine, *, judge: str | None = None, progress: Progr
         likeness = workspace_likeness(connection, by_trace)
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with writing(engine) as connection:
-            totals.update(_propose_trace(connection, trace_id, errors, judge, likeness))
+            totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
         if progress is not None:
             progress(number + 1, len(by_trace))
     return dict(totals)
 
 
-def finding_dimensions(finding: Finding, judge: str) -> frozenset[Dimension]:
+def finding_dimensions(finding: Finding, rubric: str) -> frozenset[Dimension]:
     """The dimensions a finding speaks of: its own, its judge's, else those of its TRAIL category."""
     if finding.dimension is not None:
         return frozenset({finding.dimension})
-    if judge in DIMENSIONS:
-        return frozenset({judge})
+    if rubric in DIMENSIONS:
+        return frozenset({rubric})
     return frozenset(dimensions_of(finding.category)) if finding.category else frozenset()
 
 
@@ -180,7 +182,7 @@ def review_finding(
 
 def _add_candidate(connection: Connection, finding_key: int, author: str) -> str:
     cell = connection.execute(
-        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.judge, tables.judge_version.c.model)
+        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.rubric, tables.judge_version.c.model)
         .join(_finding, _finding.c.cell_key == _cell.c.cell_key)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_finding.c.finding_key == finding_key)
@@ -193,13 +195,13 @@ def _add_candidate(connection: Connection, finding_key: int, author: str) -> str
         trace_id=cell.trace_id,
         annotator=CANDIDATES,
         span_ids=tuple(dict.fromkeys(c.span_id for c in found.citations if c.span_id is not None)),
-        dimensions=tuple(sorted(finding_dimensions(found, cell.judge), key=DIMENSIONS.index)),
+        dimensions=tuple(sorted(finding_dimensions(found, cell.rubric), key=DIMENSIONS.index)),
         impact=found.impact,
         description=found.description,
         category=found.category,
         evidence=(Evidence(quote=found.evidence, span_id=found.evidence_span_id),) if found.evidence else (),
         phase="revealed",
-        attributes={"finding": finding_key, "judge": cell.judge, "system": cell.model, "accepted_by": author},
+        attributes={"finding": finding_key, "dimension": cell.rubric, "judge_model": cell.model, "accepted_by": author},
     )
     ensure_annotator(connection, CANDIDATES, kind="imported")
     put_labels(connection, errors=[label], scores=(), reviews=(), author=author)
@@ -357,7 +359,8 @@ def _reviews_of_members(connection: Connection, reviewed: Mapping[int, FindingVe
 
 
 def match_words(connection: Connection) -> pd.DataFrame:
-    """Every person's newest word on every pair: trace_id, judge, system, label_id, finding_id, matcher, status.
+    """Every person's newest word on every pair: trace_id, dimension, judge_model, label_id, finding_id, matcher,
+    status.
 
     The input of `judging.agreement.matchers`: proposals are nobody's word, and words on labels that are gone count
     no more.
@@ -365,7 +368,7 @@ def match_words(connection: Connection) -> pd.DataFrame:
     version = tables.judge_version
     rows = connection.execute(
         select(
-            _cell.c.trace_id, _cell.c.judge, version.c.model, version.c.mode, version.c.prompt_order,
+            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
             _match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status,
         )
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
@@ -378,25 +381,26 @@ def match_words(connection: Connection) -> pd.DataFrame:
     there = set(label_places(connection)) if newest_word else set()
     found = [
         (
-            row.trace_id, row.judge, system_name(row.model, row.mode, row.prompt_order), row.label_id,
+            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.label_id,
             row.finding_key, row.author, row.status,
         )
         for row in newest_word.values()
         if row.label_id in there
     ]  # fmt: skip
-    columns = ["trace_id", "judge", "system", "label_id", "finding_id", "matcher", "status"]
+    columns = ["trace_id", "dimension", "judge_model", "label_id", "finding_id", "matcher", "status"]
     return pd.DataFrame(found, columns=columns)
 
 
 def finding_words(connection: Connection) -> pd.DataFrame:
-    """Every person's verdict that stands on every finding: trace_id, judge, system, finding_id, reviewer, verdict.
+    """Every person's verdict that stands on every finding: trace_id, dimension, judge_model, finding_id, reviewer,
+    verdict.
 
     The input of `judging.agreement.matchers`: a verdict that its author took back counts no more.
     """
     version, review = tables.judge_version, tables.finding_review
     rows = connection.execute(
         select(
-            _cell.c.trace_id, _cell.c.judge, version.c.model, version.c.mode, version.c.prompt_order,
+            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
             review.c.finding_key, review.c.author, review.c.verdict,
         )
         .join(_finding, _finding.c.finding_key == review.c.finding_key)
@@ -407,13 +411,13 @@ def finding_words(connection: Connection) -> pd.DataFrame:
     newest_word = {(row.finding_key, row.author): row for row in rows}
     found = [
         (
-            row.trace_id, row.judge, system_name(row.model, row.mode, row.prompt_order), row.finding_key, row.author,
-            row.verdict,
+            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.finding_key,
+            row.author, row.verdict,
         )
         for row in newest_word.values()
         if row.verdict is not None
     ]  # fmt: skip
-    return pd.DataFrame(found, columns=["trace_id", "judge", "system", "finding_id", "reviewer", "verdict"])
+    return pd.DataFrame(found, columns=["trace_id", "dimension", "judge_model", "finding_id", "reviewer", "verdict"])
 
 
 def _without_contradicted(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:
@@ -511,10 +515,10 @@ def _propose_trace(
     connection: Connection,
     trace_id: str,
     errors: Sequence[ErrorLabel],
-    judge: str | None,
+    judge_model: str | None,
     likeness: TextLikeness,
 ) -> Counter[str]:
-    chosen = judged_cells(connection, trace_id, judge)
+    chosen = judged_cells(connection, trace_id, judge_model)
     if not chosen:
         return Counter()
     by_cell = candidates_of(connection, chosen)
@@ -533,17 +537,17 @@ def by_person(errors: Sequence[ErrorLabel]) -> list[tuple[ErrorLabel, ...]]:
     return [tuple(error for error in errors if error.annotator == person) for person in people]
 
 
-def judged_cells(connection: Connection, trace_id: str, judge: str | None = None) -> Sequence[Any]:
+def judged_cells(connection: Connection, trace_id: str, judge_model: str | None = None) -> Sequence[Any]:
     """The answered cells of a trace (of a judge or a model, or all): cell_key, judge, model.
 
     A jury's are left out: what is proposed for its members' findings is proposed for its own.
     """
     cells = connection.execute(
-        select(_cell.c.cell_key, _cell.c.judge, tables.judge_version.c.model)
+        select(_cell.c.cell_key, _cell.c.rubric, tables.judge_version.c.model)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")), is_own_word())
     ).all()
-    return [cell for cell in cells if judge is None or judge in (cell.judge, cell.model)]
+    return [cell for cell in cells if judge_model in (None, cell.model)]
 
 
 def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, list[Candidate]]:
@@ -551,7 +555,7 @@ def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, lis
     found = findings_of(connection, [cell.cell_key for cell in cells])
     return {
         cell.cell_key: [
-            Candidate(finding_id=key, finding=finding, dimensions=finding_dimensions(finding, cell.judge))
+            Candidate(finding_id=key, finding=finding, dimensions=finding_dimensions(finding, cell.rubric))
             for key, finding in found[cell.cell_key]
         ]
         for cell in cells

@@ -106,13 +106,13 @@ class _Judged:
     """The confidence without a dimension in common, and with one."""
     together: NDArray[np.float64]
 
-    def met(self, ours: Sequence[ErrorLabel], judge: str) -> dict[int, bool]:
+    def met(self, ours: Sequence[ErrorLabel], dimension: str) -> dict[int, bool]:
         """By our error, whether what the other reports as this judge localizes it; one nobody matches is absent."""
-        kept = [j for j, error in enumerate(self.theirs) if judge == ANY or judge in error.dimensions]
+        kept = [j for j, error in enumerate(self.theirs) if dimension == ANY or dimension in error.dimensions]
         if not kept or not ours:
             return {}
-        own = np.array([judge in error.dimensions for error in ours])[:, None]
-        same = self.share[:, kept] if judge == ANY else own
+        own = np.array([dimension in error.dimensions for error in ours])[:, None]
+        same = self.share[:, kept] if dimension == ANY else own
         confidence = np.where(same, self.together[:, kept], self.apart[:, kept])
         return {i: bool(self.same_span[i, kept[j]]) for i, j in assign(confidence)}
 
@@ -133,15 +133,15 @@ def _judged(
 
 
 def _rows(ours: Sequence[ErrorLabel], judged: _Judged) -> Iterator[dict[str, Any]]:
-    for judge in (*DIMENSIONS, ANY):
-        met = judged.met(ours, judge)
+    for dimension in (*DIMENSIONS, ANY):
+        met = judged.met(ours, dimension)
         for place, error in enumerate(ours):
             yield {
                 "trace_id": error.trace_id,
                 "error_id": error.label_id,
                 "impact": error.impact,
-                "judge": judge,
-                "relevant": judge == ANY or judge in error.dimensions,
+                "dimension": dimension,
+                "relevant": dimension == ANY or dimension in error.dimensions,
                 "caught": place in met,
                 "localized": met.get(place, False),
             }

@@ -33,7 +33,7 @@ from tracejury.judging import queueing
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.assignment import Assignments, all_assignments, assignments_of
 from tracejury.judging.ledger.audit import record
-from tracejury.judging.ledger.systems import is_own_word
+from tracejury.judging.ledger.judge_models import is_own_word
 from tracejury.judging.records import DIMENSIONS
 
 FIRST, REPEAT, PRACTICE = 0, 1, 2
@@ -177,8 +177,8 @@ def judge_spread(connection: Connection) -> dict[str, float]:
     """How far the judges' scores of a trace are apart (`queueing.spread`); traces judged once are left out."""
     cell = tables.cell
     rows = connection.execute(
-        select(cell.c.trace_id, cell.c.judge, cell.c.score).where(
-            cell.c.state == "scored", cell.c.score.is_not(None), cell.c.judge.in_(DIMENSIONS), is_own_word()
+        select(cell.c.trace_id, cell.c.rubric, cell.c.score).where(
+            cell.c.state == "scored", cell.c.score.is_not(None), cell.c.rubric.in_(DIMENSIONS), is_own_word()
         )
     )
     scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

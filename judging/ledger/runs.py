@@ -87,13 +87,13 @@ _WORKERS = (
     .where(_cell.c.run_key == bindparam("of_run"), _cell.c.state.in_(("running", "replied")))
     .distinct()
 )
-_CELLS = select(_cell.c.cell_key, _cell.c.judge, _version.c.model, _cell.c.trace_id, _cell.c.repeat).join(
+_CELLS = select(_cell.c.cell_key, _cell.c.rubric, _version.c.model, _cell.c.trace_id, _cell.c.repeat).join(
     _version, _version.c.judge_version == _cell.c.judge_version
 )
 _PENDING = and_(_cell.c.run_key == bindparam("of_run"), _cell.c.state == "pending")
 _UNDER_WAY = and_(_cell.c.run_key == bindparam("of_run"), _cell.c.state.in_(("running", "replied")))
 # in the order of the index of run and state: any other sorts all cells that wait, for every claim
-_IN_ORDER = (_cell.c.state, _cell.c.judge, _cell.c.score, _cell.c.cost_usd, _cell.c.cell_key)
+_IN_ORDER = (_cell.c.state, _cell.c.rubric, _cell.c.score, _cell.c.cost_usd, _cell.c.cell_key)
 _FIRST_PENDING = _CELLS.where(_PENDING).order_by(*_IN_ORDER[1:]).limit(1)
 _FIRST_HELD = _CELLS.where(_UNDER_WAY).order_by(*_IN_ORDER).limit(1)
 _BESIDE = and_(_cell.c.trace_id == bindparam("of_trace"), _version.c.model == bindparam("of_model"))
@@ -134,11 +134,11 @@ _MICRO = 1_000_000
 def judge_version(rubric: Rubric, model: str, spec: RunSpec, agents: Mapping[str, AgentDescription]) -> JudgeVersion:
     """The version of a judge in a run: everything that could change what it says."""
     return JudgeVersion(
-        judge=rubric.key,
+        rubric=rubric.key,
         model=model,
         rubric_version=f"{rubric.version}-{prompts_version()[:8]}",
         mode=spec.mode,
-        rubric=rubric.model_dump(mode="json", by_alias=True),
+        rubric_body=rubric.model_dump(mode="json", by_alias=True),
         prompt_order=spec.order,
         agent_text=_agent_text(spec, agents),
         parameters=dict(spec.parameters),
@@ -157,27 +157,25 @@ def plan_run(
 ) -> int:
     """Put a run and all its cells into the ledger, queued; returns its key."""
     versions = {
-        (judge, model): judge_version(rubrics[judge], model, spec, agents)
-        for judge in spec.judges
-        for model in spec.models
+        (key, model): judge_version(rubrics[key], model, spec, agents) for key in spec.rubrics for model in spec.models
     }
-    title = name or f"{', '.join(spec.judges)} by {', '.join(spec.models)}"
+    title = name or f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
     with writing(engine) as connection:
-        key = add_run(connection, name=title, spec=spec.to_json(), author=author, budget_usd=spec.budget_usd)
+        run_key = add_run(connection, name=title, spec=spec.to_json(), author=author, budget_usd=spec.budget_usd)
         for version in versions.values():
             ensure_judge_version(connection, version)
         add_cells(
             connection,
-            key,
+            run_key,
             [
-                (versions[judge, model].version, judge, trace_id, repeat)
+                (versions[key, model].version, key, trace_id, repeat)
                 for trace_id in traces
                 for model in spec.models
                 for repeat in range(spec.repeats)
-                for judge in spec.judges
+                for key in spec.rubrics
             ],
         )
-    return key
+    return run_key
 
 
 def run_spec(engine: Engine, run_key: int) -> RunSpec:
@@ -206,7 +204,7 @@ def last_run_of(engine: Engine, spec: RunSpec) -> int | None:
 def renew_limits(engine: Engine, run_key: int, spec: RunSpec) -> None:
     """Give a run that goes on the limits of today's `spec` (budget, pace, address ...); what it judges stays."""
     kept = run_spec(engine, run_key)
-    renewed = replace(spec, judges=kept.judges, models=kept.models, repeats=kept.repeats, mode=kept.mode,
+    renewed = replace(spec, rubrics=kept.rubrics, models=kept.models, repeats=kept.repeats, mode=kept.mode,
                       order=kept.order, agent=kept.agent, parameters=kept.parameters)  # fmt: skip
     with writing(engine) as connection:
         connection.execute(
@@ -299,9 +297,9 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
         of_run = _cell.c.run_key == run_key
         states = connection.execute(select(_cell.c.state, func.count()).where(of_run).group_by(_cell.c.state))
         scores = connection.execute(
-            select(_cell.c.judge, _cell.c.score, func.count())
+            select(_cell.c.rubric, _cell.c.score, func.count())
             .where(of_run, _cell.c.state == "scored")
-            .group_by(_cell.c.judge, _cell.c.score)
+            .group_by(_cell.c.rubric, _cell.c.score)
         )
         paid = connection.execute(
             select(
@@ -316,9 +314,9 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
             .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
             .where(of_run)
         ).one()
-        by_judge: dict[str, Json] = {}
-        for judge, score, count in scores:
-            per_score = by_judge.setdefault(judge, {})
+        by_rubric: dict[str, Json] = {}
+        for rubric, score, count in scores:
+            per_score = by_rubric.setdefault(rubric, {})
             assert isinstance(per_score, dict)
             per_score[str(score)] = count
         unanswered = _unanswered(connection, run_key)
@@ -329,7 +327,7 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
             "message": row.message,
             "spec": orjson.loads(row.spec),
             "states": {str(state): int(count) for state, count in states},
-            "scores": by_judge,
+            "scores": by_rubric,
             "replies": paid[0],
             "unpriced": paid[0] - paid[1],
             "cost_usd": paid[2],
@@ -758,7 +756,7 @@ def _agent_text(spec: RunSpec, agents: Mapping[str, AgentDescription]) -> str:
 
 def _kind(spec: RunSpec) -> list[object]:
     return [
-        sorted(spec.judges),
+        sorted(spec.rubrics),
         sorted(spec.models),
         spec.mode,
         spec.order,

@@ -16,8 +16,8 @@ from tracejury.judging.agreement.majority import majority_scores
 from tracejury.judging.jury import jury_score, on_scale
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.columns import among
+from tracejury.judging.ledger.judge_models import joint_mode
 from tracejury.judging.ledger.labels import newest
-from tracejury.judging.ledger.systems import joint_mode
 from tracejury.judging.records import DIMENSIONS
 
 TRAIL_JUDGE = "trail"
@@ -25,20 +25,20 @@ TRAIL_JUDGE = "trail"
 
 def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFrame, reviewed: Set[str]) -> pd.DataFrame:
     """Does a trace hold an error of the judge's kind: `model` as the judge says, `human` where a person looked."""
-    human = among(cells["trace_id"], errors["trace_id"])
+    reference = among(cells["trace_id"], errors["trace_id"])
     for dimension in DIMENSIONS:
-        asked = cells["judge"] == dimension
+        asked = cells["dimension"] == dimension
         with_it = errors.loc[errors["dimensions"].astype("str").str.contains(dimension, regex=False), "trace_id"]
-        human[asked] = among(cells.loc[asked, "trace_id"], with_it)
+        reference[asked] = among(cells.loc[asked, "trace_id"], with_it)
     said = cells["cell_key"].isin(findings["cell_key"])
     answered = cells["state"].isin(["scored", "not_applicable"])
     return pd.DataFrame(
         {
-            "judge": cells["judge"],
-            "system": cells["system"],
+            "dimension": cells["dimension"],
+            "judge_model": cells["judge_model"],
             "unit": cells["trace_id"],
             "model": _where(said, answered),
-            "human": _where(human, among(cells["trace_id"], reviewed)),
+            "reference_label": _where(reference, among(cells["trace_id"], reviewed)),
         }
     ).reset_index(drop=True)
 
@@ -55,17 +55,17 @@ def trail_gold(errors: pd.DataFrame) -> pd.DataFrame:
 
 
 def trail_predictions(predictions: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """What systems say in TRAIL's categories, as it was written: trace_id, system, category, location."""
-    rows = predictions.merge(cells[["cell_key", "trace_id", "system"]], on="cell_key", how="inner")
-    return rows[["trace_id", "system", "category", "location"]]
+    """What judge models say in TRAIL's categories, as it was written: trace_id, judge_model, category, location."""
+    rows = predictions.merge(cells[["cell_key", "trace_id", "judge_model"]], on="cell_key", how="inner")
+    return rows[["trace_id", "judge_model", "category", "location"]]
 
 
 def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
-    """Every trace a system was asked about: failed when none of its judges answered there."""
+    """Every trace a judge model was asked about: failed when none of its judges answered there."""
     answered = cells["state"].isin(("scored", "not_applicable"))
-    by_trace = answered.groupby([cells["system"], cells["trace_id"]]).any().rename("answered").reset_index()
+    by_trace = answered.groupby([cells["judge_model"], cells["trace_id"]]).any().rename("answered").reset_index()
     state = by_trace["answered"].map({True: "scored", False: "failed"})
-    return pd.DataFrame({"trace_id": by_trace["trace_id"], "system": by_trace["system"], "state": state})
+    return pd.DataFrame({"trace_id": by_trace["trace_id"], "judge_model": by_trace["judge_model"], "state": state})
 
 
 def jury_votes(connection: Connection, cells: pd.DataFrame) -> pd.DataFrame:
@@ -78,26 +78,26 @@ def jury_votes(connection: Connection, cells: pd.DataFrame) -> pd.DataFrame:
         said[key].append(score)
     joint = cells[cells["cell_key"].isin(list(said))]
     rows = [
-        (judge, system, trace_id, *_counted(said[int(key)], str(system)))
-        for judge, system, trace_id, key in zip(
-            joint["judge"], joint["system"], joint["trace_id"], joint["cell_key"], strict=True
+        (dimension, judge_model, trace_id, *_counted(said[int(key)], str(judge_model)))
+        for dimension, judge_model, trace_id, key in zip(
+            joint["dimension"], joint["judge_model"], joint["trace_id"], joint["cell_key"], strict=True
         )
     ]
     return pd.DataFrame(rows, columns=list(JURY_VOTES))
 
 
-def _counted(scores: list[int | None], system: str) -> tuple[int, int, int, int]:
-    joint = on_scale(jury_score(scores, "mean" if joint_mode("mean") in system else "majority"))
+def _counted(scores: list[int | None], judge_model: str) -> tuple[int, int, int, int]:
+    joint = on_scale(jury_score(scores, "mean" if joint_mode("mean") in judge_model else "majority"))
     return len(scores), sum(joint.votes.values()), len(joint.votes), int(bool(joint.tied))
 
 
 def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
-    """TRAIL's scales (1 to 5) as people and imported judges gave them: trace_id, system, scale, human, model.
+    """TRAIL's scales (1 to 5) as people and imported judges gave them: trace_id, judge_model, scale, human, model.
 
     `people` (annotator, trace_id): whose word counts on which trace; of several on one trace that of their majority.
     """
-    columns = ["trace_id", "system", "scale", "human", "model"]
-    asked = cells[cells["judge"] == TRAIL_JUDGE]
+    columns = ["trace_id", "judge_model", "scale", "reference_score", "judge_score"]
+    asked = cells[cells["dimension"] == TRAIL_JUDGE]
     if asked.empty:
         return pd.DataFrame(columns=columns)
     gold = _trail_scales(connection, people)
@@ -109,7 +109,13 @@ def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFra
         ).all()
     )
     found = [
-        {"trace_id": cell.trace_id, "system": cell.system, "scale": name, "human": value, "model": scores.get(name)}
+        {
+            "trace_id": cell.trace_id,
+            "judge_model": cell.judge_model,
+            "scale": name,
+            "reference_score": value,
+            "judge_score": scores.get(name),
+        }
         for cell in rows_of(asked)
         for scores in [_scores(replies.get(cell.cell_key), cell.trace_id)]
         for name, value in gold.get(cell.trace_id, ())

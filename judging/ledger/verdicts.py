@@ -33,18 +33,18 @@ _ADD_CITATIONS = insert(_citation)
 class JudgeVersion:
     """Everything that could change what a judge says; `version` is the hash of it all."""
 
-    judge: str
+    rubric: str
     model: str
     rubric_version: str
     mode: str
-    rubric: Json = None
+    rubric_body: Json = None
     prompt_order: str = ""
     agent_text: str = ""
     parameters: Mapping[str, Json] = field(default_factory=dict)
 
     @property
     def version(self) -> str:
-        parts = [self.judge, self.model, self.rubric_version, self.mode, self.prompt_order, self.agent_text]
+        parts = [self.rubric, self.model, self.rubric_version, self.mode, self.prompt_order, self.agent_text]
         content = orjson.dumps([*parts, dict(self.parameters)], option=orjson.OPT_SORT_KEYS)
         return blake2b(content, digest_size=8).hexdigest()
 
@@ -57,10 +57,10 @@ def ensure_judge_version(connection: Connection, judge: JudgeVersion) -> str:
         connection.execute(
             insert(table).values(
                 judge_version=judge.version,
-                judge=judge.judge,
+                rubric=judge.rubric,
                 model=judge.model,
                 rubric_version=judge.rubric_version,
-                rubric=json_text(judge.rubric),
+                rubric_body=json_text(judge.rubric_body),
                 prompt_order=judge.prompt_order,
                 agent_text=judge.agent_text,
                 parameters=json_text(dict(judge.parameters)),
@@ -107,7 +107,7 @@ def set_run_status(connection: Connection, run_key: int, status: str, message: s
 def add_cells(
     connection: Connection, run_key: int, cells: Iterable[tuple[str, str, str, int]], *, state: str = "pending"
 ) -> int:
-    """Cells `(judge_version, judge, trace_id, repeat)` that are not there yet; returns how many were new."""
+    """Cells `(judge_version, rubric, trace_id, repeat)` that are not there yet; returns how many were new."""
     digests = trace_digests(connection)
     there = set(
         connection.execute(
@@ -118,14 +118,14 @@ def add_cells(
         {
             "run_key": run_key,
             "judge_version": version,
-            "judge": judge,
+            "rubric": rubric,
             "trace_id": trace_id,
             "trace_digest": digests.get(trace_id),
             "repeat": repeat,
             "state": state,
             "attempts": 0,
         }
-        for version, judge, trace_id, repeat in cells
+        for version, rubric, trace_id, repeat in cells
         if (version, trace_id, repeat) not in there
     ]
     if rows:
@@ -187,7 +187,7 @@ def to_outcome(row: Row[Any], findings: Iterable[tuple[int, Finding]]) -> Verdic
     )
     if row.state in {"scored", "not_applicable"}:
         return Verdict(
-            judge=row.judge,
+            rubric=row.rubric,
             trace_id=row.trace_id,
             state=row.state,
             score=row.score,
@@ -199,7 +199,7 @@ def to_outcome(row: Row[Any], findings: Iterable[tuple[int, Finding]]) -> Verdic
             notes=tuple(orjson.loads(row.notes or "[]")),
         )
     if row.state in {"unparsable", "too_long", "refused", "error"}:
-        return Failure(judge=row.judge, trace_id=row.trace_id, state=row.state, reason=row.reason or "", call=call)
+        return Failure(rubric=row.rubric, trace_id=row.trace_id, state=row.state, reason=row.reason or "", call=call)
     return None
 
 

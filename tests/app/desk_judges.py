@@ -28,9 +28,9 @@ from tracejury.judging.records import (
     Verdict,
 )
 
-SYSTEM = "marker-system/oracle-7"
+JUDGE_MODEL = "marker-system/oracle-7"
 MARKERS = (
-    SYSTEM, "oracle-7", "MARKERRATIONALE", "MARKERCRITERIA", "MARKERFINDING", "MARKEREVIDENCE", "MARKERCITE",
+    JUDGE_MODEL, "oracle-7", "MARKERRATIONALE", "MARKERCRITERIA", "MARKERFINDING", "MARKEREVIDENCE", "MARKERCITE",
     "MARKERCATEGORY", "MARKERRAW", "MARKERREASON", "MARKERRUN", "MARKEROTHER", "MARKERNOTE", "MARKERDETAIL",
     "zoe-the-other",
 )  # fmt: skip
@@ -61,19 +61,19 @@ def judge(space: Workspace, trace_id: str, span_ids: tuple[str, str]) -> None:
             evidence_place="not found",
         ),
     )
-    call = Call(model=SYSTEM, raw_reply="MARKERRAW")
+    call = Call(model=JUDGE_MODEL, raw_reply="MARKERRAW")
     verdict = Verdict(
-        judge="LC", trace_id=trace_id, state="scored", score=1, criteria="MARKERCRITERIA", rationale="MARKERRATIONALE",
+        rubric="LC", trace_id=trace_id, state="scored", score=1, criteria="MARKERCRITERIA", rationale="MARKERRATIONALE",
         findings=findings, call=call,
     )  # fmt: skip
-    failure = Failure(judge="EE", trace_id=trace_id, state="unparsable", reason="MARKERREASON", call=call)
+    failure = Failure(rubric="EE", trace_id=trace_id, state="unparsable", reason="MARKERREASON", call=call)
     with writing(space.engine) as connection:
-        run = add_run(connection, name="MARKERRUN", spec={"models": [SYSTEM]}, author="boss")
+        run = add_run(connection, name="MARKERRUN", spec={"models": [JUDGE_MODEL]}, author="boss")
         for outcome in (verdict, failure):
             version = ensure_judge_version(
-                connection, JudgeVersion(judge=outcome.judge, model=SYSTEM, rubric_version="1", mode="trace")
+                connection, JudgeVersion(rubric=outcome.rubric, model=JUDGE_MODEL, rubric_version="1", mode="trace")
             )
-            add_cells(connection, run, [(version, outcome.judge, trace_id, 0)])
+            add_cells(connection, run, [(version, outcome.rubric, trace_id, 0)])
         for row, outcome in zip(_cells(connection, run), (verdict, failure), strict=True):
             finish_cell(connection, row, outcome)
         set_run_status(connection, run, "done", "MARKERDETAIL")

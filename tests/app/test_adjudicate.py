@@ -17,7 +17,7 @@ from tests.judging.team import many_traces, op, send, submit, trace_id
 from tracejury.app import session
 from tracejury.ingest.store import reading, writing
 from tracejury.judging.ledger import Workspace, adjudication, open_workspace
-from tracejury.judging.ledger.frames import default_human
+from tracejury.judging.ledger.frames import default_reference
 from tracejury.judging.ledger.imports import import_outcomes
 from tracejury.judging.ledger.judge_column import judge_opinion, show_judge
 from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
@@ -68,7 +68,7 @@ def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPa
     at.button(key="close").click().run()
     assert [one.value for one in at.success] == ["Gold version 1 is written."]
     with reading(space.engine) as connection:
-        assert default_human(connection) == "gold"
+        assert default_reference(connection) == "gold"
         ruling = adjudication.rulings(connection)[trace_id(0)]
     assert dict(ruling.scores) == {"PQ": 1, "LC": 0}
     assert [one.sources for one in ruling.errors.values()] == [{"one"}]
@@ -203,7 +203,7 @@ def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge
         impact="low",
     )  # fmt: skip
     verdict = Verdict(
-        judge="PA", trace_id=trace_id(0), state="scored", score=2, criteria="", rationale="", findings=(finding,),
+        rubric="PA", trace_id=trace_id(0), state="scored", score=2, criteria="", rationale="", findings=(finding,),
         call=Call(model="model-x"),
     )  # fmt: skip
     import_outcomes(space.engine, [verdict], model="model-x", author="test")

@@ -74,33 +74,33 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
 
 def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement").dataframe[0].value
-    gf = table[(table["system"] == "checks") & (table["judge"] == "GF")].iloc[0]
+    gf = table[(table["judge_model"] == "checks") & (table["dimension"] == "GF")].iloc[0]
     assert gf["caught.precision"] == "n/a: no positive predicted"
     assert gf["caught.recall"].startswith("0.000 [0.000, ")
     assert gf["caught.recall"].endswith("n \u20074")  # in line with the n of two digits
 
 
 def test_a_person_chosen_in_the_address_is_the_human(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("agreement", human="ben")
+    at = open_page("agreement", reference="ben")
     assert any("Human: ben" in text for text in texts(at.caption))
 
 
 def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_decide(
     shown: Workspace, open_page: OpenPage
 ) -> None:
-    at = open_page("agreement", human="majority of people", view="Raters")
+    at = open_page("agreement", reference="majority of people", view="Raters")
     summary = next(text for text in texts(at.caption) if text.startswith("Human"))
     assert "Human: majority of people (" in summary
     assert "without a majority" in summary
     assert "tied" in summary
     assert "Votes of the majority" in texts(at.subheader)
-    assert "Votes of the majority" not in texts(open_page("agreement", human="ben", view="Raters").subheader)
+    assert "Votes of the majority" not in texts(open_page("agreement", reference="ben", view="Raters").subheader)
     assert "Verdicts on findings beyond the human errors" in texts(at.subheader)
 
 
 def test_confirmed_only_counts_no_proposal(shown: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", matches="confirmed").dataframe[0].value
-    careful = table[table["system"] == "careful-judge"].iloc[0]
+    careful = table[table["judge_model"] == "careful-judge"].iloc[0]
     assert careful["caught.recall"].startswith("0.000 ")
 
 
@@ -138,23 +138,23 @@ def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page:
     at = open_page("agreement", view="A against B", side_a=REPEATED, side_b=f"{REPEATED}, run 1")
     assert [box.value for box in at.selectbox if box.key in {"side_a", "side_b"}] == [REPEATED, f"{REPEATED}, run 1"]
     tests = at.dataframe[0].value
-    assert list(tests["judge"]) == ["LC"]
+    assert list(tests["dimension"]) == ["LC"]
     # the two runs found nothing, so no error tells them apart
     assert (tests["only A"].iloc[0], tests["only B"].iloc[0]) == (0, 0)
 
     at = open_page("agreement", view="A against B", side_a="checks", side_b="person ben")
     tests = at.dataframe[0].value
-    assert set(tests["judge"]) >= {"LC", "TC"}
+    assert set(tests["dimension"]) >= {"LC", "TC"}
     assert int(tests["only B"].sum()) > 0  # ben saw errors that no check finds
     for place, row in tests.iterrows():
         choose(at, "mcnemar", int(str(place)))
         one_side = int(row["only A"] + row["only B"])
-        assert any(text.startswith(f"{one_side} error") for text in texts(at.subheader)), row["judge"]
+        assert any(text.startswith(f"{one_side} error") for text in texts(at.subheader)), row["dimension"]
 
 
 def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_page: OpenPage) -> None:
     table = open_page("agreement", view="Consistency").dataframe[0].value
-    assert list(table["system"]) == [REPEATED]
+    assert list(table["judge_model"]) == [REPEATED]
     # 6 traces by 3 runs, one of them failed
     assert (table["runs"].iloc[0], table["n"].iloc[0], table["failed"].iloc[0]) == (3, 6, 1)
     # 4 of 6 traces were scored alike in all runs, by Wilson between .30 and .90; 1 of 18 judgements failed
@@ -164,7 +164,7 @@ def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_pa
 
 
 def test_without_repeats_consistency_says_how_to_get_them(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("agreement", view="Consistency", judges="checks")
+    at = open_page("agreement", view="Consistency", judge_models="checks")
     assert "--runs 5" in at.info[0].value
 
 
@@ -178,7 +178,7 @@ def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage)
     with writing(full.engine) as connection:
         for table in (tables.annotator, tables.error_label, tables.score_label, tables.review):
             connection.execute(update(table).where(table.c.annotator == "ada").values(annotator=evil))
-    at = open_page("agreement", human=evil)
+    at = open_page("agreement", reference=evil)
     assert not any(evil in text for text in texts(at.caption))
 
 
@@ -188,9 +188,9 @@ def test_where_every_judgement_failed_the_page_says_so_and_not_that_there_are_no
     with writing(full.engine) as connection:
         failed = update(tables.cell).where(tables.cell.c.model == REPEATED).values(state="refused", score=None)
         connection.execute(failed)
-    at = open_page("agreement", judges=REPEATED, human="ada")
+    at = open_page("agreement", judge_models=REPEATED, reference="ada")
     assert any("error pairs counts here: the judgements failed (6 cells)" in text for text in texts(at.caption))
-    at = open_page("agreement", judges=REPEATED, human="ada", missing="misses")
+    at = open_page("agreement", judge_models=REPEATED, reference="ada", missing="misses")
     assert not any("the judgements failed" in text for text in texts(at.caption))
 
 
@@ -207,16 +207,16 @@ def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Wo
         ids = trace_ids(connection)
     loading.split_folder().mkdir()
     (loading.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
-    at = open_page("agreement", view="Scores", split="two", judges="checks", human="ada")
+    at = open_page("agreement", view="Scores", split="two", judge_models="checks", reference="ada")
     bars = pd.concat([pd.DataFrame({"row": bar["y"], "share": numbers(bar["x"])}) for bar in drawn(at, "prevalence")])
     assert any("(dev)" in row for row in bars["row"])
     bars = bars[~bars["row"].str.endswith("(n 0)")]
     np.testing.assert_allclose(bars.groupby("row")["share"].sum(), 1)
-    at = open_page("agreement", view="Errors", split="two", judges="checks", human="ada")
+    at = open_page("agreement", view="Errors", split="two", judge_models="checks", reference="ada")
     (squares,) = drawn(at, "grid")
     places = list(zip(squares["x"], squares["y"], strict=True))
     assert len(places) == len(set(places))
-    whole = open_page("agreement", view="Errors", judges="checks", human="ada")
+    whole = open_page("agreement", view="Errors", judge_models="checks", reference="ada")
     assert sorted(squares["text"]) == sorted(drawn(whole, "grid")[0]["text"])
 
 
@@ -235,7 +235,7 @@ CHARTS = {
 def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
     shown: Workspace, open_page: OpenPage, view: str
 ) -> None:
-    at = open_page("agreement", view=view, human="ada", side_a="careful-judge", side_b="hasty-judge")
+    at = open_page("agreement", view=view, reference="ada", side_a="careful-judge", side_b="hasty-judge")
     assert {chart.proto.id.rpartition("-chart-")[2] for chart in at.get("plotly_chart")} >= {
         key.removeprefix("chart-") for key in CHARTS[view]
     }
@@ -262,7 +262,7 @@ def behind(at: AppTest) -> list[int]:
 def test_a_mark_of_what_people_reach_opens_as_many_comparisons_as_its_n(
     shown: Workspace, open_page: OpenPage, view: str, chart: str, n: int | None
 ) -> None:
-    at = open_page("agreement", view=view, human="ada", judges="checks")
+    at = open_page("agreement", view=view, reference="ada", judge_models="checks")
     every = [mark for trace in drawn(at, chart) for mark in trace.get("customdata") or () if mark[-1] == CEILING]
     assert {mark[3] for mark in every} == ({"low", "medium", "high", "all"} if n else {"caught", "localized"})
     for mark in every[:4]:
@@ -282,7 +282,7 @@ def test_while_the_ceiling_is_computed_cards_are_drawn_without_it_and_say_so(
     monkeypatch.setattr(loading, "coming", lambda _, name: late if name == "error_ceiling" else None)
     monkeypatch.setattr("tracejury.app.awaited.watch", lambda *_, **__: None)
     for view, chart, cards in (("Overview", "impact", 2), ("Errors", "map", 1)):
-        at = open_page("agreement", view=view, human="ada")
+        at = open_page("agreement", view=view, reference="ada")
         said = [text for text in texts(at.caption) if text.startswith("The human ceiling is being computed")]
         assert len(said) == cards
         marks = [mark for trace in drawn(at, chart) for mark in trace.get("customdata") or ()]
@@ -304,7 +304,7 @@ def test_the_alpha_of_an_outline_is_told_with_its_limits_and_the_traces_it_is_of
 
 
 def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("agreement", human="majority of people", view="Raters")
+    at = open_page("agreement", reference="majority of people", view="Raters")
     table = next(frame.value for frame in at.dataframe if "unanimous" in frame.value)
     rows, columns, seen = table.to_dict("records"), cycle(("n", "unanimous", "majority", "tied", "one_person")), 0
     assert len(rows) > 5  # each column at least once
@@ -321,9 +321,9 @@ def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Wor
 
 
 def test_the_bias_of_all_judges_has_an_interval_as_each_judge_s_has(shown: Workspace, open_page: OpenPage) -> None:
-    lines = loading.figure(Choice(human="ada"), "bias_lines").iloc[0]
+    lines = loading.figure(Choice(reference="ada"), "bias_lines").iloc[0]
     assert lines["low"] < lines["mean"] < lines["high"]
-    at = open_page("agreement", view="Scores", human="ada")
+    at = open_page("agreement", view="Scores", reference="ada")
     said = [note["text"] for note in spec_of(at, "bias")["layout"]["annotations"]]
     assert any(f"[{lines['low']:+.2f}, {lines['high']:+.2f}]".replace("-", "−") in text for text in said)
 
@@ -359,9 +359,9 @@ def test_a_bar_of_the_team_lists_the_traces_that_the_person_submitted(full: Work
 def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
     shown: Workspace, open_page: OpenPage
 ) -> None:
-    at = open_page("agreement", view="Scores", human="ada", judges="checks")
+    at = open_page("agreement", view="Scores", reference="ada", judge_models="checks")
     means = next(table.value for table in at.dataframe if "mean bias" in table.value)
-    figures = loading.inputs(Choice(human="ada", systems=("checks",))).score_figures
+    figures = loading.inputs(Choice(reference="ada", judge_models=("checks",))).score_figures
     of_bias = figures[(figures["metric"] == "bias") & (figures["n"] > 0)]
     assert len(means) == len(of_bias)
     for place, row in enumerate(of_bias.itertuples()):
@@ -369,7 +369,7 @@ def test_the_mean_bias_of_each_judge_has_its_interval_and_opens_its_pairs(
         choose(at, "bias-means", place)
         assert behind(at) == [row.n]
     at.selectbox(key="bias_judge").set_value("checks LC").run()
-    line = of_bias[of_bias["judge"] == "LC"].iloc[0]
+    line = of_bias[of_bias["dimension"] == "LC"].iloc[0]
     chart = next(chart for chart in at.get("plotly_chart") if chart.proto.id.endswith("-chart-bias"))
     written = [note["text"] for note in json.loads(chart.proto.spec)["layout"]["annotations"]]
     assert f"mean {line['value']:+.2f}<br>[{line['low']:+.2f}, {line['high']:+.2f}]".replace("-", "−") in written
@@ -418,7 +418,7 @@ def test_the_views_of_judges_say_why_they_are_empty(people_alone: Workspace, ope
 def test_two_further_people_can_stand_against_each_other_without_a_judge(
     people_alone: Workspace, open_page: OpenPage
 ) -> None:
-    at = open_page("agreement", view="A against B", human="ada", side_a="person ben", side_b="person cleo")
+    at = open_page("agreement", view="A against B", reference="ada", side_a="person ben", side_b="person cleo")
     assert "McNemar on caught errors" in texts(at.subheader)
     assert "0 errors treated differently" in texts(at.subheader)  # cleo says what ben says
 
@@ -431,15 +431,15 @@ def test_the_team_is_shown_without_a_judge_and_leads_to_work(people_alone: Works
 
 
 def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: Workspace, open_page: OpenPage) -> None:
-    pairs = loading.frames(Choice(human="ada")).error_pairs
-    one = pairs[(pairs["system"] == "careful-judge") & pairs["caught"].eq(True)].iloc[0]
+    pairs = loading.frames(Choice(reference="ada")).error_pairs
+    one = pairs[(pairs["judge_model"] == "careful-judge") & pairs["caught"].eq(True)].iloc[0]
     with reading(full.engine) as connection:
         found = next(match for match in decisions(connection) if match.label_id == one["error_id"])
     said: tuple[tuple[str, MatchStatus], ...] = (("ada", "confirmed"), ("ben", "rejected"))
     for who, status in said:
         with writing(full.engine) as connection:
             decide(connection, label_id=found.label_id, finding_key=found.finding_key, status=status, author=who)
-    at = open_page("agreement", view="Raters", human="ada")
+    at = open_page("agreement", view="Raters", reference="ada")
     table = next(table.value for table in at.dataframe if "matcher_a" in table.value)
     choose(at, "matcher_agreement", 0)
     assert behind(at) == [int(table["n"].iloc[0])]
@@ -450,7 +450,7 @@ def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: 
 def test_raters_and_two_sides_begin_with_their_numbers(shown: Workspace, open_page: OpenPage) -> None:
     between = loading.inputs(Choice()).human_ceiling
     tiles = {metric.label: metric.value for metric in open_page("agreement", view="Raters").metric}
-    assert tiles == {str(row.judge): half_up(row.exact, 3) for row in between.itertuples() if row.n}
+    assert tiles == {str(row.dimension): half_up(row.exact, 3) for row in between.itertuples() if row.n}
     at = open_page("agreement", view="A against B", side_a="careful-judge", side_b="hasty-judge")
     table = loading.figure(Choice(), "differences", "system=careful-judge", "system=hasty-judge")
     kept = table[(table["impact"] == "all") & (table["kind"] == "caught") & (table["metric"] == "recall")]

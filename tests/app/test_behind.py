@@ -49,7 +49,7 @@ def test_a_chart_that_is_drawn_again_with_more_keeps_the_mark_that_was_clicked(
 @pytest.fixture(params=["drop", "disagree"])
 def choice(request: pytest.FixtureRequest, full: Workspace) -> Choice:
     missing: Missing = request.param
-    return Choice(human="ada", missing=missing, draws=0)
+    return Choice(reference="ada", missing=missing, draws=0)
 
 
 def listed(choice: Choice, *asked: str) -> pd.DataFrame:
@@ -60,7 +60,7 @@ def test_behind_every_rate_stand_as_many_errors_as_its_n(choice: Choice) -> None
     figures = errors.error_figures(loading.inputs(choice).error_rates)
     assert set(figures["metric"]) == set(ERROR_METRICS)
     for row in figures.itertuples():
-        found = listed(choice, row.system, row.judge, row.split, row.impact, "", row.kind, row.metric)
+        found = listed(choice, row.judge_model, row.dimension, row.split, row.impact, "", row.kind, row.metric)
         assert len(found) == row.n, row
         if row.metric == "recall":
             assert found[row.kind].sum() == row.tp
@@ -70,53 +70,53 @@ def test_behind_a_bar_of_a_suite_stands_each_error_once_caught_or_not_as_the_bar
     suite = loading.inputs(choice).suite
     assert suite["n"].sum() > 0
     for row in suite.itertuples():
-        found = listed(choice, row.system, SUITES, row.split, row.impact, "", row.kind, "")
+        found = listed(choice, row.judge_model, SUITES, row.split, row.impact, "", row.kind, "")
         assert (len(found), found[row.kind].sum()) == (row.n, row.hits), row
         assert not found.duplicated(["trace_id", "error_id"]).any()
 
 
 def test_behind_a_bar_of_one_judge_stand_no_errors_of_another(choice: Choice) -> None:
     for row in loading.inputs(choice).coverage.itertuples():
-        found = listed(choice, row.system, row.judge, row.split, row.impact, "", row.kind, "")
+        found = listed(choice, row.judge_model, row.dimension, row.split, row.impact, "", row.kind, "")
         assert (len(found), found[row.kind].sum()) == (row.n, row.hits), row
-        assert set(found["system"]) <= {row.system}
-        assert set(found["judge"]) <= {row.judge}
+        assert set(found["judge_model"]) <= {row.judge_model}
+        assert set(found["judge"]) <= {row.dimension}
 
 
 def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(shown: Workspace) -> None:
-    choice = Choice(human="ada", draws=0)
+    choice = Choice(reference="ada", draws=0)
     grid = errors.all_splits(loading.figure(choice, "table.dimension_grid"))
     assert grid.loc[grid["dimension"].isin(DIMENSIONS), "errors"].sum() > 0
     for row in grid[grid["dimension"].isin(DIMENSIONS)].itertuples():
-        found = listed(choice, row.system, row.judge, "", "all", row.dimension, "", "")
+        found = listed(choice, row.judge_model, row.dimension, "", "all", row.dimension, "", "")
         assert (len(found), found["caught"].sum(), found["localized"].sum()) == (row.errors, row.caught, row.localized)
 
 
 def test_behind_a_score_figure_stand_as_many_traces_as_its_n(choice: Choice) -> None:
     table = loading.inputs(choice).score_figures
     for row in table[table["metric"].isin([*ACCURACIES, "ac2", "bias"])].itertuples():
-        found = loading.figure(choice, "scores_behind", row.system, row.judge, row.split, "", "", row.metric)
+        found = loading.figure(choice, "scores_behind", row.judge_model, row.dimension, row.split, "", "", row.metric)
         assert len(found) == row.n, row
 
 
 def test_behind_a_share_of_a_score_stand_the_traces_that_were_given_it(shown: Workspace) -> None:
-    choice = Choice(human="ada", draws=0)
+    choice = Choice(reference="ada", draws=0)
     for row in loading.figure(choice, "table.score_prevalence").itertuples():
         score = str(row.score)
-        human, model = (score, "") if row.side == "human" else ("", score)
-        found = loading.figure(choice, "scores_behind", row.system, row.judge, row.split, human, model, "")
+        reference, model = (score, "") if row.side == "human" else ("", score)
+        found = loading.figure(choice, "scores_behind", row.judge_model, row.dimension, row.split, reference, model, "")
         assert len(found) == row.count
 
 
 def test_behind_two_raters_stand_the_traces_both_scored_and_where_compare_shows_them(full: Workspace) -> None:
-    choice = Choice(human="ada", draws=0)
+    choice = Choice(reference="ada", draws=0)
     for row in loading.figure(choice, "rater_pairs", "LC").itertuples():
         found = loading.figure(choice, "raters_behind", "LC", row.rater_a, row.rater_b)
         assert len(found) == row.n
         if row.n:
             assert (found["first"] == found["second"]).mean() == pytest.approx(row.exact)
     both = loading.figure(choice, "raters_behind", "LC", f"{REPEATED} run 1", "ben").iloc[0]
-    assert (both["annotator"], both["system"], both["run"]) == ("ben", REPEATED, "run 1")
+    assert (both["annotator"], both["judge_model"], both["run"]) == ("ben", REPEATED, "repeat 1")
 
 
 def test_behind_the_ceiling_stand_the_traces_that_two_people_scored(shown: Workspace) -> None:
@@ -124,7 +124,7 @@ def test_behind_the_ceiling_stand_the_traces_that_two_people_scored(shown: Works
     table = loading.inputs(choice).human_ceiling
     assert int(table["n"].max()) > 1
     for row in table.itertuples():
-        found = loading.figure(choice, "people_behind", row.judge, row.split)
+        found = loading.figure(choice, "people_behind", row.dimension, row.split)
         assert len(found) == row.n
     assert "ada: " in found["scores"].iloc[0]
 
@@ -135,23 +135,23 @@ def test_behind_the_ceiling_of_errors_stand_as_many_comparisons_as_its_n(shown: 
     of_all = table[table["impact"] == "all"]
     assert int(of_all["n"].max()) > 1
     for row in of_all.itertuples():
-        found = loading.figure(choice, "people_errors_behind", row.judge, row.split, row.kind, row.metric)
+        found = loading.figure(choice, "people_errors_behind", row.dimension, row.split, row.kind, row.metric)
         assert len(found) == row.n, row
 
 
 def test_rows_with_a_finding_say_what_it_says(shown: Workspace) -> None:
-    found = loading.frames(Choice(human="ada")).findings
-    few = found[found["system"] == "careful-judge"].head(2)
+    found = loading.frames(Choice(reference="ada")).findings
+    few = found[found["judge_model"] == "careful-judge"].head(2)
     said = datasets.findings_said(few)
-    every = datasets.findings(Choice(human="ada")).set_index("finding_id")
+    every = datasets.findings(Choice(reference="ada")).set_index("finding_id")
     assert list(said["description"]) == list(every.loc[few["finding_id"], "description"])
     assert said["description"].map(len).min() > 0
 
 
 def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(shown: Workspace, open_page: OpenPage) -> None:
-    choice = Choice(human="ada", draws=0)
+    choice = Choice(reference="ada", draws=0)
     pairs = loading.frames(choice).error_pairs
-    mine = pairs[(pairs["system"] == "checks") & pairs["caught"].eq(True)]
+    mine = pairs[(pairs["judge_model"] == "checks") & pairs["caught"].eq(True)]
     one = mine.iloc[-1]
     at = open_page("compare", trace=one["trace_id"], person="ada", judge="checks", pair=one["error_id"],
                    dimension=one["judge"])  # fmt: skip
@@ -172,19 +172,21 @@ def test_the_choice_is_the_one_of_the_page(choice: Choice) -> None:
 
 
 def test_the_pairs_of_one_judge_s_bias_are_those_of_its_figure(shown: Workspace) -> None:
-    choice = Choice(human="ada", draws=0)
+    choice = Choice(reference="ada", draws=0)
     table = loading.inputs(choice).score_figures
     for row in table[(table["metric"] == "bias") & (table["n"] > 0)].itertuples():
-        line = loading.figure(choice, "bias_lines", row.system, row.judge, row.split).iloc[0]
+        line = loading.figure(choice, "bias_lines", row.judge_model, row.dimension, row.split).iloc[0]
         assert (line["n"], line["mean"]) == (row.n, pytest.approx(row.value))
-        assert len(loading.figure(choice, "bias_marks", row.system, row.judge, row.split)) == row.n
+        assert len(loading.figure(choice, "bias_marks", row.judge_model, row.dimension, row.split)) == row.n
 
 
 def test_behind_the_ceiling_of_an_impact_stand_as_many_comparisons_as_its_n(shown: Workspace) -> None:
     choice = Choice(draws=0)
     table = loading.inputs(choice).error_ceiling
     for row in table[table["metric"] == "recall"].itertuples():
-        found = loading.figure(choice, "people_errors_behind", row.judge, row.split, row.kind, row.metric, row.impact)
+        found = loading.figure(
+            choice, "people_errors_behind", row.dimension, row.split, row.kind, row.metric, row.impact
+        )
         assert len(found) == row.n, row
 
 

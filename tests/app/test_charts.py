@@ -13,7 +13,7 @@ from streamlit.util import AttributeDictionary
 from tracejury.app.components import charts
 from tracejury.app.components.behind import chosen_point
 from tracejury.app.components.rater_charts import FINAL, rater_dots
-from tracejury.judging.agreement.frames import JUDGES
+from tracejury.judging.agreement.frames import DIMENSION_ORDER
 
 
 def traces(figure: object, name: str) -> object:
@@ -74,7 +74,7 @@ def test_impact_bars_hold_the_shares_in_order_of_impact_and_pale_below_ten() -> 
 
 def confusion(counts: list[list[int]]) -> pd.DataFrame:
     rows = [(h, m, counts[h][m], sum(counts[h])) for h in range(4) for m in range(4)]
-    frame = pd.DataFrame(rows, columns=["human", "model", "count", "of"])
+    frame = pd.DataFrame(rows, columns=["reference_score", "judge_score", "count", "of"])
     return frame.assign(share=frame["count"] / frame["of"].where(frame["of"] > 0))
 
 
@@ -91,7 +91,7 @@ def test_score_grid_marks_each_cell_and_can_be_clicked() -> None:
 
 
 def test_buckets_join_one_and_two() -> None:
-    table = charts.bucket_confusion(confusion(COUNTS)).set_index(["human", "model"])
+    table = charts.bucket_confusion(confusion(COUNTS)).set_index(["reference_score", "judge_score"])
     # rows 1 and 2 together: 0, 2+2+0+0, 0; row 0: 3, 1+0, 0
     assert table.loc[("1–2", "1–2"), "count"] == 4
     assert table.loc[("0", "1–2"), "count"] == 1
@@ -119,7 +119,7 @@ def test_dimensions_stand_in_the_order_of_the_tables_on_a_grid_and_a_strip() -> 
         [("t", "e", f"m {dimension}", "low", 1) for dimension in ("PQ", "PA")],
         columns=["trace_id", "error_id", "label", "impact", "level"],
     )
-    order = [dimension for dimension in JUDGES if dimension in {"PQ", "PA"}]
+    order = [dimension for dimension in DIMENSION_ORDER if dimension in {"PQ", "PA"}]
     assert list(figure.layout.xaxis.categoryarray) == list(figure.layout.yaxis.categoryarray)[::-1] == order
     strip = charts.coverage_strip(pairs).layout.yaxis.categoryarray  # read from the top
     assert list(strip)[::-1] == [f"m {dimension}" for dimension in order]
@@ -146,7 +146,7 @@ def rates_of(*rows: tuple[str, str, float, float]) -> pd.DataFrame:
     """Precision and recall of 20 errors, 15 predicted."""
     frame = pd.DataFrame(rows, columns=["label", "kind", "precision", "recall"]).astype({"precision": "float64"})
     bounds = {"precision_low": 0.1, "precision_high": 0.9, "recall_low": 0.2, "recall_high": 0.8}
-    return frame.assign(system="m", judge="LC", split="all", tp=12, fp=3, positives=20, **bounds)
+    return frame.assign(judge_model="m", judge="LC", split="all", tp=12, fp=3, positives=20, **bounds)
 
 
 def test_precision_recall_leaves_out_the_undefined_and_joins_both_kinds() -> None:
@@ -171,7 +171,13 @@ def test_an_equal_f1_curve_holds_its_f1() -> None:
 
 def test_bias_lines_are_the_mean_and_two_deviations() -> None:
     pairs = pd.DataFrame(
-        {"trace_id": list("abcd"), "system": "m", "judge": "LC", "human": [0.0, 1, 2, 3], "model": [1.0, 1, 3, 3]}
+        {
+            "trace_id": list("abcd"),
+            "judge_model": "m",
+            "dimension": "LC",
+            "reference_score": [0.0, 1, 2, 3],
+            "judge_score": [1.0, 1, 3, 3],
+        }
     )
     figure = charts.bias_plot(pairs)
     # differences 1 0 1 0: mean .5, sample deviation .5774, so .5 - 1.1316 and .5 + 1.1316
@@ -182,12 +188,18 @@ def test_bias_lines_are_the_mean_and_two_deviations() -> None:
 
 def test_run_strip_sorts_by_spread_and_draws_no_failed_run() -> None:
     ratings = pd.DataFrame(
-        [("t1", "run 0", 2), ("t1", "run 1", 2), ("t2", "run 0", 0), ("t2", "run 1", 3), ("t3", "run 0", None)],
+        [
+            ("t1", "repeat 0", 2),
+            ("t1", "repeat 1", 2),
+            ("t2", "repeat 0", 0),
+            ("t2", "repeat 1", 3),
+            ("t3", "repeat 0", None),
+        ],
         columns=["unit", "rater", "value"],
     ).astype({"value": "float64"})
     figure = charts.run_strip(ratings)
     marks = {(x, y, trace.name) for trace in figure.data for x, y in zip(trace.x, trace.y, strict=True)}
-    assert (0, "run 1", "score 3") in marks  # t2 spreads most
+    assert (0, "repeat 1", "score 3") in marks  # t2 spreads most
     assert len(marks) == 4
 
 
@@ -218,7 +230,7 @@ def test_alpha_histogram_shows_krippendorffs_limits_and_drops_undefined_draws() 
 
 
 def test_prevalence_bars_stack_the_shares_of_each_side() -> None:
-    rows = [("LC", side, score, 1, 4, 0.25) for side in ("human", "model") for score in range(4)]
+    rows = [("LC", side, score, 1, 4, 0.25) for side in ("reference_score", "judge_score") for score in range(4)]
     frame = pd.DataFrame(rows, columns=["label", "side", "score", "count", "n", "share"])
     figure = charts.prevalence_bars(frame)
     assert [trace.name for trace in figure.data] == ["0", "1", "2", "3"]
@@ -371,7 +383,9 @@ def test_a_judge_has_one_colour_in_all_charts_of_a_page() -> None:
 
 
 def test_the_axis_of_bias_reaches_to_its_lines_and_their_values_stand_beside_the_plot() -> None:
-    drawn = pd.DataFrame({"trace_id": ["t"], "system": "m", "judge": "LC", "human": [0.0], "model": [3.0]})
+    drawn = pd.DataFrame(
+        {"trace_id": ["t"], "judge_model": "m", "dimension": "LC", "reference_score": [0.0], "judge_score": [3.0]}
+    )
     lines = pd.DataFrame({"n": [9], "mean": [-0.2], "sd": [2.0]})
     figure = charts.bias_plot(drawn, lines)
     # -0.2 - 1.96 * 2 = -4.12
@@ -427,7 +441,7 @@ def test_marks_too_small_for_a_square_are_upright_lines_and_the_nearest_is_click
 
 
 def test_impact_bars_have_a_line_for_what_people_reach_pale_where_it_is_of_few() -> None:
-    shown = coverage().assign(system="m", judge="LC", split="all", ceiling=0.6, ceiling_low=0.5, ceiling_high=0.7)
+    shown = coverage().assign(judge_model="m", judge="LC", split="all", ceiling=0.6, ceiling_low=0.5, ceiling_high=0.7)
     figure = charts.impact_bars(shown.assign(ceiling_n=np.where(shown["impact"] == "low", 9, 40)))
     lines = [
         trace for trace in figure.data if trace.customdata is not None and trace.customdata[0][-1] == charts.CEILING
@@ -448,7 +462,7 @@ def test_impact_bars_have_a_line_for_what_people_reach_pale_where_it_is_of_few()
 
 def test_the_map_has_a_diamond_for_people_hollow_where_it_is_of_few() -> None:
     people = pd.DataFrame(
-        {"judge": ["LC", "any"], "split": "all", "kind": "caught", "precision": [0.7, 0.5], "recall": [0.6, 0.5],
+        {"dimension": ["LC", "any"], "split": "all", "kind": "caught", "precision": [0.7, 0.5], "recall": [0.6, 0.5],
          "precision_low": 0.4, "precision_high": 0.9, "precision_n": [9, 50], "recall_low": 0.3, "recall_high": 0.8,
          "recall_n": [12, 50]}
     )  # fmt: skip
@@ -474,7 +488,13 @@ def test_each_step_of_alpha_that_holds_resamples_can_be_clicked_and_none_other()
 
 def test_the_mean_of_a_bias_is_drawn_with_its_interval() -> None:
     pairs = pd.DataFrame(
-        {"trace_id": ["a", "b"], "system": "m", "judge": "LC", "human": [1.0, 2.0], "model": [2.0, 2.0]}
+        {
+            "trace_id": ["a", "b"],
+            "judge_model": "m",
+            "dimension": "LC",
+            "reference_score": [1.0, 2.0],
+            "judge_score": [2.0, 2.0],
+        }
     )
     figure = charts.bias_plot(pairs, between=(-0.25, 1.0))
     assert "mean +0.50<br>[−0.25, +1.00]" in [note.text for note in figure.layout.annotations]
@@ -485,6 +505,6 @@ def test_the_mean_of_a_bias_is_drawn_with_its_interval() -> None:
 
 def test_a_bar_of_where_errors_start_says_whose_errors_of_which_part_it_counts() -> None:
     counts = pd.DataFrame({"place": [0, 3], "side": ["human", "judge"], "count": [2, 5]})
-    human, judge = charts.place_bars(counts, places=10).data
-    assert [tuple(row[:2]) for row in human.customdata] == [("human", place) for place in range(10)]
+    reference, judge = charts.place_bars(counts, places=10).data
+    assert [tuple(row[:2]) for row in reference.customdata] == [("human", place) for place in range(10)]
     assert (judge.y[3], judge.customdata[3][2]) == (5, "30% to 40%")

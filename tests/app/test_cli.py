@@ -154,7 +154,7 @@ class TestOpinions:
         assert {row["judge"] for row in table} == {"LC", "EE", "PQ", "PA", "GF", "TS", "TC"}
         assert all(int(row["n"]) > 0 for row in table)
         manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
-        assert manifest["human"] in {"ada", "ben"}
+        assert manifest["reference_score"] in {"ada", "ben"}
         assert len(manifest["files"]) == len(told["files"])
         for one in manifest["files"]:
             assert one["sha256"] == sha256((tmp_path / "r" / one["file"]).read_bytes()).hexdigest()
@@ -165,7 +165,7 @@ class TestOpinions:
         run("match", "--home", home)
         words = ("report", "--draws", "20", "--out")
         told = answer(*words, tmp_path / "r", "--home", home, "--gold", "majority", "--inputs")
-        assert (told["human"], told["selection"]["gold"]) == ("majority of people", "majority")
+        assert (told["reference_score"], told["selection"]["gold"]) == ("majority of people", "majority")
         errors = next(row for row in told["votes"] if row["about"] == "errors")
         assert errors["n"] == errors["majority"] + errors["tied"] + errors["minority"] > 0
         run(*words, tmp_path / "again", "--from-csv", tmp_path / "r" / "inputs")

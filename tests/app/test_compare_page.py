@@ -31,16 +31,16 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
 
 def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_page: OpenPage) -> None:
     with reading(full.engine) as connection:
-        trace_id = list(undecided(connection, human="ben", system="hasty-judge"))[-1]
-    at = open_page("compare", trace=trace_id, person="ben", judge="hasty-judge")
+        trace_id = list(undecided(connection, reference="ben", judge_model="hasty-judge"))[-1]
+    at = open_page("compare", trace=trace_id, person="ben", judge_model="hasty-judge")
     data = island(at)
-    assert (data["trace_id"], data["human"], data["judge"]) == (trace_id, "ben", "hasty-judge")
+    assert (data["trace_id"], data["reference_score"], data["judge"]) == (trace_id, "ben", "hasty-judge")
 
 
 def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
     shown: Workspace, open_page: OpenPage
 ) -> None:
-    at = open_page("compare", judge="careful-judge")
+    at = open_page("compare", judge_model="careful-judge")
     data = island(at)
     errors = [pair["error"]["id"] for pair in data["pairs"] if pair["error"] is not None]  # type: ignore[attr-defined]
     said = next(c.value for c in at.caption if "human error" in c.value)
@@ -50,7 +50,7 @@ def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
 def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, open_page: OpenPage) -> None:
     ids = [str(row) for row in open_page("compare").selectbox(key="compare_trace").options]
     first = ids[0].split(" ")[0]
-    at = open_page("compare", trace=first, judge="checks", person="ada")
+    at = open_page("compare", trace=first, judge_model="checks", person="ada")
     table = at.dataframe[0].value
     assert list(table["dimension"]) == ["LC", "EE", "PQ", "PA", "GF", "TS", "TC"]
     assert set(table["judge says"]) <= {"scored", "not applicable"}
@@ -72,7 +72,7 @@ def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page:
         connection.execute(
             delete(tables.cell).where(tables.cell.c.judge_version == version, tables.cell.c.trace_id == first)
         )
-    at = open_page("compare", trace=str(first), judge="hasty-judge")
+    at = open_page("compare", trace=str(first), judge_model="hasty-judge")
     assert any("has not judged this trace" in info.value for info in at.info)
 
 
@@ -82,13 +82,16 @@ def test_an_unknown_trace_in_the_address_falls_back_to_the_first(shown: Workspac
 
 
 def test_a_trace_the_judge_failed_on_is_no_list_of_missed_errors(full: Workspace, open_page: OpenPage) -> None:
-    sides = {"human": "ada", "system": "careful-judge"}
+    sides = {"human": "ada", "judge_model": "careful-judge"}
     with reading(full.engine) as connection:
         judged = list(undecided(connection, **sides))
         cells = {t: compare_trace(connection, trace_id=t, **sides).cells for t in trace_ids(connection)}
     (failed,) = [t for t, found in cells.items() if not any(isinstance(cell.outcome, Verdict) for cell in found)]
-    assert open_page("compare", person="ada", judge="careful-judge").selectbox(key="compare_trace").value == judged[0]
-    at = open_page("compare", person="ada", judge="careful-judge", trace=failed)
+    assert (
+        open_page("compare", person="ada", judge_model="careful-judge").selectbox(key="compare_trace").value
+        == judged[0]
+    )
+    at = open_page("compare", person="ada", judge_model="careful-judge", trace=failed)
     assert any("failed on this trace" in info.value for info in at.info)
     at.button(key="to_judged").click().run()
     assert at.selectbox(key="compare_trace").value == judged[0]
@@ -96,11 +99,11 @@ def test_a_trace_the_judge_failed_on_is_no_list_of_missed_errors(full: Workspace
 
 def test_who_is_at_work_on_the_trace_blind_is_shown_nothing_of_it(full: Workspace, open_page: OpenPage) -> None:
     with reading(full.engine) as connection:
-        wanted = next(iter(undecided(connection, human="ada", system="careful-judge")))
+        wanted = next(iter(undecided(connection, reference="ada", judge_model="careful-judge")))
     with writing(full.engine) as connection:
         key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [wanted], now=1)
     assert next_item(full.engine, key, "me", now=time.time_ns() // 1000) is not None
-    at = open_page("compare", trace=wanted, person="ada", judge="careful-judge")
+    at = open_page("compare", trace=wanted, person="ada", judge_model="careful-judge")
     assert "blind" in at.info[0].value
     assert not at.get("bidi_component")
     assert not at.expander

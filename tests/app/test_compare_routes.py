@@ -22,14 +22,14 @@ from tracejury.judging.ledger.matches import finding_reviews
 from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
 from tracejury.judging.ledger.tables import cell, finding
 
-SYSTEM = "careful-judge"
+JUDGE_MODEL = "careful-judge"
 
 
 def comparison_with(space: Workspace, state: str) -> tuple[Comparison, Pair]:
     """A trace of ada's under the careful judge that has a pair of this state."""
     with reading(space.engine) as connection:
-        for trace_id in undecided(connection, human="ada", system=SYSTEM):
-            found = compare_trace(connection, trace_id=trace_id, human="ada", system=SYSTEM)
+        for trace_id in undecided(connection, reference="ada", judge_model=JUDGE_MODEL):
+            found = compare_trace(connection, trace_id=trace_id, reference="ada", judge_model=JUDGE_MODEL)
             for pair in found.pairs:
                 if pair.state == state:
                     return found, pair
@@ -46,7 +46,13 @@ def compare_token(space: Workspace, trace_id: str) -> str:
 
 
 def body(space: Workspace, trace_id: str, **decision: Any) -> dict[str, Any]:
-    return {"token": compare_token(space, trace_id), "trace_id": trace_id, "human": "ada", "judge": SYSTEM, **decision}
+    return {
+        "token": compare_token(space, trace_id),
+        "trace_id": trace_id,
+        "human": "ada",
+        "judge": JUDGE_MODEL,
+        **decision,
+    }
 
 
 def test_a_confirmed_pair_names_who_confirmed_it(full: Workspace, client: TestClient) -> None:
@@ -90,7 +96,9 @@ def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, c
     sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
     client.post("/api/compare/decide", json=sent)
     with reading(full.engine) as connection:
-        pairs = load_frames(connection, Selection(human="ada", systems=(SYSTEM,), matches="confirmed")).error_pairs
+        pairs = load_frames(
+            connection, Selection(reference="ada", judge_models=(JUDGE_MODEL,), matches="confirmed")
+        ).error_pairs
     assert list(pairs.loc[pairs["caught"].eq(True), "error_id"]) == [pair.error.label_id]
 
 
@@ -161,14 +169,14 @@ def test_what_cannot_be_decided_is_refused_and_nothing_stored(
     assert answer.status_code == status
     assert words in answer.json()["error"]
     with reading(full.engine) as connection:
-        again = compare_trace(connection, trace_id=found.trace_id, human="ada", system=SYSTEM)
+        again = compare_trace(connection, trace_id=found.trace_id, reference="ada", judge_model=JUDGE_MODEL)
     assert again.pairs == found.pairs
 
 
 def test_a_finding_of_another_trace_cannot_be_decided_here(full: Workspace, client: TestClient) -> None:
     found, pair = comparison_with(full, "localized")
     with reading(full.engine) as connection:
-        others = [t for t in undecided(connection, human="ada", system=SYSTEM) if t != found.trace_id]
+        others = [t for t in undecided(connection, reference="ada", judge_model=JUDGE_MODEL) if t != found.trace_id]
     sent = body(full, others[0], finding_key=pair.finding_key, verdict="false alarm")
     assert client.post("/api/compare/decide", json=sent).status_code == 422
 
@@ -230,7 +238,7 @@ def test_texts_hold_the_stored_text_whole_and_mark_both_evidences(full: Workspac
         "finding": pair.finding_key,
     }
     spans = client.get(f"/api/compare/texts/{found.trace_id}", params=asked).json()["spans"]
-    assert any(span["human"] and span["judge"] for span in spans)
+    assert any(span["reference_score"] and span["judge"] for span in spans)
     sides = {piece[1] for span in spans for part in span["parts"] for piece in part["segments"] if len(piece) == 2}
     assert sides & {"human", "both"}
     for part in (part for span in spans for part in span["parts"]):

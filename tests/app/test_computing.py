@@ -96,7 +96,7 @@ def test_whoever_is_the_truth_the_figures_of_people_and_of_runs_are_made_once() 
     for figure in ("person_pairs", "error_ceiling", "human_ceiling", "consistency", "ratings"):
         places = {
             Question(figure=figure, chosen=chosen).place().key()
-            for chosen in (Chosen(), Chosen(human="ben"), Chosen(gold="majority"), Chosen(gold="single"))
+            for chosen in (Chosen(), Chosen(reference="ben"), Chosen(reference="majority"), Chosen(reference="single"))
         }
         assert len(places) == 1, figure
 
@@ -239,7 +239,7 @@ class TestStanding:
         shelf = Shelf(home=home)
         for now in whole:
             for name in WHOLE:
-                shelf.put(Question(figure=name, chosen=self.CHOSEN), now, pd.DataFrame({"human": ["ada"]}))
+                shelf.put(Question(figure=name, chosen=self.CHOSEN), now, pd.DataFrame({"reference_score": ["ada"]}))
         return Desk(shelf=shelf)
 
     def test_the_newest_where_it_is_whole(self, tmp_path: Path) -> None:
@@ -260,7 +260,7 @@ class TestStanding:
         desk = self.desk(tmp_path, self.OLD)
         for number in range(KEPT_CHOICES + 2):
             desk.standing(self.CHOSEN, self.OLD)
-            other = Question(figure="suite", chosen=Chosen(human=f"person {number}"))
+            other = Question(figure="suite", chosen=Chosen(reference=f"person {number}"))
             desk.shelf.put(other, self.OLD, pd.DataFrame({"a": [1]}))
         assert desk.is_whole(self.CHOSEN, self.OLD)
         assert len(list((tmp_path / "figures").iterdir())) == KEPT_CHOICES
@@ -291,7 +291,7 @@ def test_the_page_waits_then_shows_what_it_would_compute_itself(
         assert any(text.value.startswith("Computing") and shown_revision(now) in text.value for text in waiting.caption)
         choice = loading.whole(Choice())
         assert loading.standing(choice).shown == now
-        assert loading.frames(choice).human is not None
+        assert loading.frames(choice).reference is not None
         there = open_page("agreement")
         assert summary_of(there) == here
         assert shown_revision(now) in here
@@ -317,7 +317,7 @@ def test_a_page_shows_an_older_revision_by_name_while_the_new_one_is_made(
 
 def test_figures_of_one_choice_made_here_are_told_apart(full: Workspace, clean_caches: None) -> None:
     prevalence, confusion = (loading.figure(Choice(), f"table.score_{name}") for name in ("prevalence", "confusion"))
-    assert {"human", "model", "count"} <= set(confusion.columns)
+    assert {"reference_score", "judge_score", "count"} <= set(confusion.columns)
     assert list(prevalence.columns) != list(confusion.columns)
 
 
@@ -347,7 +347,7 @@ def test_a_manifest_tells_of_the_data_that_its_figures_are_made_of(heavy: Worksp
     before = datasets.manifest(choice)
     ingest(heavy.engine, [DATA / "samples" / "otlp"])
     with writing(heavy.engine) as connection:
-        new = JudgeVersion(judge="LC", model="newer", rubric_version="1", mode="trace")
+        new = JudgeVersion(rubric="LC", model="newer", rubric_version="1", mode="trace")
         ensure_judge_version(connection, new)
     after = datasets.manifest(choice)
     told = ("data_hash", "judge_versions", "ledger_revision")
@@ -548,7 +548,7 @@ def test_a_file_is_made_of_a_newer_revision_where_the_data_changes_while_it_is_w
         return wait(desk, asked, **more)
 
     monkeypatch.setattr(Desk, "wait", while_people_work)
-    choice = loading.with_frames(Choice(human="ben"))
+    choice = loading.with_frames(Choice(reference="ben"))
     assert changed == [first]
     assert loading.standing(choice).shown == now_of(heavy) != first
     assert datasets.manifest(choice)["ledger_revision"] == list(now_of(heavy))  # nothing of it is still to come

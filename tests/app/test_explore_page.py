@@ -215,7 +215,7 @@ def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_the
             assert f"{of} that start at {mark[2]} of the run" in title(at)
             seen.append((mark[0], count))
     totals = {side: sum(count for of, count in seen if of == side) for side in ("human", "judge")}
-    assert totals["human"] == 45  # 23 of ada's errors and 22 of ben's
+    assert totals["reference_score"] == 45  # 23 of ada's errors and 22 of ben's
     assert totals["judge"] > 0
 
 
@@ -306,5 +306,5 @@ def test_a_finding_of_an_older_version_is_named_as_compare_finds_it(full: Worksp
             held = {name: value for name, value in row.items() if name != "cell_key"}
             connection.execute(insert(cell).values({**held, "judge_version": "f" * 64, "finished_at": last}))
         every = pd.concat([exploring.placed_findings(connection, part) for part in range(exploring.PLACES)])
-        of_old = every[(every["judge"] == old.judge) & every["system"].str.startswith("checks")]
-        assert set(of_old["system"]) == {f"checks @{old.judge_version[:6]}"}
+        of_old = every[(every["judge"] == old.rubric) & every["judge_model"].str.startswith("checks")]
+        assert set(of_old["judge_model"]) == {f"checks @{old.judge_version[:6]}"}

@@ -74,12 +74,12 @@ def test_every_data_set_leaves_in_every_format(shown: Workspace, client: TestCli
 
 def test_the_export_holds_the_rows_of_its_filter_and_no_others(shown: Workspace, client: TestClient) -> None:
     everything = pd.read_csv(io.BytesIO(get(shown, client, "pairs").content))
-    asked = get(shown, client, "pairs", human="ben", judges="hasty-judge", matches="confirmed")
+    asked = get(shown, client, "pairs", reference="ben", judge_models="hasty-judge", matches="confirmed")
     some = pd.read_csv(io.BytesIO(asked.content))
-    assert set(some["system"]) == {"hasty-judge"}
+    assert set(some["judge_model"]) == {"hasty-judge"}
     assert not some["caught"].any()  # nobody has confirmed anything
-    assert set(everything["system"]) == {"checks", "careful-judge", "hasty-judge", "steady-model"}
-    ids = set(loading.frames(Choice(human="ben")).error_pairs["error_id"])
+    assert set(everything["judge_model"]) == {"checks", "careful-judge", "hasty-judge", "steady-model"}
+    ids = set(loading.frames(Choice(reference="ben")).error_pairs["error_id"])
     assert set(some["error_id"]) <= ids
 
 
@@ -89,29 +89,29 @@ def test_the_majority_of_people_can_be_asked_for_by_either_name(shown: Workspace
         for asked in ({"human": "majority of people"}, {"gold": "majority"})
     )
     pd.testing.assert_frame_equal(by_filter, by_kind)
-    ours = loading.frames(Choice(gold="majority")).error_pairs
+    ours = loading.frames(Choice(reference="majority")).error_pairs
     assert len(by_kind) == len(ours) > 0
     assert set(by_kind["error_id"]) == set(ours["error_id"])
     assert get(shown, client, "pairs", gold="nobody").status_code == 422
-    assert get(shown, client, "pairs", gold="majority", human="ada").status_code == 422
+    assert get(shown, client, "pairs", gold="majority", reference="ada").status_code == 422
 
 
 def test_several_judges_can_be_asked_for(shown: Workspace, client: TestClient) -> None:
-    url = f"/api/export/pairs?token={token_for(shown, 'pairs')}&judges=checks&judges=hasty-judge"
+    url = f"/api/export/pairs?token={token_for(shown, 'pairs')}&judge_models=checks&judge_models=hasty-judge"
     frame = pd.read_csv(io.BytesIO(client.get(url).content))
-    assert set(frame["system"]) == {"checks", "hasty-judge"}
+    assert set(frame["judge_model"]) == {"checks", "hasty-judge"}
 
 
 def test_a_judge_with_a_comma_in_its_name_can_be_asked_for(full: Workspace, client: TestClient) -> None:
     with writing(full.engine) as connection:
         for table in (tables.judge_version, tables.cell):
             connection.execute(update(table).where(table.c.model == "hasty-judge").values(model="hasty, v2"))
-    frame = pd.read_csv(io.BytesIO(get(full, client, "pairs", judges="hasty, v2").content))
-    assert set(frame["system"]) == {"hasty, v2"}
+    frame = pd.read_csv(io.BytesIO(get(full, client, "pairs", judge_models="hasty, v2").content))
+    assert set(frame["judge_model"]) == {"hasty, v2"}
 
 
 def test_labels_of_one_person(shown: Workspace, client: TestClient) -> None:
-    frame = pd.read_csv(io.BytesIO(get(shown, client, "labels", human="ada").content))
+    frame = pd.read_csv(io.BytesIO(get(shown, client, "labels", reference="ada").content))
     assert set(frame["annotator"]) == {"ada"}
     assert len(frame) == 26  # 23, and 3 on a trace that is not here yet: they wait
     assert orjson.loads(frame["span_ids"].iloc[0])
@@ -149,7 +149,7 @@ def test_columns_of_parquet_have_their_type_where_nothing_is_in_them(shown: Work
 @pytest.mark.parametrize("name", ["pairs", "stats"])
 def test_a_file_names_inside_what_it_was_made_from(shown: Workspace, client: TestClient, name: str) -> None:
     """CSV alone cannot: every reader would take it for a row."""
-    files = {form: get(shown, client, name, format=form, judges="checks").content for form in datasets.FORMATS}
+    files = {form: get(shown, client, name, format=form, judge_models="checks").content for form in datasets.FORMATS}
     schema = pyarrow.parquet.read_schema(io.BytesIO(files["parquet"]))
     assert "columns" in schema.pandas_metadata
     told = {
@@ -158,7 +158,7 @@ def test_a_file_names_inside_what_it_was_made_from(shown: Workspace, client: Tes
         "md": orjson.loads(re.findall(r"<!-- Made from: (.*) -->", files["md"].decode())[-1]),
         "tex": orjson.loads(re.findall(r"^% Made from: (.*)$", files["tex"].decode(), re.MULTILINE)[0]),
     }
-    manifest = get(shown, client, "manifest", judges="checks").json()
+    manifest = get(shown, client, "manifest", judge_models="checks").json()
     for form, about in told.items():
         assert {key: about[key] for key in manifest if key != "made_at"} == {
             key: value for key, value in manifest.items() if key != "made_at"
@@ -199,7 +199,7 @@ def test_a_lone_surrogate_does_not_stop_an_export() -> None:
         ("pairs", {"matches": "all"}, 422, "proposed, confirmed"),
         ("pairs", {"split": "nowhere"}, 422, "choose a split"),
         ("pairs", {"judges": "checks,nobody"}, 422, "careful-judge; checks"),
-        ("pairs", {"judge": "checks"}, 422, "human; judges"),
+        ("pairs", {"dimension": "checks"}, 422, "human; judges"),
         ("pairs", {"human": "nobody"}, 422, "ada; ben"),
         ("pairs", {"data": "trial"}, 422, "trail"),
         ("pairs", {"run": "99"}, 422, "use one of: 0"),
@@ -255,7 +255,7 @@ def test_a_script_s_token_is_not_taken_from_an_address(full: Workspace, client: 
 
 
 def test_the_manifest_names_filters_seed_draws_hashes_and_rules(shown: Workspace, client: TestClient) -> None:
-    manifest = get(shown, client, "manifest", judges="checks", missing="misses").json()
+    manifest = get(shown, client, "manifest", judge_models="checks", missing="misses").json()
     assert manifest["selection"]["systems"] == ["checks"]
     assert manifest["missing"] == "disagree"
     assert manifest["bootstrap_draws"] == 2000
@@ -303,7 +303,9 @@ def test_the_snapshot_is_dark_where_the_screen_is_and_light_on_paper(shown: Work
 
 def test_the_snapshot_shows_agreement_below_chance() -> None:
     """Two judges of opposite minds: kappa is -1, and the axis reaches it."""
-    pairs = pd.DataFrame({"trace_id": list("abcdef"), "judge": "LC", "human": [0, 3] * 3, "model": [3, 0] * 3})
+    pairs = pd.DataFrame(
+        {"trace_id": list("abcdef"), "dimension": "LC", "reference_score": [0, 3] * 3, "judge_score": [3, 0] * 3}
+    )
     page = snapshot(Inputs(score_pairs=pairs, draws=0), [], about="", manifest={}).decode()
     (lowest,) = re.findall(r'"text":"Quadratic weighted kappa"[^\[]*"range":\[([-\d.]+)', page)
     assert float(lowest) <= -1
@@ -311,7 +313,7 @@ def test_the_snapshot_shows_agreement_below_chance() -> None:
 
 def test_every_figure_is_there_once_with_its_n_and_reason(shown: Workspace) -> None:
     long = every_figure(loading.inputs(Choice()))
-    assert not long.duplicated(["system", "judge", "split", "metric"]).any()
+    assert not long.duplicated(["judge_model", "judge", "split", "metric"]).any()
     undefined = long[long["value"].isna()]
     assert undefined["reason"].notna().all()
     assert {"caught.recall", "localized.f1", "scores.ac2", "runs.alpha_interval"} <= set(long["metric"])
@@ -391,10 +393,10 @@ def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:
     score = ScoreLabel(trace_id=one.trace_id, annotator="ada", dimension="LC", value=3, phase="revealed")
     with writing(full.engine) as connection:
         put_labels(connection, errors=[changed, late], scores=[score], reviews=[], author="test")
-    blind = datasets.labels(Choice(human="ada")).set_index("label_id")
+    blind = datasets.labels(Choice(reference="ada")).set_index("label_id")
     assert set(blind["phase"]) == {"blind"}
     assert blind.loc[one.label_id, "description"] == one.description
-    assert set(datasets.score_rows(Choice(human="ada"))["phase"]) == {"blind"}
-    both = datasets.labels(Choice(human="ada", blind_only=False)).set_index("label_id")
+    assert set(datasets.score_rows(Choice(reference="ada"))["phase"]) == {"blind"}
+    both = datasets.labels(Choice(reference="ada", blind_only=False)).set_index("label_id")
     assert both.loc[one.label_id, "description"] == "now I see it"
     assert len(both) == len(blind) + 1

@@ -56,21 +56,21 @@ def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
     from tracejury.judging.ledger.labels import put_labels
     from tracejury.judging.records import ErrorLabel
 
-    before = loading.frames(Choice(human="ada"))
-    assert loading.frames(Choice(human="ada")) is before
+    before = loading.frames(Choice(reference="ada"))
+    assert loading.frames(Choice(reference="ada")) is before
     trace_id = before.error_pairs["trace_id"].iloc[0]
     label = ErrorLabel(
         label_id="one-more", trace_id=trace_id, annotator="ada", span_ids=("x",), dimensions=("LC",), impact="low"
     )
     with writing(full.engine) as connection:
         put_labels(connection, errors=[label], scores=[], reviews=[], author="test")
-    assert "one-more" in set(loading.frames(Choice(human="ada")).error_pairs["error_id"])
+    assert "one-more" in set(loading.frames(Choice(reference="ada")).error_pairs["error_id"])
 
 
 def test_a_run_of_the_judge_can_be_chosen(full: Workspace) -> None:
     # RUN_SCORES: the third run failed on the first trace, so its score there is absent
-    first = loading.frames(Choice(systems=(REPEATED,))).score_pairs
-    third = loading.frames(Choice(systems=(REPEATED,), repeat=2)).score_pairs
+    first = loading.frames(Choice(judge_models=(REPEATED,))).score_pairs
+    third = loading.frames(Choice(judge_models=(REPEATED,), repeat=2)).score_pairs
     assert sorted(first["model"]) == [0, 0, 1, 2, 3, 3]
     assert sorted(third["model"].dropna()) == [0, 0, 1, 2, 3]
     assert list(third["state"]).count("failed") == 1
@@ -86,24 +86,24 @@ def test_data_of_another_format_enters_no_frame(full: Workspace) -> None:
 
 
 def test_a_guideline_keeps_the_traces_whose_newest_review_was_made_under_it(full: Workspace) -> None:
-    trace_id = loading.frames(Choice(human="ada")).error_pairs["trace_id"].iloc[0]
+    trace_id = loading.frames(Choice(reference="ada")).error_pairs["trace_id"].iloc[0]
     review = tables.review
     mine = (review.c.annotator == "ada", review.c.trace_id == trace_id)
     with writing(full.engine) as connection:
         connection.execute(update(review).where(review.c.annotator == "ada").values(guideline_version="1"))
         connection.execute(update(review).where(*mine).values(guideline_version="2"))
     assert loading.options().guidelines[:2] == ("1", "2")
-    under = loading.frames(Choice(human="ada", guideline="2"))
+    under = loading.frames(Choice(reference="ada", guideline="2"))
     assert set(under.error_pairs["trace_id"]) == {trace_id}
-    assert trace_id not in set(loading.frames(Choice(human="ada", guideline="1")).error_pairs["trace_id"])
-    assert set(datasets.labels(Choice(human="ada", guideline="2"))["trace_id"]) == {trace_id}
+    assert trace_id not in set(loading.frames(Choice(reference="ada", guideline="1")).error_pairs["trace_id"])
+    assert set(datasets.labels(Choice(reference="ada", guideline="2"))["trace_id"]) == {trace_id}
 
 
 def test_versions_are_offered_by_words_and_set_beside_each_other(full: Workspace) -> None:
     words, version = next(item for item in loading.options().versions.items() if REPEATED in item[0])
     assert words == f"LC · {REPEATED} @{version[:6]}"
     pairs = loading.frames(Choice(versions=(version,))).score_pairs
-    assert set(pairs["system"]) == {f"{REPEATED} @{version[:6]}"}
+    assert set(pairs["judge_model"]) == {f"{REPEATED} @{version[:6]}"}
     assert (
         Choice(versions=(version,), repeat=1, formats=("trail",), guideline="2")
         .label()
@@ -150,7 +150,7 @@ def test_every_metric_has_a_definition_without_array_shapes() -> None:
 
 
 def test_a_judge_is_named_by_model_and_dimension_or_by_its_model_alone() -> None:
-    frame = pd.DataFrame({"system": ["gpt", "gpt", ""], "judge": ["LC", "trail", "LC"]})
+    frame = pd.DataFrame({"judge_model": ["gpt", "gpt", ""], "dimension": ["LC", "trail", "LC"]})
     assert list(with_labels(frame)["label"]) == ["gpt LC", "gpt", "LC"]
 
 

@@ -15,7 +15,7 @@ PAIRS = pd.DataFrame(
         ("t2", "e2", "medium", "LC", False, False, False),
     ],
     columns=["trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized"],
-).assign(system="model-a")
+).assign(judge_model="model-a")
 
 
 def test_a_tile_holds_interval_n_and_what_people_reach() -> None:
@@ -30,7 +30,7 @@ def test_the_errors_that_a_suite_found_stand_beside_what_people_find_of_any_dime
     split = suite_coverage(PAIRS)["split"].iloc[0]
     reached = pd.DataFrame(
         {
-            "judge": ["any", "any", "LC", "any"],
+            "dimension": ["any", "any", "LC", "any"],
             "impact": ["all", "all", "all", "high"],
             "metric": "recall",
             "kind": ["caught", "localized", "caught", "caught"],

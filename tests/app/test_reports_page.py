@@ -24,8 +24,8 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
 
 
 def test_the_button_says_how_many_rows_leave_under_the_current_filter(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("reports", judges="checks")
-    rows = len(loading.frames(Choice(systems=("checks",))).error_pairs)
+    at = open_page("reports", judge_models="checks")
+    rows = len(loading.frames(Choice(judge_models=("checks",))).error_pairs)
     labels = labels_of(at)
     assert f"Export {rows:,} rows (current filter)" in labels
     assert {"JSON", "Markdown", "LaTeX", "Parquet", "All tables as ZIP", "Web page with charts", "Manifest"} <= labels
@@ -34,18 +34,18 @@ def test_the_button_says_how_many_rows_leave_under_the_current_filter(shown: Wor
 def test_a_table_is_previewed_as_it_prints(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", table="Table 3: Caught errors by judge")
     table = at.dataframe[0].value
-    careful = table[table["system"] == "careful-judge"].iloc[0]
+    careful = table[table["judge_model"] == "careful-judge"].iloc[0]
     assert careful["recall"] == "0.5882"  # 10 of 17
     assert table.loc[table["judge"] == "GF", "precision"].iloc[0] == ""
 
 
 def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("reports", table="Table 4: Judge scores against human scores", judges="hasty-judge")
+    at = open_page("reports", table="Table 4: Judge scores against human scores", judge_models="hasty-judge")
     assert "made from score pairs" in at.info[0].value
 
 
 def test_the_stable_address_carries_filters_and_token(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("reports", human="ben")
+    at = open_page("reports", reference="ben")
     (address,) = [code.value for code in at.code if "/api/export/" in code.value]
     assert address.startswith("/api/export/pairs?format=csv&human=ben&token=")
 
@@ -53,10 +53,10 @@ def test_the_stable_address_carries_filters_and_token(shown: Workspace, open_pag
 def test_the_stable_address_of_several_judges_gives_the_rows_that_the_page_counts(
     full: Workspace, open_page: OpenPage
 ) -> None:
-    at = open_page("reports", judges=["checks", "hasty-judge"])
+    at = open_page("reports", judge_models=["checks", "hasty-judge"])
     (address,) = [code.value for code in at.code if "/api/export/" in code.value]
     answer = TestClient(Starlette(routes=list(export_routes(lambda: full)))).get(address)
-    rows = len(loading.frames(Choice(systems=("checks", "hasty-judge"))).error_pairs)
+    rows = len(loading.frames(Choice(judge_models=("checks", "hasty-judge"))).error_pairs)
     assert len(pd.read_csv(io.BytesIO(answer.content))) == rows
     assert f"Export {rows:,} rows (current filter)" in labels_of(at)
 
@@ -82,7 +82,7 @@ def rows_shown(at: AppTest) -> pd.DataFrame:
 def test_each_row_behind_the_tables_leads_to_its_trace(full: Workspace, open_page: OpenPage) -> None:
     with reading(full.engine) as connection:
         here = set(trace_ids(connection))
-    at = open_page("reports", human="ada", judges="checks")
+    at = open_page("reports", reference="ada", judge_models="checks")
     for dataset in datasets.DATASETS:
         at.segmented_control(key="rows").set_value(dataset.title).run()
         assert not at.exception, dataset.name
@@ -104,7 +104,7 @@ def test_a_row_of_a_table_of_traces_leads_to_it_and_an_aggregate_nowhere(shown: 
 
 
 def test_a_row_of_a_trace_that_is_not_here_says_so(full: Workspace, open_page: OpenPage) -> None:
-    at = open_page("reports", human="ben")
+    at = open_page("reports", reference="ben")
     at.segmented_control(key="rows").set_value("Error labels").run()
     with reading(full.engine) as connection:
         here = set(trace_ids(connection))

@@ -108,7 +108,7 @@ def in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_given_price_reaches_the_estimate(full: Workspace, in_this_process: None) -> None:
     prices = {"openai/private": Prices(prompt=3e-6, completion=15e-6)}
-    spec = RunSpec(judges=("LC",), models=("openai/private",), prices=prices)
+    spec = RunSpec(rubrics=("LC",), models=("openai/private",), prices=prices)
     total = estimate(spec, full.home).iloc[-1]
     assert total["naive"] > total["deduplicated"] > 0
 
@@ -117,7 +117,7 @@ def test_a_jury_s_ties_and_what_was_perhaps_paid_are_told(
     tmp_path: Path, clean_caches: None, open_page: OpenPage
 ) -> None:
     errors = iter([ModelError("timeout", "no answer")])
-    grid = planned(tmp_path / "home", models=("one", "two"), mode="jury", judges=("LC",))
+    grid = planned(tmp_path / "home", models=("one", "two"), mode="jury", rubrics=("LC",))
     grid.run(
         Counting(script=lambda n, _: next(errors, verdict(1))), Counting(script=lambda n, _: verdict(1 if n else 3))
     )
@@ -138,7 +138,7 @@ def test_the_votes_of_a_jury_stand_by_judge_and_each_share_opens_what_it_counts(
     tmp_path: Path, clean_caches: None, open_page: OpenPage
 ) -> None:
     errors = iter([ModelError("bad_request", "odd")])
-    grid = planned(tmp_path / "home", models=("one", "two"), mode="jury", judges=("LC",))
+    grid = planned(tmp_path / "home", models=("one", "two"), mode="jury", rubrics=("LC",))
     grid.run(
         Counting(script=lambda n, _: next(errors, verdict(1))), Counting(script=lambda n, _: verdict(1 if n else 3))
     )  # one trace: a failure and a vote; another: 1 and 3, a tie, or 1 and 1
@@ -167,7 +167,7 @@ def test_each_part_of_a_bar_of_outcomes_lists_as_many_judgements_as_it_counts(
             seen.append(mark[2])
     assert sum(seen) == 18
     rows = next(frame.value for frame in at.dataframe if "seconds" in frame.value.columns)
-    assert set(rows["system"]) == {REPEATED}
+    assert set(rows["judge_model"]) == {REPEATED}
 
 
 def measure(space: Workspace, **values: list[float | None]) -> list[tuple[str, int]]:
@@ -256,4 +256,4 @@ def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_queued(full: W
 
 def test_an_estimate_that_cannot_be_made_says_why(tmp_path: Path) -> None:
     with pytest.raises(EstimateError, match="no trace"):
-        estimate(RunSpec(judges=("LC",), models=("gpt-4.1",)), tmp_path)
+        estimate(RunSpec(rubrics=("LC",), models=("gpt-4.1",)), tmp_path)

@@ -35,9 +35,9 @@ def test_a_width_that_is_asked_for_is_kept(shown: dict[str, Any]) -> None:
 
 
 def test_columns_say_what_they_hold(shown: dict[str, Any]) -> None:
-    sheet(pd.DataFrame({"system": ["checks"], "relevant": [True], "recall": [0.5], "caught": [3]}))
+    sheet(pd.DataFrame({"judge_model": ["checks"], "relevant": [True], "recall": [0.5], "caught": [3]}))
     about = {name: config["help"] for name, config in shown["column_config"].items()}
-    assert about["system"] == "The model, offline checks or import that judged"
+    assert about["judge_model"] == "The model, offline checks or import that judged"
     assert about["relevant"].startswith("The error is of the judge's own dimension")
     assert about["recall"].startswith("Share of the judge's errors that it caught")
     assert about["caught"] is None  # a count, no flag

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
-from tests.app.desk_judges import MARKERS, OTHER, SYSTEM, judge, other_person
+from tests.app.desk_judges import JUDGE_MODEL, MARKERS, OTHER, judge, other_person
 from tests.app.desk_traces import desk_trace
 
 from tracejury.app.api import work
@@ -82,13 +82,13 @@ def test_after_submit_and_reveal_the_judges_answers_are_there(space: Workspace) 
     ann = Person(space, "ann")
     ann.submits()
     ann.does("reveal")
-    [system] = ann.reveal().json()["systems"]
-    assert system["name"] == SYSTEM
-    assert [(each["judge"], each["state"], each["score"]) for each in system["judges"]] == [
+    [judge_model] = ann.reveal().json()["systems"]
+    assert judge_model["name"] == JUDGE_MODEL
+    assert [(each["judge"], each["state"], each["score"]) for each in judge_model["judges"]] == [
         ("LC", "scored", 1),
         ("EE", "unparsable", None),
     ]
-    first, second = system["findings"]
+    first, second = judge_model["findings"]
     assert first["citations"] == [["S6", LAST], ["S99 MARKERCITE", None]]
     assert (first["impact"], first["evidence_place"], first["judge"]) == ("high", "verbatim", "LC")
     assert second["evidence_place"] == "not found"

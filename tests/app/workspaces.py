@@ -95,7 +95,7 @@ def _repeated(workspace: Workspace) -> None:
 
     with writing(workspace.engine) as connection:
         version = ensure_judge_version(
-            connection, JudgeVersion(judge="LC", model=REPEATED, rubric_version="1", mode="trace")
+            connection, JudgeVersion(rubric="LC", model=REPEATED, rubric_version="1", mode="trace")
         )
         run = add_run(connection, name="three runs", spec={"judges": ["LC"], "models": [REPEATED]}, author="test")
         ids = trace_ids(connection)
@@ -111,14 +111,14 @@ def _repeated(workspace: Workspace) -> None:
                 finish_cell(
                     connection,
                     row.cell_key,
-                    Failure(judge="LC", trace_id=row.trace_id, state="unparsable", reason=reason, call=call),
+                    Failure(rubric="LC", trace_id=row.trace_id, state="unparsable", reason=reason, call=call),
                 )
                 continue
             finish_cell(
                 connection,
                 row.cell_key,
                 Verdict(
-                    judge="LC",
+                    rubric="LC",
                     trace_id=row.trace_id,
                     state="scored",
                     score=score,

@@ -93,7 +93,7 @@ def error_pairs(traces: int = 59, judges: int = 6, seed: int = 3) -> pd.DataFram
                         "trace_id": f"t{trace}",
                         "error_id": f"e{error}",
                         "impact": impact,
-                        "judge": f"J{judge}",
+                        "dimension": f"J{judge}",
                         "relevant": bool(rng.random() < 0.4),
                         "caught": caught,
                         "localized": caught and bool(rng.random() < 0.7),
@@ -124,7 +124,7 @@ def rates_race(draws: int = 10_000, timed: int = 5) -> Race:
             drawn = np.concatenate([places[i] for i in rng.integers(0, len(places), len(places))])
             for judge in cells.judges:
                 for impact in ("low", "medium", "high", "all"):
-                    at = drawn[columns["judge"][drawn] == judge]
+                    at = drawn[columns["dimension"][drawn] == judge]
                     at = at if impact == "all" else at[columns["impact"][at] == impact]
                     truth, said = columns["relevant"][at], columns["caught"][at]
                     precision_recall_fscore_support(truth, said, average="binary", zero_division=np.nan)

@@ -39,8 +39,8 @@ from tests.browser.conftest import FLAGS
 from tracejury import app
 from tracejury.ingest.store import reading
 from tracejury.judging.ledger import Workspace, open_workspace, tables
-from tracejury.judging.ledger.frames import default_human
-from tracejury.judging.ledger.systems import systems
+from tracejury.judging.ledger.frames import default_reference
+from tracejury.judging.ledger.judge_models import judge_models
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 PAINT_S, CHANGE_S = 2.0, 1.0
@@ -301,14 +301,14 @@ def _told(space: str, row: str, taken: Taken) -> Taken:
 def _a_trace(space: Workspace) -> str:
     """A trace that the usual person and the first judge both spoke of."""
     with reading(space.engine) as connection:
-        human, system = default_human(connection), systems(connection)[0]
+        reference, judge_model = default_reference(connection), judge_models(connection)[0]
         cell, finding, review = tables.cell, tables.finding, tables.review
         found = connection.scalar(
             select(cell.c.trace_id)
             .join(finding, finding.c.cell_key == cell.c.cell_key)
             .join(tables.judge_version, tables.judge_version.c.judge_version == cell.c.judge_version)
             .join(review, review.c.trace_id == cell.c.trace_id)
-            .where(tables.judge_version.c.model == system, review.c.annotator == human)
+            .where(tables.judge_version.c.model == judge_model, review.c.annotator == reference)
             .limit(1)
         )
     assert found is not None

@@ -218,7 +218,7 @@ def _judges(
     for model, judged, repeats in suites:
         versions = {
             dimension: ensure_judge_version(
-                connection, JudgeVersion(judge=dimension, model=model, rubric_version="1", mode="trace")
+                connection, JudgeVersion(rubric=dimension, model=model, rubric_version="1", mode="trace")
             )
             for dimension in DIMENSIONS
         }

@@ -13,7 +13,7 @@ from tests.judging.team import submit
 from tracejury.ingest.store import reading
 from tracejury.judging.ledger import Workspace
 from tracejury.judging.ledger.adjudication import rulings
-from tracejury.judging.ledger.frames import default_human
+from tracejury.judging.ledger.frames import default_reference
 
 pytestmark = pytest.mark.browser
 ERROR = {"span_ids": ["tool000000000004"], "dimensions": ["TC"], "impact": "high", "label_id": "ada-1",
@@ -54,6 +54,6 @@ def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, addres
     expect(page.get_by_text("Gold version 1 is written.")).to_be_visible()
     assert not any("evil.example" in url for url in asked)
     with reading(space.engine) as connection:
-        assert default_human(connection) == "gold"
+        assert default_reference(connection) == "gold"
         ruling = rulings(connection)["t0"]
     assert (ruling.version, dict(ruling.scores)) == (1, {"LC": 2})

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?judges=careful-judge&human=ada")
+    page.goto(f"{sample_server}/agreement?judge_models=careful-judge&human=ada")
     settled(page)
     bars = page.locator(".st-key-chart-impact .bars .point path")
     expect(bars).to_have_count(8)  # four impacts, caught and localized
@@ -21,7 +21,7 @@ def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, samp
     choose_first_row(page.locator(".st-key-behind-impact"))
     page.get_by_role("button", name="Open in Compare").click()
     page.wait_for_url("**/compare?**")
-    assert "judge=careful-judge" in page.url
+    assert "judge_model=careful-judge" in page.url
     assert "pair=" in page.url
     expect(page.locator('.tjc-row[aria-selected="true"]')).to_be_visible()
 
@@ -42,7 +42,7 @@ def test_filters_stand_in_the_address_and_hold_on_another_page(page: Page, sampl
 
 
 def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?view=Scores&judges=checks&human=ada")
+    page.goto(f"{sample_server}/agreement?view=Scores&judge_models=checks&human=ada")
     settled(page)
     squares = page.locator(".st-key-chart-confusion .scatterlayer .points path")
     expect(squares).to_have_count(16)
@@ -53,7 +53,7 @@ def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, samp
 
 
 def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?view=Errors&judges=checks&human=ada")
+    page.goto(f"{sample_server}/agreement?view=Errors&judge_models=checks&human=ada")
     settled(page)
     marks = page.locator(".st-key-chart-strip .scatterlayer .points path")
     expect(marks.first).to_be_visible()
@@ -70,7 +70,7 @@ def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(pa
 
 
 def test_a_click_beside_a_small_mark_opens_the_nearest(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?view=Errors&judges=checks&human=ada")
+    page.goto(f"{sample_server}/agreement?view=Errors&judge_models=checks&human=ada")
     settled(page)
     marks = page.locator(".st-key-chart-strip .scatterlayer .points path")
     expect(marks.first).to_be_visible()

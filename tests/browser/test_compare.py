@@ -17,23 +17,23 @@ from tracejury.judging.ledger.matches import decisions, finding_reviews
 pytestmark = pytest.mark.browser
 
 
-def first_trace(space: Workspace, system: str, state: str) -> str:
+def first_trace(space: Workspace, judge_model: str, state: str) -> str:
     with reading(space.engine) as connection:
-        for trace_id, waiting in undecided(connection, human="ben", system=system).items():
-            found = compare_trace(connection, trace_id=trace_id, human="ben", system=system)
+        for trace_id, waiting in undecided(connection, reference="ben", judge_model=judge_model).items():
+            found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
             if waiting and any(pair.state == state and not pair.is_decided for pair in found.pairs):
                 return trace_id
-    raise AssertionError(f"no undecided {state} pair of {system}")
+    raise AssertionError(f"no undecided {state} pair of {judge_model}")
 
 
 def with_a_partner(space: Workspace) -> tuple[str, str]:
     """A trace and a judge with an error and a finding that stand alone: either may be matched."""
     with reading(space.engine) as connection:
-        for system in ("careful-judge", "hasty-judge", "checks"):
-            for trace_id in undecided(connection, human="ben", system=system):
-                found = compare_trace(connection, trace_id=trace_id, human="ben", system=system)
+        for judge_model in ("careful-judge", "hasty-judge", "checks"):
+            for trace_id in undecided(connection, reference="ben", judge_model=judge_model):
+                found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
                 if {"missed", "extra"} <= {pair.state for pair in found.pairs}:
-                    return trace_id, system
+                    return trace_id, judge_model
     raise AssertionError("every error and every finding has its partner")
 
 
@@ -47,7 +47,7 @@ def status_of(space: Workspace, key: str) -> str:
 
 def opened_pair(page: Page, server: str, trace_id: str, judge: str) -> Locator:
     """The row of the first localized pair, chosen."""
-    page.goto(f"{server}/compare?trace={trace_id}&person=ben&judge={judge}")
+    page.goto(f"{server}/compare?trace={trace_id}&person=ben&judge_model={judge}")
     settled(page)
     row = page.locator(".tjc-row", has=page.locator('[data-state="localized"]')).first
     row.click()
@@ -82,7 +82,7 @@ def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
     page: Page, sample_server: str, sample_space: Workspace
 ) -> None:
     trace_id = first_trace(sample_space, "checks", "extra")
-    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=checks")
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge_model=checks")
     settled(page)
     extra = page.locator(".tjc-row", has=page.locator('[data-state="extra"]'))
     expect(extra.first).to_be_visible()
@@ -112,9 +112,9 @@ def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
 def test_the_pair_of_the_address_is_the_one_shown(page: Page, sample_server: str, sample_space: Workspace) -> None:
     trace_id = first_trace(sample_space, "hasty-judge", "localized")
     with reading(sample_space.engine) as connection:
-        found = compare_trace(connection, trace_id=trace_id, human="ben", system="hasty-judge")
+        found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model="hasty-judge")
     error = next(pair.error for pair in reversed(found.pairs) if pair.error is not None)
-    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge=hasty-judge&pair={error.label_id}")
+    page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge_model=hasty-judge&pair={error.label_id}")
     settled(page)
     chosen = page.locator('.tjc-row[aria-selected="true"]')
     expect(chosen).to_be_visible()
@@ -175,7 +175,7 @@ def opened_under_a_clock(page: Page, server: str, space: Workspace) -> str:
     """A trace that holds what stands alone, open on Compare; its passes age as the test's clock says."""
     trace_id, judge = with_a_partner(space)
     page.clock.install()
-    page.goto(f"{server}/compare?trace={trace_id}&person=ben&judge={judge}")
+    page.goto(f"{server}/compare?trace={trace_id}&person=ben&judge_model={judge}")
     settled(page)
     return trace_id
 

@@ -17,7 +17,7 @@ from tracejury.judging.ledger import Workspace, judge_column, tables
 from tracejury.judging.ledger import adjudication as desk
 from tracejury.judging.ledger import spans as ledger_spans
 from tracejury.judging.ledger.adjudication import AdjudicationError, Case, Said
-from tracejury.judging.ledger.frames import Selection, default_human, load_frames
+from tracejury.judging.ledger.frames import Selection, default_reference, load_frames
 from tracejury.judging.ledger.imports import import_outcomes
 from tracejury.judging.ledger.labels import error_labels, reviews, score_labels
 from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
@@ -134,7 +134,7 @@ def ids(cases: list[Case]) -> list[str]:
 
 def gold(space: Workspace) -> tuple[dict[str, ErrorLabel], dict[tuple[str, str], float | None], list[str]]:
     with reading(space.engine) as connection:
-        name = default_human(connection)
+        name = default_reference(connection)
         errors = error_labels(connection, tables.error_label.c.annotator == name)
         scores = score_labels(connection, tables.score_label.c.annotator == name)
         done = [r.trace_id for r in reviews(connection) if r.annotator == name and r.status == "submitted"]
@@ -234,7 +234,7 @@ class TestTheDesk:
     def test_a_kept_error_becomes_gold_when_the_trace_is_closed_and_not_before(self, space: Workspace) -> None:
         kept = decide(space, "keep", "ada-1")
         with reading(space.engine) as connection:
-            assert default_human(connection) == "ada"
+            assert default_reference(connection) == "ada"
         with pytest.raises(AdjudicationError, match="the score of LC"):
             decide(space, "close", trace_id(1), seed=SEED)
         decide(space, "set_score", trace_id(1), "LC", 2)
@@ -402,7 +402,7 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
     assert len(cases) == count
     assert {one.dispute.weight for one in cases} == {7 * 3 + 3 + 3}
     with reading(space.engine) as connection:
-        ratings = load_frames(connection, Selection(human="ada")).ratings
+        ratings = load_frames(connection, Selection(reference="ada")).ratings
     wide = ratings[ratings["judge"] == "LC"].pivot(index="unit", columns="rater", values="value")
     found = alpha(wide.to_numpy(dtype=np.float64).T)
     # interval alpha of ten opposite pairs: D_o = 9; values 10 x 0 and 10 x 3: D_e = 2*10*10*9 / (20*19) = 4.74
@@ -463,7 +463,7 @@ class TestAnErrorNobodySaw:
 
 
 class TestAJudgeAmongTheRaters:
-    SYSTEM = "model-x"
+    JUDGE_MODEL = "model-x"
 
     @pytest.fixture
     def judged(self, space: Workspace) -> Workspace:
@@ -474,10 +474,10 @@ class TestAJudgeAmongTheRaters:
             for words, quote, span, impact in (("Wrong tool.", "An answer.", 2, "high"), ("Slow.", "", 1, None))
         ]  # fmt: skip
         verdict = Verdict(
-            judge="TC", trace_id=trace_id(1), state="scored", score=0, criteria="", rationale="", findings=tuple(found),
-            call=Call(model=self.SYSTEM),
+            rubric="TC", trace_id=trace_id(1), state="scored", score=0, criteria="", rationale="",
+            findings=tuple(found), call=Call(model=self.JUDGE_MODEL),
         )  # fmt: skip
-        import_outcomes(space.engine, [verdict], model=self.SYSTEM, author="test")
+        import_outcomes(space.engine, [verdict], model=self.JUDGE_MODEL, author="test")
         return space
 
     def case(self, space: Workspace, judge: str | None) -> Case:
@@ -491,8 +491,8 @@ class TestAJudgeAmongTheRaters:
             assert judge_column.judge_shown(connection) is None
             with pytest.raises(judge_column.JudgeColumnError, match="has judged no trace"):
                 judge_column.show_judge(connection, "nobody", by="ruth")
-            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
-            assert judge_column.judge_shown(connection) == self.SYSTEM
+            judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
+            assert judge_column.judge_shown(connection) == self.JUDGE_MODEL
             judge_column.show_judge(connection, None, by="ruth")
             assert judge_column.judge_shown(connection) is None
             whats = connection.scalars(select(tables.audit.c.what)).all()
@@ -500,7 +500,7 @@ class TestAJudgeAmongTheRaters:
 
     def test_it_is_one_more_rater_whose_number_the_seed_decides(self, judged: Workspace) -> None:
         assert self.case(judged, None).dispute.raters == ("R1", "R2")
-        shown = self.case(judged, self.SYSTEM).dispute
+        shown = self.case(judged, self.JUDGE_MODEL).dispute
         assert shown.raters == ("R1", "R2", "R3")
         (mine,) = shown.scores["TC"].items()  # nobody else scored it
         assert mine[1] == 0
@@ -508,7 +508,7 @@ class TestAJudgeAmongTheRaters:
         places = set()
         for n in range(20):
             with reading(judged.engine) as connection:
-                found = desk.case(connection, trace_id(1), seed=f"seed {n}", judge=self.SYSTEM)
+                found = desk.case(connection, trace_id(1), seed=f"seed {n}", judge=self.JUDGE_MODEL)
             assert found is not None
             places |= found.dispute.scores["TC"].keys()
         assert places == {"R1", "R2", "R3"}
@@ -517,7 +517,7 @@ class TestAJudgeAmongTheRaters:
         with reading(judged.engine) as connection:
             before = [one.dispute.weight for one in desk.cases(connection, seed=SEED)]
         with writing(judged.engine) as connection:
-            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
         with reading(judged.engine) as connection:
             assert [one.dispute.weight for one in desk.cases(connection, seed=SEED)] == before
 
@@ -525,8 +525,8 @@ class TestAJudgeAmongTheRaters:
         self, judged: Workspace
     ) -> None:
         with writing(judged.engine) as connection:
-            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
-        groups_of = self.case(judged, self.SYSTEM).dispute.groups
+            judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
+        groups_of = self.case(judged, self.JUDGE_MODEL).dispute.groups
         own, both = groups_of[0].label_ids[0], list(groups_of[1].label_ids)
         with writing(judged.engine) as connection:
             with pytest.raises(AdjudicationError, match="an impact"):
@@ -535,22 +535,22 @@ class TestAJudgeAmongTheRaters:
             desk.set_score(connection, trace_id(1), "LC", 2, by="judy")
             desk.set_score(connection, trace_id(1), "TC", 0, by="judy", reason="as one said")
             with pytest.raises(AdjudicationError, match="still to be decided"):
-                desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.SYSTEM)
+                desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.JUDGE_MODEL)
             desk.reject(connection, [own], by="judy", reason="slowness is no error here")
-            assert desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.SYSTEM) == 1
+            assert desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.JUDGE_MODEL) == 1
         table = tables.error_label
         with reading(judged.engine) as connection:
             (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
-        assert gold.attributes["judge_shown"] == self.SYSTEM
+        assert gold.attributes["judge_shown"] == self.JUDGE_MODEL
         assert gold.attributes["sources"] == sorted(both)
 
     def test_a_finding_without_an_impact_takes_none_from_what_it_is_merged_with(self, judged: Workspace) -> None:
-        own, both = (group.label_ids for group in self.case(judged, self.SYSTEM).dispute.groups)
+        own, both = (group.label_ids for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
         people = next(label_id for label_id in both if not label_id.startswith(judge_column.PREFIX))
         with writing(judged.engine) as connection:
-            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
             desk.merge(connection, [*own, people], by="judy")
-        (made,) = self.case(judged, self.SYSTEM).ruling.errors.values()
+        (made,) = self.case(judged, self.JUDGE_MODEL).ruling.errors.values()
         assert made.label.impact == "high"
         assert made.label.is_complete
 
@@ -558,8 +558,8 @@ class TestAJudgeAmongTheRaters:
         self, judged: Workspace
     ) -> None:
         with writing(judged.engine) as connection:
-            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
-        own, both = (list(group.label_ids) for group in self.case(judged, self.SYSTEM).dispute.groups)
+            judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
+        own, both = (list(group.label_ids) for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
         with writing(judged.engine) as connection:
             desk.reject(connection, own, by="judy", reason="slowness is no error here")
             desk.merge(connection, both, by="judy")
@@ -569,12 +569,12 @@ class TestAJudgeAmongTheRaters:
         table = tables.error_label
         with reading(judged.engine) as connection:
             (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
-        assert gold.attributes["judge_shown"] == self.SYSTEM
+        assert gold.attributes["judge_shown"] == self.JUDGE_MODEL
 
     def test_gold_made_of_a_finding_stands_and_is_changed_while_the_judge_is_not_shown(self, judged: Workspace) -> None:
-        own, _ = (list(group.label_ids) for group in self.case(judged, self.SYSTEM).dispute.groups)
+        own, _ = (list(group.label_ids) for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
         with writing(judged.engine) as connection:
-            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
             key = desk.edit(connection, own, by="judy", reason="slow indeed", impact="low")
             desk.set_score(connection, trace_id(1), "TC", 0, by="judy", reason="as one said")
             judge_column.show_judge(connection, None, by="ruth")
@@ -592,9 +592,9 @@ class TestAJudgeAmongTheRaters:
     def test_a_label_takes_the_finding_it_was_merged_with_along_while_the_judge_is_not_shown(
         self, judged: Workspace
     ) -> None:
-        _, both = (list(group.label_ids) for group in self.case(judged, self.SYSTEM).dispute.groups)
+        _, both = (list(group.label_ids) for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
         with writing(judged.engine) as connection:
-            judge_column.show_judge(connection, self.SYSTEM, by="ruth")
+            judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
             desk.merge(connection, both, by="judy")
             judge_column.show_judge(connection, None, by="ruth")
         now = self.case(judged, None)

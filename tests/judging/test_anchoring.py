@@ -32,7 +32,7 @@ ERROR: dict[str, Any] = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact
 def space(tmp_path: Path) -> Workspace:
     opened = many_traces(tmp_path / "home", 3)
     verdict = Verdict(
-        judge="TC", trace_id=ONE, state="scored", score=0, criteria="", rationale="SECRET", call=Call(model="m"),
+        rubric="TC", trace_id=ONE, state="scored", score=0, criteria="", rationale="SECRET", call=Call(model="m"),
         findings=(finding("SECRET finding", 2, dimension="TC"),),
     )  # fmt: skip
     import_outcomes(opened.engine, [verdict], model="m", author="root")
@@ -217,6 +217,6 @@ class TestPractice:
         submit(space, "ada", ONE, scores={"TC": 3}, occasion=PRACTICE)
         with reading(space.engine) as connection:
             frames = load_frames(connection, Selection())
-        people = frames.ratings[frames.ratings["system"] == "people"]
+        people = frames.ratings[frames.ratings["judge_model"] == "people"]
         assert set(people["rater"]) == {"ben"}
         assert frames.repeats.empty

@@ -29,11 +29,11 @@ def of(spec: RunSpec, prices: Prices | None = PRICES, sizes: list[TraceSize] | N
 
 def beside(judge: str) -> tuple[int, int]:
     prompt = build_prompt("", RUBRICS[judge])
-    return len(prompt.system) + len(prompt.prefix), len(prompt.suffix)
+    return len(prompt.judge_model) + len(prompt.prefix), len(prompt.suffix)
 
 
 def test_two_judges_and_three_repeats_by_hand() -> None:
-    result = of(RunSpec(judges=("LC", "EE"), models=("m",), repeats=3))
+    result = of(RunSpec(rubrics=("LC", "EE"), models=("m",), repeats=3))
     before, _ = beside("LC")
     answers = 6 * ANSWER_TOKENS * 10.0
     after = {judge: beside(judge)[1] for judge in ("LC", "EE")}
@@ -48,29 +48,29 @@ def test_two_judges_and_three_repeats_by_hand() -> None:
 
 
 def test_rows_sum_to_the_total() -> None:
-    result = of(RunSpec(judges=("LC", "EE", "PQ"), models=("a", "b"), mode="jury", repeats=2))
+    result = of(RunSpec(rubrics=("LC", "EE", "PQ"), models=("a", "b"), mode="jury", repeats=2))
     assert len(result.rows) == 6
     for way in ("naive", "deduplicated", "cached", "batch"):
         assert result.total.costs[way] == pytest.approx(sum(row.costs[way] or 0 for row in result.rows))
 
 
 def test_unknown_prices_give_unknown_costs_and_never_zero() -> None:
-    result = of(RunSpec(judges=("LC",), models=("m",)), prices=None)
+    result = of(RunSpec(rubrics=("LC",), models=("m",)), prices=None)
     assert set(result.total.costs.values()) == {None}
     assert "unknown" in "\n".join(result.lines())
-    no_batch = of(RunSpec(judges=("LC",), models=("m",)), prices=Prices(prompt=1, completion=1))
+    no_batch = of(RunSpec(rubrics=("LC",), models=("m",)), prices=Prices(prompt=1, completion=1))
     assert no_batch.total.costs["batch"] is None
     assert no_batch.total.costs["naive"] is not None
 
 
 def test_a_single_call_has_nothing_to_share() -> None:
-    result = of(RunSpec(judges=("LC",), models=("m",)))
+    result = of(RunSpec(rubrics=("LC",), models=("m",)))
     assert result.total.costs["cached"] == result.total.costs["deduplicated"]
 
 
 def test_short_prefixes_are_not_cached_by_providers() -> None:
     tiny = TraceSize(trace_id="t", raw_tokens=10, text_tokens=10, spans=1)
-    spec = RunSpec(judges=("LC", "EE"), models=("m",))
+    spec = RunSpec(rubrics=("LC", "EE"), models=("m",))
     models = {"m": ModelSetup(call=Counting(), prices=PRICES, count=lambda text: len(text) // 100)}
     total = estimate(spec, [tiny], RUBRICS, models).total
     assert total.costs["cached"] == total.costs["deduplicated"]
@@ -84,7 +84,7 @@ def test_in_the_papers_order_only_the_repeats_of_a_judge_share() -> None:
 
 
 def test_span_by_span_counts_a_call_for_each_span() -> None:
-    assert of(RunSpec(judges=("LC",), models=("m",), mode="span", repeats=2)).total.calls == 8
+    assert of(RunSpec(rubrics=("LC",), models=("m",), mode="span", repeats=2)).total.calls == 8
 
 
 def test_sizes_come_from_the_store(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_the_papers_ways_at_public_prices() -> None:
     """JUDGING.md's example: a 60k-token trace, 7 judges x 5 runs on Sonnet 4.5: $7.25 naive, $1.68 trace first."""
     prices = known_prices("claude-sonnet-4-5")
     size = TraceSize(trace_id="t", raw_tokens=60_000, text_tokens=60_000, spans=1)
-    spec = RunSpec(judges=("LC", "EE", "PQ", "PA", "GF", "TS", "TC"), models=("m",), repeats=5)
+    spec = RunSpec(rubrics=("LC", "EE", "PQ", "PA", "GF", "TS", "TC"), models=("m",), repeats=5)
     costs = of(spec, prices=prices, sizes=[size]).total.costs
     # our prompts are counted here in characters, 4 times too many: so only the order of size is held
     assert 6 < (costs["naive"] or 0) < 9
@@ -114,7 +114,7 @@ class LikeAnthropic:
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
         prompt = request.prompt
-        prefix = (len(prompt.system) + len(prompt.prefix)) // 4
+        prefix = (len(prompt.judge_model) + len(prompt.prefix)) // 4
         known = prompt.prefix_hash in self.seen
         self.seen.add(prompt.prefix_hash)
         reply = ModelReply(
@@ -140,7 +140,7 @@ def test_the_papers_consistency_experiment_costs_at_most_7_percent_of_sending_ra
     )
     traces = found[::every]
     judges = ("LC", "EE", "PQ", "PA", "TS", "TC")
-    grid = planned(tmp_path, traces, judges=judges, models=("claude-sonnet-4-5",), repeats=5, concurrency=16)
+    grid = planned(tmp_path, traces, rubrics=judges, models=("claude-sonnet-4-5",), repeats=5, concurrency=16)
     setup = ModelSetup(call=LikeAnthropic(), prices=known_prices("claude-sonnet-4-5"), manners=Manners())
     store = SqlRunStore(grid.engine, grid.run_key)
     runner = Runner(grid.spec, store, rubrics=RUBRICS, models={"claude-sonnet-4-5": setup}, agents=AGENTS)

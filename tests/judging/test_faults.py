@@ -101,7 +101,7 @@ def test_each_fault_ends_in_its_own_state_and_nothing_is_scored_that_was_no_scor
         return actions[min(met[number], len(actions)) - 1]
 
     provider.script = script
-    grid = planned(tmp_path, len(names), judges=("LC",), models=("openai/fake",), attempts=3, concurrency=16)
+    grid = planned(tmp_path, len(names), rubrics=("LC",), models=("openai/fake",), attempts=3, concurrency=16)
     summary = run(grid, provider)
     rows = grid.rows("select trace_id, state, score, reason from cell")
     found = {names[int(str(trace_id), 16) - 1]: state for trace_id, state, _, _ in rows}
@@ -121,7 +121,7 @@ def test_each_fault_ends_in_its_own_state_and_nothing_is_scored_that_was_no_scor
 
 def test_failed_cells_alone_are_judged_again_once_the_provider_is_well(provider: Provider, tmp_path: Path) -> None:
     provider.script = lambda request: Status(code=400, message="odd") if trace_number(request) == 2 else GOOD
-    grid = planned(tmp_path, 3, judges=("LC",), models=("openai/fake",))
+    grid = planned(tmp_path, 3, rubrics=("LC",), models=("openai/fake",))
     assert run(grid, provider).states == {"scored": 2, "error": 1}
     provider.script = lambda request: GOOD
     assert want_failed_again(grid.engine, grid.run_key) == 1
@@ -177,7 +177,7 @@ def test_cached_tokens_are_recorded_for_all_but_the_lead_call(provider: Provider
     from tests.judging.traces import small_trace
 
     traces = [small_trace(trace_id=f"{1:032x}", tool_output="word " * 4000)]
-    grid = planned(tmp_path, traces, judges=("LC", "EE", "PQ"), models=("openai/fake",))
+    grid = planned(tmp_path, traces, rubrics=("LC", "EE", "PQ"), models=("openai/fake",))
     run(grid, provider)
     cached = [row[0] for row in grid.rows("select cached_tokens from reply order by reply_key")]
     assert cached[0] == 0
@@ -454,7 +454,7 @@ def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_
     dice = random.Random(kills)
     provider.script = lambda request: Answer(text=verdict(request.number % 4), after_s=dice.uniform(0.0, 0.15))
     cells = 12 * kills * workers
-    grid = planned(tmp_path, cells // 3, judges=("LC", "EE", "PQ"), models=("openai/fake",), concurrency=6)
+    grid = planned(tmp_path, cells // 3, rubrics=("LC", "EE", "PQ"), models=("openai/fake",), concurrency=6)
     killed = 0
     while killed < kills and any(state in grid.states() for state in ("pending", "running", "replied")):
         started = [start_worker(tmp_path, grid.run_key, provider.base_url) for _ in range(workers)]
@@ -503,7 +503,7 @@ def test_batch_workers_killed_anywhere_lose_no_cell_and_collect_no_answer_twice(
     dice = random.Random(kills)
     provider.batch_polls_until_done = 3
     cells = 24 * kills
-    grid = planned(tmp_path, cells // 3, judges=("LC", "EE", "PQ"), models=("openai/fake",), batch=True)
+    grid = planned(tmp_path, cells // 3, rubrics=("LC", "EE", "PQ"), models=("openai/fake",), batch=True)
     for _ in range(kills):
         started = [start_worker(tmp_path, grid.run_key, provider.base_url, batch=True) for _ in range(2)]
         done = len(provider.batches)

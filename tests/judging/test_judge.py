@@ -71,7 +71,7 @@ def failure_of(model: Scripted, **options: object) -> Failure:
 
 def test_a_readable_reply_is_a_verdict_with_everything_to_audit_it() -> None:
     outcome = verdict_of(Scripted(said(verdict(0), cached_tokens=64)))
-    assert (outcome.state, outcome.score, outcome.judge, outcome.trace_id) == ("scored", 0, "LC", "0" * 31 + "1")
+    assert (outcome.state, outcome.score, outcome.rubric, outcome.trace_id) == ("scored", 0, "LC", "0" * 31 + "1")
     call = outcome.call
     assert (call.model, call.raw_reply, call.finish_reason) == ("scripted", verdict(0), "stop")
     assert (call.prompt_tokens, call.completion_tokens, call.cached_tokens, call.cost_usd) == (100, 10, 64, 0.5)

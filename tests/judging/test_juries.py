@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
 from sqlalchemy import Connection
 from tests.fake_provider import verdict
 from tests.judging.grid import Counting, Grid, planned
@@ -25,12 +24,11 @@ from tracejury.judging.ledger.exploring import finding_places
 from tracejury.judging.ledger.frames import Frames, Selection, load_frames
 from tracejury.judging.ledger.imports import export_outcomes
 from tracejury.judging.ledger.joint_verdicts import keep_joint_verdicts
+from tracejury.judging.ledger.judge_models import judge_models
 from tracejury.judging.ledger.labels import ensure_annotator, put_labels
 from tracejury.judging.ledger.matches import decide, decisions, finding_reviews, propose_matches, review_finding
 from tracejury.judging.ledger.queue import judge_spread
 from tracejury.judging.ledger.runs import SqlRunStore, next_run, want_failed_again, wish
-from tracejury.judging.ledger.systems import systems
-from tracejury.judging.ledger.workspace import alembic_config, open_workspace
 from tracejury.judging.matching import TextLikeness
 from tracejury.judging.model import ModelError
 from tracejury.judging.records import (
@@ -59,7 +57,7 @@ def found(description: str, *spans: str, **more: Any) -> Finding:
 
 
 def said(model: str, score: int | None, *findings: tuple[int, Finding]) -> Member:
-    outcome = Verdict(judge="LC", trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score,
+    outcome = Verdict(rubric="LC", trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score,
                       criteria="", rationale=f"{model} thinks so", findings=tuple(f for _, f in findings),
                       call=Call(model=model), reason="no plan" if score is None else None)  # fmt: skip
     return Member(model=model, outcome=outcome, findings=findings)
@@ -68,7 +66,7 @@ def said(model: str, score: int | None, *findings: tuple[int, Finding]) -> Membe
 def failed(model: str, state: FailureState = "refused") -> Member:
     return Member(
         model=model,
-        outcome=Failure(judge="LC", trace_id=TRACE, state=state, reason="", call=Call(model=model)),
+        outcome=Failure(rubric="LC", trace_id=TRACE, state=state, reason="", call=Call(model=model)),
     )
 
 
@@ -151,7 +149,7 @@ def says(score: int, *findings: tuple[str, str]) -> Counting:
 @pytest.fixture
 def grid(tmp_path: Path) -> Grid:
     """Two traces; a and b score 1 and both see the unfounded claim, c scores 3 and sees the ignored failure."""
-    made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b", "c"), mode="jury")
+    made = planned(tmp_path, traces=2, rubrics=("LC",), models=("a", "b", "c"), mode="jury")
     made.run(
         says(1, (NO_SEARCH, "S4")),
         says(1, ("A bridge length is claimed that no search returned.", "S1")),
@@ -181,7 +179,7 @@ def frames(grid: Grid, **chosen: Any) -> Frames:
 
 
 def jury_keys(connection: Connection) -> list[int]:
-    compared = compare_trace(connection, trace_id=TRACE, human="ada", system=JURY)
+    compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model=JURY)
     keys = {pair.finding.description: pair.finding_key for pair in compared.pairs if pair.finding is not None}
     return [keys[f"2 of 3 models: {NO_SEARCH}"], keys[f"1 of 3 models: {IGNORED}"]]  # type: ignore[list-item]
 
@@ -191,12 +189,12 @@ class TestLedger:
         label(grid)
         assert propose_matches(grid.engine)["pairs"] == 2  # the members' alone
         made = frames(grid)
-        scores = made.score_pairs.set_index("system")["model"]
+        scores = made.score_pairs.set_index("judge_model")["model"]
         assert scores.to_dict() == {"a · jury": 1, "b · jury": 1, "c · jury": 3, JURY: 1}
-        caught = made.error_pairs.set_index("system")[["caught", "localized"]]
+        caught = made.error_pairs.set_index("judge_model")[["caught", "localized"]]
         assert caught.loc[JURY].tolist() == [True, True]
         assert caught.loc["b · jury"].tolist() == [True, False]  # its citation is another span: the jury's has both
-        assert made.findings["system"].value_counts()[JURY] == 2
+        assert made.findings["judge_model"].value_counts()[JURY] == 2
 
     def test_a_jury_asked_for_no_more_than_its_members(self, grid: Grid) -> None:
         assert grid.watch()["states"] == {"scored": 6}
@@ -218,7 +216,7 @@ class TestLedger:
         made = frames(grid)
         (line,) = bias_lines(Bench(frames=made, inputs=inputs_of(made))).to_dict("records")
         assert (line["n"], line["mean"]) == (3, pytest.approx(2 / 3))  # not the jury's own 1 beside 1, 1, 3
-        alone = frames(grid, systems=(JURY,))
+        alone = frames(grid, judge_models=(JURY,))
         assert bias_lines(Bench(frames=alone, inputs=inputs_of(alone)))["n"].tolist() == [1]
         broken = replace(made, error_pairs=made.error_pairs.assign(state="failed"))
         assert summary(Bench(frames=broken, inputs=inputs_of(broken)))["failed_cells"].tolist() == [3]
@@ -247,20 +245,20 @@ class TestLedger:
     def test_a_verdict_on_a_member_s_extra_finding_holds_for_the_jury(self, grid: Grid) -> None:
         label(grid)
         with writing(grid.engine) as connection:
-            compared = compare_trace(connection, trace_id=TRACE, human="ada", system="c · jury")
+            compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model="c · jury")
             key = next(pair.finding_key for pair in compared.pairs if pair.finding_key is not None)
             review_finding(connection, finding_key=key, verdict="false alarm", author="ada")
             reviewed = finding_reviews(connection)
             first, other = jury_keys(connection)
             assert sorted(reviewed.values()) == ["false alarm", "false alarm"]
             assert (first in reviewed, other in reviewed) == (False, True)
-            assert undecided(connection, human="ada", system=JURY) == {TRACE: 1}
+            assert undecided(connection, reference="ada", judge_model=JURY) == {TRACE: 1}
 
     def test_compare_and_the_export_show_it_as_a_jury(self, grid: Grid) -> None:
         label(grid)
         with reading(grid.engine) as connection:
-            assert JURY in systems(connection)
-            (cell,) = compare_trace(connection, trace_id=TRACE, human="ada", system=JURY).cells
+            assert JURY in judge_models(connection)
+            (cell,) = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model=JURY).cells
             exported = export_outcomes(connection).decode()
         assert cell.outcome.call.cost_usd == 0.0
         assert isinstance(cell.outcome, Verdict)
@@ -268,7 +266,7 @@ class TestLedger:
         assert exported.count('"mode": "jury majority"') == 2
 
     def test_failed_cells_judged_again_make_the_verdict_anew_and_nothing_else_twice(self, tmp_path: Path) -> None:
-        made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b", "c"), mode="jury")
+        made = planned(tmp_path, traces=2, rubrics=("LC",), models=("a", "b", "c"), mode="jury")
         broken = Counting(script=lambda n, _: ModelError("bad_request", "no") if n == 0 else verdict(3))
         made.run(says(1), says(3), broken)
         kept = "select score, reason like 'tie%' from cell where cost_usd = 0 order by cell_key"
@@ -277,10 +275,10 @@ class TestLedger:
         made.run(says(1), says(3), says(3))
         assert made.rows(kept) == [(None, 1), (3, None), (3, None)]
         label(made, score=3.0)
-        assert frames(made, systems=(JURY,)).score_pairs["model"].tolist() == [3]
+        assert frames(made, judge_models=(JURY,)).score_pairs["model"].tolist() == [3]
 
     def test_a_paused_jury_speaks_where_all_its_members_did(self, tmp_path: Path) -> None:
-        made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b"), mode="jury", concurrency=1)
+        made = planned(tmp_path, traces=2, rubrics=("LC",), models=("a", "b"), mode="jury", concurrency=1)
         stopped = Counting(script=lambda n, _: ModelError("auth", "expired") if n == 1 else verdict(2))
         assert made.run(says(2), stopped).status == "paused"
         assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2)]
@@ -288,7 +286,7 @@ class TestLedger:
         assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2), (f"{2:032x}", 2)]
 
     def test_ties_and_votes_are_counted_by_judge(self, tmp_path: Path) -> None:
-        made = planned(tmp_path, traces=3, judges=("LC",), models=("a", "b", "c"), mode="jury", concurrency=1)
+        made = planned(tmp_path, traces=3, rubrics=("LC",), models=("a", "b", "c"), mode="jury", concurrency=1)
         broken = ModelError("bad_request", "odd")
         made.run(
             Counting(script=lambda n, _: verdict(2)),
@@ -304,10 +302,10 @@ class TestLedger:
         assert table.loc["LC", ["unanimous_share", "tied_share", "absent_share"]].tolist() == [1 / 3, 1 / 3, 1 / 9]
 
     def test_the_rule_of_the_run_is_that_of_its_verdicts(self, tmp_path: Path) -> None:
-        made = planned(tmp_path, traces=1, judges=("LC",), models=("a", "b", "c"), mode="jury", jury_rule="mean")
+        made = planned(tmp_path, traces=1, rubrics=("LC",), models=("a", "b", "c"), mode="jury", jury_rule="mean")
         made.run(says(0), says(1), says(1))
         with reading(made.engine) as connection:
-            assert "a + b + c · jury mean" in systems(connection)
+            assert "a + b + c · jury mean" in judge_models(connection)
         assert made.rows("select score from cell where cost_usd = 0") == [(1,)]
 
     def test_another_rule_speaks_in_a_run_of_its_own(self, grid: Grid) -> None:
@@ -320,7 +318,7 @@ class TestLedger:
     def test_a_jury_that_cannot_speak_leaves_a_run_that_can_be_paused_and_goes_on(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made = planned(tmp_path, traces=1, judges=("LC",), models=("a", "b"), mode="jury")
+        made = planned(tmp_path, traces=1, rubrics=("LC",), models=("a", "b"), mode="jury")
 
         def fails(*_: Any, **__: Any) -> Any:
             raise ValueError("no such finding")
@@ -337,26 +335,10 @@ class TestLedger:
         assert made.run(says(2), says(2)).status == "done"
         assert made.rows("select score from cell where cost_usd = 0") == [(2,)]
 
-    def test_a_jury_of_an_earlier_version_speaks_when_its_workspace_is_opened(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b"), mode="jury")
-        with monkeypatch.context() as earlier:
-            earlier.setattr("tracejury.judging.ledger.joint_verdicts.keep_joint_verdicts", lambda *_: 0)
-            made.run(says(2), says(2))
-        before_joint_verdicts = "0008"
-        with writing(made.engine) as connection:
-            command.downgrade(alembic_config(connection), before_joint_verdicts)
-        made.engine.dispose()
-        open_workspace(tmp_path)
-        assert made.rows("select trace_id, score from cell where cost_usd = 0") == [(TRACE, 2), (f"{2:032x}", 2)]
-        open_workspace(tmp_path)
-        assert made.rows("select count(*) from jury_member") == [(4,)]
-
     def test_texts_are_compared_once_and_while_others_may_write(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        made = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b"), mode="jury")
+        made = planned(tmp_path, traces=2, rubrics=("LC",), models=("a", "b"), mode="jury")
         compared = 0
 
         def compare(*members: Any, **options: Any) -> Any:

@@ -57,7 +57,7 @@ def test_no_sign_reaches_tex_that_it_would_not_print(text: str) -> None:
 
 
 def test_a_table_has_caption_label_and_numbers_to_the_right() -> None:
-    cells = pd.DataFrame({"judge": ["LC"], "n": ["3"]})
+    cells = pd.DataFrame({"dimension": ["LC"], "n": ["3"]})
     text = latex_table(cells, title="Odd", name="odd", numeric=["n"], notes=["Why."], about=["made"])
     assert r"\begin{tabular}{lr}" in text
     assert r"\caption{Odd. Why.}" in text

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
@@ -52,7 +51,7 @@ from tracejury.judging.ledger.verdicts import (
     findings_of,
     finish_cell,
 )
-from tracejury.judging.ledger.workspace import HEAD, Workspace, alembic_config, migrate
+from tracejury.judging.ledger.workspace import HEAD, Workspace, alembic_config
 from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
 
 
@@ -231,7 +230,7 @@ def put(opened: Workspace, who: str = "ada", **labels: Any) -> dict[str, int]:
 
 def verdict(judge: str = "TC", score: int | None = 0, *found: Any, raw: str = "raw") -> Verdict:
     return Verdict(
-        judge=judge, trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score, criteria="c",
+        rubric=judge, trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score, criteria="c",
         rationale="r", findings=found, call=Call(model="m", raw_reply=raw),
     )  # fmt: skip
 
@@ -330,7 +329,7 @@ class TestImports:
 
 def judged(opened: Workspace, outcome: Verdict | Failure, *, rubric_version: str, mode: str = "trace") -> str:
     """The outcome as that of a judge version of model `m`; returns the version."""
-    judge = JudgeVersion(judge="TC", model="m", rubric_version=rubric_version, mode=mode)
+    judge = JudgeVersion(rubric="TC", model="m", rubric_version=rubric_version, mode=mode)
     with writing(opened.engine) as connection:
         version = ensure_judge_version(connection, judge)
         run = add_run(connection, name="r", spec={}, author="test")
@@ -345,7 +344,7 @@ def judged(opened: Workspace, outcome: Verdict | Failure, *, rubric_version: str
 class TestFrames:
     def test_a_failed_judge_is_counted_and_never_a_score(self, opened: Workspace) -> None:
         put(opened)
-        failed = Failure(judge="TC", trace_id=TRACE, state="unparsable", reason="no JSON", call=Call(model="m"))
+        failed = Failure(rubric="TC", trace_id=TRACE, state="unparsable", reason="no JSON", call=Call(model="m"))
         import_outcomes(opened.engine, [failed], model="m", author="test")
         with reading(opened.engine) as connection:
             frames = load_frames(connection, Selection())
@@ -357,7 +356,7 @@ class TestFrames:
         put(opened, reviews=[Review(trace_id=TRACE, annotator="ada", status="open")])
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
         with reading(opened.engine) as connection:
-            assert load_frames(connection, Selection(human="ada")).error_pairs.empty
+            assert load_frames(connection, Selection(reference="ada")).error_pairs.empty
 
     def test_errors_that_lack_what_a_judge_could_find_are_in_no_figure_and_counted(self, opened: Workspace) -> None:
         vague = replace(error_label(2), span_ids=(), impact=None)
@@ -382,7 +381,7 @@ class TestFrames:
         import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
         assert propose_matches(opened.engine)["pairs"] == 2
         with reading(opened.engine) as connection:
-            pairs = load_frames(connection, Selection()).error_pairs.set_index(["system", "judge"])
+            pairs = load_frames(connection, Selection()).error_pairs.set_index(["judge_model", "judge"])
         assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
         assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
@@ -395,8 +394,8 @@ class TestFrames:
             ratings = load_frames(connection, Selection()).ratings
             first = load_frames(connection, Selection()).score_pairs
             second = load_frames(connection, Selection(repeat=1)).score_pairs
-        runs = ratings[ratings["system"] == "m"]
-        assert dict(zip(runs["rater"], runs["value"], strict=True)) == {"run 0": 3.0, "run 1": 1.0}
+        runs = ratings[ratings["judge_model"] == "m"]
+        assert dict(zip(runs["rater"], runs["value"], strict=True)) == {"repeat 0": 3.0, "repeat 1": 1.0}
         assert (first["model"].tolist(), second["model"].tolist()) == ([3.0], [1.0])
 
     def test_a_newer_version_that_only_failed_does_not_hide_the_answers_of_an_older_one(
@@ -404,7 +403,7 @@ class TestFrames:
     ) -> None:
         put(opened)
         import_outcomes(opened.engine, [verdict(score=2)], model="m", author="test")
-        failed = Failure(judge="TC", trace_id=TRACE, state="error", reason="wrong key", call=Call(model="m"))
+        failed = Failure(rubric="TC", trace_id=TRACE, state="error", reason="wrong key", call=Call(model="m"))
         judged(opened, failed, rubric_version="2")
         with reading(opened.engine) as connection:
             assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [2.0]
@@ -420,7 +419,7 @@ class TestFrames:
         with reading(opened.engine) as connection:
             pairs = load_frames(connection, Selection()).score_pairs
             beside = load_frames(connection, Selection(versions=(one, two))).score_pairs
-        assert dict(zip(pairs["system"], pairs["model"], strict=True)) == {"m": 3.0, "m · span": 0.0}
+        assert dict(zip(pairs["judge_model"], pairs["model"], strict=True)) == {"m": 3.0, "m · span": 0.0}
         assert sorted(beside["model"]) == [2.0, 3.0]
 
     def test_only_traces_the_person_reviewed_enter_any_frame(self, opened: Workspace) -> None:
@@ -438,7 +437,7 @@ class TestFrames:
             frames = load_frames(connection, Selection())
         for name in ("score_pairs", "findings", "judged", "trail_predictions", "trail_traces"):
             assert set(getattr(frames, name)["trace_id"]) == {TRACE}, name
-        people = frames.ratings[frames.ratings["rater_kind"] == "human"]
+        people = frames.ratings[frames.ratings["rater_kind"] == "annotator"]
         assert set(people["trace_id"]) == {TRACE}
 
     def test_the_revision_changes_with_every_word(self, opened: Workspace) -> None:
@@ -548,7 +547,7 @@ class TestMatches:
             (label,) = [one for one in error_labels(connection) if one.label_id == label_id]
             assert len(load_frames(connection, Selection()).error_pairs) == 2
         assert (label.annotator, label.span_ids, label.dimensions) == (CANDIDATES, (span_id(2),), ("TC",))
-        assert label.attributes["system"] == "m"
+        assert label.attributes["judge_model"] == "m"
 
     def test_people_who_decide_the_same_pair_have_an_agreement(self, matched: Workspace) -> None:
         for author, status in (("ann", "confirmed"), ("bob", "rejected"), ("cat", "confirmed")):
@@ -613,27 +612,13 @@ class TestSchema:
             script = ScriptDirectory.from_config(alembic_config(connection))
         assert script.get_heads() == [HEAD]
 
-    def test_requests_of_a_run_s_only_open_batch_are_known_to_be_its_after_the_upgrade(self, opened: Workspace) -> None:
-        before = "0009"
-        with writing(opened.engine) as connection:
-            command.downgrade(alembic_config(connection), before)
-            for statement in (
-                "insert into run values (7, '', 'paused', '{}', '', null, null, null, '', null, 1)",
-                "insert into run values (8, '', 'paused', '{}', '', null, null, null, '', null, 1)",
-                "insert into judge_version values ('v', 'LC', 'm', '', '{}', '', '', '{}', 'trace', 1)",
-                "insert into cell (cell_key, run_key, judge_version, judge, trace_id, repeat, state, attempts) "
-                "values (71, 7, 'v', 'LC', 't', 0, 'pending', 0), (81, 8, 'v', 'LC', 't', 0, 'pending', 0)",
-                "insert into batch (batch_id, run_key, model, collected_at, created_at) "
-                "values ('one', 7, 'm', null, 5), ('two', 8, 'm', null, 5), ('three', 8, 'm', null, 5)",
-                "insert into request (request_key, cell_key, request_hash, worker, most_usd, sent_at, outcome, void) "
-                "values (1, 71, 'h', 'w', null, 4, null, false), (2, 71, 'i', 'w', null, 6, null, false), "
-                "(3, 71, 'j', 'w', null, 4, 'answered', false), (4, 81, 'h', 'w', null, 4, null, false)",
-            ):
-                connection.exec_driver_sql(statement)
-        migrate(opened.engine)
-        with reading(opened.engine) as connection:
-            found = connection.exec_driver_sql("select batch_id from request order by request_key").scalars().all()
-        assert list(found) == ["one", None, None, None]  # sent before it; later; ended; one of two batches
+    def test_a_database_of_another_schema_is_refused_untouched_with_a_way_out(self, tmp_path: Path) -> None:
+        with writing(open_workspace(tmp_path).engine) as connection:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0011'")
+        before = (tmp_path / "tracejury.db").read_bytes()
+        with pytest.raises(WorkspaceError, match=r"schema 0011.*labels import"):
+            open_workspace(tmp_path)
+        assert (tmp_path / "tracejury.db").read_bytes() == before
 
     def test_opening_at_once_from_many_threads_migrates_once(self, tmp_path: Path, migrates_itself: None) -> None:
         failures: list[BaseException] = []

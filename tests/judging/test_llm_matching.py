@@ -176,7 +176,7 @@ class TestAsking:
     ) -> None:
         outcome = proposed(Scripted(*answers), attempts=2)
         assert isinstance(outcome, Failure)
-        assert (outcome.state, outcome.judge, outcome.trace_id) == (state, "TC", TRACE)
+        assert (outcome.state, outcome.rubric, outcome.trace_id) == (state, "TC", TRACE)
         assert reason in outcome.reason
 
     def test_what_may_pass_is_tried_again_and_a_rejected_form_is_given_up(self) -> None:
@@ -200,7 +200,7 @@ def opened(tmp_path: Path) -> Workspace:
     with writing(space.engine) as connection:
         put_labels(connection, errors=errors, scores=(), reviews=[done], author="ada")
     outcome = Verdict(
-        judge="TC", trace_id=TRACE, state="scored", score=1, criteria="", rationale="",
+        rubric="TC", trace_id=TRACE, state="scored", score=1, criteria="", rationale="",
         findings=(finding(SAME, 4), finding(UNLIKE, 2)), call=Call(model="m"),
     )  # fmt: skip
     import_outcomes(space.engine, [outcome], model="judge", author="test")
@@ -281,7 +281,7 @@ class TestLedger:
     def test_findings_of_another_judge_in_the_same_words_are_a_question_of_their_own(self, opened: Workspace) -> None:
         assert ask(opened, said(pair())).answered == 1
         outcome = Verdict(
-            judge="TC", trace_id=TRACE, state="scored", score=1, criteria="", rationale="",
+            rubric="TC", trace_id=TRACE, state="scored", score=1, criteria="", rationale="",
             findings=(finding(SAME, 4), finding(UNLIKE, 2)), call=Call(model="m"),
         )  # fmt: skip
         import_outcomes(opened.engine, [outcome], model="another judge", author="test")
@@ -297,7 +297,7 @@ class TestLedger:
                 connection, errors=[error_label(1, impact="low", description="x")], scores=(), reviews=(), author="ada"
             )
         failed = ask(opened, "no", "no")
-        assert [(one.state, one.judge) for one in failed.failures] == [("unparsable", "TC")]
+        assert [(one.state, one.rubric) for one in failed.failures] == [("unparsable", "TC")]
         assert failed.cost_usd == pytest.approx(0.02)
         assert standing(opened) == before
         assert ask(opened, said()).answered == 1

@@ -12,7 +12,7 @@ from tests.judging.team import submit, trace_id
 from tracejury.ingest.store import reading, writing
 from tracejury.judging.agreement.errors import error_table
 from tracejury.judging.agreement.findings import finding_table
-from tracejury.judging.agreement.majority import ERRORS, MAJORITY, Gold, vote_table
+from tracejury.judging.agreement.majority import ERRORS, MAJORITY, ReferenceKind, vote_table
 from tracejury.judging.agreement.scores import score_table
 from tracejury.judging.ledger import Workspace
 from tracejury.judging.ledger import adjudication as desk
@@ -38,7 +38,7 @@ def error(label_id: str, description: str, *spans: int, dimensions: tuple[str, .
 
 def judged(opened: Workspace, *found: Finding, score: int, trace: int) -> None:
     verdict = Verdict(
-        judge="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
+        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
         call=Call(model="m"),
     )  # fmt: skip
     import_outcomes(opened.engine, [verdict], model="m", author="test")
@@ -81,9 +81,9 @@ def say(opened: Workspace, label_id: str, status: str, author: str, trace: int =
 
 def test_scores_that_more_than_half_gave_stand_and_the_others_are_missing_and_counted(space: Workspace) -> None:
     found = frames(space)
-    assert found.human == MAJORITY
+    assert found.reference == MAJORITY
     pairs = found.score_pairs.set_index("trace_id")
-    assert pairs.loc[trace_id(0), ["human", "model"]].tolist() == [1, 1]
+    assert pairs.loc[trace_id(0), ["reference_score", "judge_score"]].tolist() == [1, 1]
     assert np.isnan(pairs.loc[trace_id(1), "human"])  # 3 and 2: a tie, neither
     assert trace_id(2) not in pairs.index  # one person is no majority
     row = score_table(found.score_pairs, draws=0).iloc[0]
@@ -112,7 +112,7 @@ def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
     found = frames(space)
     assert set(found.judged["trace_id"]) == {trace_id(0), trace_id(1)}
     assert found.findings.set_index("trace_id")["matched"].to_dict() == {trace_id(0): True, trace_id(1): False}
-    units = found.unit_labels.set_index("unit")["human"]
+    units = found.unit_labels.set_index("unit")["reference_score"]
     assert units[[trace_id(0), trace_id(1)]].tolist() == [True, False]
     assert units[trace_id(2)] is None  # nobody's majority: not "no error"
     assert found.trail_gold["trace_id"].tolist() == [trace_id(0)]
@@ -120,7 +120,7 @@ def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
 
 def test_a_finding_that_matches_a_tied_error_alone_is_unmatched(space: Workspace) -> None:
     """Under the majority nobody's error stands there; a person's verdict on the finding decides what it is."""
-    ones = frames(space, gold=None, human="ada").findings.set_index("trace_id")
+    ones = frames(space, gold=None, reference="ada").findings.set_index("trace_id")
     assert ones.loc[trace_id(1), "matched"]  # a3, which ada saw and ben did not
     found = frames(space).findings
     assert not found.set_index("trace_id").loc[trace_id(1), "matched"]
@@ -173,7 +173,7 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
     with writing(space.engine) as connection:
         put_labels(connection, errors=(), scores=[*labels, alone], reviews=(), author="test")
         asked = pd.DataFrame(
-            [(n, trace_id(n), "m", "trail") for n in range(2)], columns=["cell_key", "trace_id", "system", "judge"]
+            [(n, trace_id(n), "m", "trail") for n in range(2)], columns=["cell_key", "trace_id", "judge_model", "judge"]
         )
         several = pd.DataFrame(
             [("ada", 0), ("ben", 0), ("cat", 0), ("ada", 1), ("ben", 1)], columns=["annotator", "trace_id"]
@@ -181,11 +181,11 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
         several["trace_id"] = several["trace_id"].map(trace_id)
         of_most = trail_scores(connection, asked, several)
         of_ada = trail_scores(connection, asked, several[several["annotator"] == "ada"])
-    rows = {(row.trace_id, row.scale): row.human for row in of_most.itertuples()}
+    rows = {(row.trace_id, row.scale): row.reference for row in of_most.itertuples()}
     assert rows.pop((trace_id(0), "overall")) == 4
     assert len(rows) == 2
     assert np.isnan(list(rows.values())).all()  # neither one's security nor one's overall
-    assert sorted(of_ada["human"]) == [2, 4, 5]
+    assert sorted(of_ada["reference_score"]) == [2, 4, 5]
 
 
 def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
@@ -196,23 +196,28 @@ def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
         desk.close(connection, trace_id(1), by="root", seed="s")
     assert frames(space).votes["people"].max() == 3
     assert np.isnan(frames(space).score_pairs.set_index("trace_id").loc[trace_id(1), "human"])
-    kinds: dict[Gold | None, str] = {None: "gold", "adjudicated": "gold", "single": "ada", "majority": MAJORITY}
-    assert {kind: frames(space, gold=kind).human for kind in kinds} == kinds
+    kinds: dict[ReferenceKind | None, str] = {
+        None: "gold",
+        "adjudicated": "gold",
+        "single": "ada",
+        "majority": MAJORITY,
+    }
+    assert {kind: frames(space, gold=kind).reference for kind in kinds} == kinds
 
 
 def test_without_adjudication_there_is_no_adjudicated_gold(space: Workspace) -> None:
     with pytest.raises(ValueError, match="nothing is adjudicated"):
         frames(space, gold="adjudicated")
     with pytest.raises(ValueError, match="choose one"):
-        Selection(human="ada", gold="majority")
+        Selection(reference="ada", gold="majority")
 
 
 def test_sides_stand_against_the_majority_and_no_voter_beside_it(space: Workspace) -> None:
     with reading(space.engine) as connection:
-        side = side_pairs(connection, Selection(gold="majority"), Side(system="m"))
+        side = side_pairs(connection, Selection(reference="majority"), Side(judge_model="m"))
         assert side.error_pairs["error_id"].tolist() == ["a1"]
         with pytest.raises(ValueError, match="one of the majority"):
-            side_pairs(connection, Selection(gold="majority"), Side(person="ben"))
+            side_pairs(connection, Selection(reference="majority"), Side(person="ben"))
 
 
 def test_a_workspace_where_nobody_shares_a_trace_has_frames_without_rows(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ def scores(text: str) -> pd.DataFrame:
 
 def test_ids_keep_their_leading_zeros_and_words_that_pandas_takes_for_missing() -> None:
     frame = errors("007,NA,low,null,true,false,false\n")
-    assert frame.iloc[0][["trace_id", "error_id", "judge"]].tolist() == ["007", "NA", "null"]
+    assert frame.iloc[0][["trace_id", "error_id", "dimension"]].tolist() == ["007", "NA", "null"]
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
@@ -31,7 +31,7 @@ def test_ids_keep_their_leading_zeros_and_words_that_pandas_takes_for_missing() 
 def test_any_delimiter_with_or_without_byte_order_mark(sign: str, mark: bytes) -> None:
     text = (SCORES + "01,LC,3,2\n").replace(",", sign)
     frame = read_input(mark + text.encode(), "score_pairs", "s.csv")
-    assert frame.to_dict("records") == [{"trace_id": "01", "judge": "LC", "human": 3.0, "model": 2.0}]
+    assert frame.to_dict("records") == [{"trace_id": "01", "dimension": "LC", "human": 3.0, "model": 2.0}]
 
 
 def test_windows_line_ends_spaces_in_the_header_blank_lines_and_columns_of_ones_own() -> None:
@@ -41,14 +41,14 @@ def test_windows_line_ends_spaces_in_the_header_blank_lines_and_columns_of_ones_
 
 def test_a_blank_cell_is_missing_and_zero_is_a_score() -> None:
     frame = scores("a,LC,0,\nb,LC,n/a,0\n")
-    assert frame["human"].tolist()[0] == 0
+    assert frame["reference_score"].tolist()[0] == 0
     assert np.isnan(frame["model"].tolist()[0])
-    assert np.isnan(frame["human"].tolist()[1])
+    assert np.isnan(frame["reference_score"].tolist()[1])
 
 
 def test_a_decimal_comma_stands_beside_semicolons() -> None:
     frame = read_input(b"trace_id;scale;human;model\nt;overall;3,5;4\n", "trail_scores", "x.csv")
-    assert frame["human"].tolist() == [3.5]
+    assert frame["reference_score"].tolist() == [3.5]
 
 
 def test_flags_in_the_words_of_spreadsheets() -> None:
@@ -110,7 +110,7 @@ def test_what_is_read_gives_the_same_table_as_frames() -> None:
     text = "".join(f"{i:03},e{i},high,LC,{i % 2},{i % 3 == 0},false\n" for i in range(30))
     given = pd.DataFrame(
         [
-            {"trace_id": f"{i:03}", "error_id": f"e{i}", "impact": "high", "judge": "LC", "relevant": bool(i % 2),
+            {"trace_id": f"{i:03}", "error_id": f"e{i}", "impact": "high", "dimension": "LC", "relevant": bool(i % 2),
              "caught": i % 3 == 0, "localized": False}
             for i in range(30)
         ]

@@ -58,7 +58,7 @@ def finish(space: Workspace, queue: int, who: str = "ada") -> list[Assigned]:
 
 def verdict(number: int, score: int, model: str, judge: str = "TC") -> Verdict:
     return Verdict(
-        judge=judge, trace_id=trace_id(number), state="scored", score=score, criteria="", rationale="", findings=(),
+        rubric=judge, trace_id=trace_id(number), state="scored", score=score, criteria="", rationale="", findings=(),
         call=Call(model=model),
     )  # fmt: skip
 

@@ -13,7 +13,7 @@ from tests.benchmarks.large import Size, build
 
 from tracejury.ingest.store import reading, writing
 from tracejury.judging.agreement.findings import VERDICTS
-from tracejury.judging.agreement.majority import Gold
+from tracejury.judging.agreement.majority import ReferenceKind
 from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
 from tracejury.judging.export import csv_text, inputs_of, opinions_of, write_inputs
 from tracejury.judging.ledger import Workspace, tables
@@ -43,17 +43,17 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     return opened
 
 
-def inputs(opened: Workspace, gold: Gold | None, **more: Any) -> Inputs:
+def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs:
     with reading(opened.engine) as connection:
         traces = list(connection.scalars(select(tables.review.c.trace_id).distinct()))
         splits = {trace: "dev" if n % 3 else "test" for n, trace in enumerate(sorted(traces))}
-        selection = Selection(gold=gold, splits=splits, only_split=True)
+        selection = Selection(reference=gold, splits=splits, only_split=True)
         return inputs_of(load_frames(connection, selection), **more, **opinions_of(connection, selection))
 
 
 @pytest.mark.parametrize(("gold", "missing"), [(None, "drop"), ("majority", "disagree")])
 def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
-    space: Workspace, tmp_path: Path, gold: Gold | None, missing: Any
+    space: Workspace, tmp_path: Path, gold: ReferenceKind | None, missing: Any
 ) -> None:
     ours = inputs(space, gold, missing=missing, draws=10)
     write_inputs(tmp_path, ours)
@@ -72,10 +72,10 @@ def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
 def test_names_and_texts_that_begin_like_formulas_come_back_as_they_were(tmp_path: Path) -> None:
     """An apostrophe more would change the order of rows, and how alike two rationales are."""
     said: dict[str, list[object]] = {
-        "judge": ["LC", "LC", "LC"],
+        "dimension": ["LC", "LC", "LC"],
         "trace_id": ["t", "t", "t"],
         "run": ["0", "1", "2"],
-        "system": ["=cmd()", "'=cmd()", "A"],
+        "judge_model": ["=cmd()", "'=cmd()", "A"],
         "text": ["- no plan\n- no result", "'-1' is wrong", None],
     }
     write_inputs(tmp_path, Inputs(rationales=pd.DataFrame(said, dtype=object)))

@@ -90,18 +90,18 @@ def test_in_the_papers_order_each_judge_has_a_lead_call_of_its_own(tmp_path: Pat
 
 
 def test_transient_errors_are_tried_again_and_lasting_ones_are_not(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
     model = Counting(script=lambda n, _: ModelError("transient", "hm") if n < 3 else verdict(1))
     assert grid.run(model).states == {"scored": 1}
     assert grid.rows("select attempts from cell") == [(4,)]
-    again = plan_more(grid.engine, tmp_path, judges=("EE",))
+    again = plan_more(grid.engine, tmp_path, rubrics=("EE",))
     lasting = Counting(script=lambda n, _: ModelError("bad_request", "no"))
     assert again.run(lasting).states == {"error": 1}
     assert len(lasting.requests) == 1
 
 
 def test_attempts_end_and_the_cell_is_an_error_that_says_why(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",), attempts=3)
+    grid = planned(tmp_path, traces=1, rubrics=("LC",), attempts=3)
     model = Counting(script=lambda n, _: ModelError("rate_limit", "slow down"))
     summary = grid.run(model)
     assert (summary.states, len(model.requests)) == ({"error": 1}, 3)
@@ -109,7 +109,7 @@ def test_attempts_end_and_the_cell_is_an_error_that_says_why(tmp_path: Path) -> 
 
 
 def test_retry_after_holds_all_calls(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, repeats=4, judges=("LC",))
+    grid = planned(tmp_path, traces=1, repeats=4, rubrics=("LC",))
     at: list[float] = []
 
     def script(number: int, _: ModelRequest) -> str | ModelError:
@@ -165,7 +165,7 @@ def test_failed_cells_can_be_wanted_again_and_only_they_are_paid(tmp_path: Path)
 def test_the_last_run_of_a_kind_is_found_for_failed_only(tmp_path: Path) -> None:
     grid = planned(tmp_path)
     assert last_run_of(grid.engine, grid.spec) == grid.run_key
-    assert last_run_of(grid.engine, RunSpec(judges=("LC",), models=("m",))) is None
+    assert last_run_of(grid.engine, RunSpec(rubrics=("LC",), models=("m",))) is None
 
 
 # the budget -----------------------------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ def test_the_last_run_of_a_kind_is_found_for_failed_only(tmp_path: Path) -> None
 
 def priced(number: int, request: ModelRequest) -> ModelReply:
     """Costs what PRICES say of the text, counted by letters: 1e-6 a letter."""
-    letters = len(request.prompt.system + request.prompt.prefix + request.prompt.suffix)
+    letters = len(request.prompt.judge_model + request.prompt.prefix + request.prompt.suffix)
     return ModelReply(
         text=verdict(2), finish_reason="stop", prompt_tokens=letters, completion_tokens=10, cost_usd=letters * 1e-6
     )
@@ -192,7 +192,7 @@ def test_the_budget_is_never_passed_and_the_rest_waits(tmp_path: Path, concurren
 
 
 def test_a_repair_that_the_budget_forbids_is_made_later_and_the_first_reply_is_not_paid_again(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",), budget_usd=0.03)
+    grid = planned(tmp_path, traces=1, rubrics=("LC",), budget_usd=0.03)
     unreadable = ModelReply(text="hm", finish_reason="stop", prompt_tokens=1, completion_tokens=1, cost_usd=0.02)
     summary = grid.run(Counting(script=lambda n, _: unreadable))
     assert (summary.status, grid.states()) == ("paused", {"pending": 1})
@@ -207,7 +207,7 @@ def test_a_budget_without_prices_is_refused() -> None:
 
     from tracejury.judging.run import ModelSetup, check_spec
 
-    spec = RunSpec(judges=("LC",), models=("m",), budget_usd=1.0)
+    spec = RunSpec(rubrics=("LC",), models=("m",), budget_usd=1.0)
     with pytest.raises(ValueError, match="a budget needs prices, and none are known for m"):
         check_spec(spec, rubrics=RUBRICS, models={"m": ModelSetup(call=Counting())}, agents={})
 
@@ -314,7 +314,7 @@ def outcomes(grid: Grid) -> dict[str, int]:
 
 
 def test_a_request_is_recorded_before_it_goes_out_and_marked_with_its_reply(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
     under_way: list[dict[str, int]] = []
 
     def script(number: int, _: ModelRequest) -> str:
@@ -346,7 +346,7 @@ def killed_in_flight(grid: Grid) -> None:
 
 
 def test_what_was_sent_by_a_worker_that_died_is_counted_and_asked_again(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",), prices={"m": PRICES})
+    grid = planned(tmp_path, traces=1, rubrics=("LC",), prices={"m": PRICES})
     killed_in_flight(grid)
     before = grid.watch()
     assert (before["unanswered"], before["states"]) == (1, {"running": 1})
@@ -354,7 +354,7 @@ def test_what_was_sent_by_a_worker_that_died_is_counted_and_asked_again(tmp_path
     summary = grid.run(model)
     assert (summary.states, len(model.requests)) == ({"scored": 1}, 1)
     assert outcomes(grid) == {"unknown": 1, "answered": 1}
-    prompt = sum(map(len, (p := model.requests[0].prompt) and (p.system, p.prefix, p.suffix)))
+    prompt = sum(map(len, (p := model.requests[0].prompt) and (p.judge_model, p.prefix, p.suffix)))
     most = prompt * PRICES.prompt + 4_000 * PRICES.completion  # one token a letter here, 4,000 kept for the answer
     assert (summary.unanswered.requests, summary.unanswered.most_usd) == (1, pytest.approx(most))
     assert grid.watch()["unanswered_usd"] == pytest.approx(most)
@@ -362,7 +362,7 @@ def test_what_was_sent_by_a_worker_that_died_is_counted_and_asked_again(tmp_path
 
 
 def test_what_was_sent_by_a_worker_that_died_can_be_left_alone_until_wanted_again(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
     killed_in_flight(grid)
     model = Counting()
     summary = grid.run(model, changes={"ask_again": False})
@@ -375,18 +375,18 @@ def test_what_was_sent_by_a_worker_that_died_can_be_left_alone_until_wanted_agai
 
 def test_a_time_limit_leaves_an_unknown_answer_and_a_refused_call_does_not(tmp_path: Path) -> None:
     errors = [ModelError("timeout", "no answer"), ModelError("rate_limit", "slow down")]
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
     summary = grid.run(Counting(script=lambda n, _: errors[n] if n < 2 else verdict(2)))
     assert summary.states == {"scored": 1}
     assert outcomes(grid) == {"unknown": 1, "failed": 1, "answered": 1}
-    left = plan_more(grid.engine, tmp_path, judges=("EE",), ask_again=False)
+    left = plan_more(grid.engine, tmp_path, rubrics=("EE",), ask_again=False)
     model = Counting(script=lambda n, _: errors[0])
     assert left.run(model).states == {"error": 1}
     assert len(model.requests) == 1  # not tried again: it may have been paid
 
 
 def test_without_a_price_what_was_perhaps_paid_is_unknown_and_not_zero(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
     runner = grid.runner(Counting(script=lambda n, _: ModelError("timeout", "x") if n == 0 else verdict(2)))
     runner.models = {"m": replace(runner.models["m"], prices=None)}
     summary = asyncio.run(runner.run())
@@ -394,7 +394,7 @@ def test_without_a_price_what_was_perhaps_paid_is_unknown_and_not_zero(tmp_path:
 
 
 def test_what_was_perhaps_paid_counts_against_the_budget(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",), budget_usd=0.05)
+    grid = planned(tmp_path, traces=1, rubrics=("LC",), budget_usd=0.05)
     killed_in_flight(grid)
     with grid.engine.begin() as connection:
         connection.exec_driver_sql("update request set most_usd = 0.049")
@@ -429,7 +429,7 @@ def test_writes_made_together_fail_together() -> None:
 
 
 def test_a_reply_stored_before_the_cell_was_finished_is_replayed_and_not_paid_again(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
 
     class Dies(SqlRunStore):
         def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
@@ -493,13 +493,13 @@ def test_cells_of_a_living_worker_are_left_alone_and_those_of_a_dead_one_taken(t
 def test_a_worker_that_lost_its_cell_cannot_overwrite_the_outcome(tmp_path: Path) -> None:
     from tracejury.judging.records import Call
 
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
     slow = SqlRunStore(grid.engine, grid.run_key, worker="slow:1:1")
     (cell,) = slow.claim()
     with grid.engine.begin() as connection:
         connection.exec_driver_sql("update cell set claimed_at = 0")
     assert grid.run(Counting()).states == {"scored": 1}
-    late = Failure(judge="LC", trace_id=cell.trace_id, state="error", reason="late", call=Call(model="m"))
+    late = Failure(rubric="LC", trace_id=cell.trace_id, state="error", reason="late", call=Call(model="m"))
     assert slow.finish([Ended(cell, late)]) == [False]
     assert grid.states() == {"scored": 1}
 
@@ -522,7 +522,7 @@ def test_what_a_worker_could_not_give_back_it_takes_up_again(judges: tuple[str, 
         def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
             raise OSError("no space left")
 
-    grid = planned(tmp_path, traces=1, judges=judges)
+    grid = planned(tmp_path, traces=1, rubrics=judges)
     runner = grid.runner(Counting())
     runner.store = Full(grid.engine, grid.run_key)
     with pytest.raises(OSError, match="no space left"):
@@ -565,7 +565,7 @@ def test_a_paused_run_can_be_cancelled_and_taken_up_again(tmp_path: Path) -> Non
 
 
 def test_a_worker_that_comes_late_takes_no_run_back_from_its_end(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
     late, quick = (SqlRunStore(grid.engine, grid.run_key, worker=f"elsewhere:{n}:1") for n in (1, 2))
     runner = grid.runner(Counting())
     runner.store = quick
@@ -620,7 +620,7 @@ def test_a_pause_taken_back_before_the_worker_heeded_it_is_no_pause(tmp_path: Pa
 
 
 def test_failed_cells_wanted_while_a_worker_ends_are_not_called_done(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",), attempts=1)
+    grid = planned(tmp_path, traces=1, rubrics=("LC",), attempts=1)
     grid.run(Counting(script=lambda number, request: ModelError("bad_request", "odd")))
     ending = SqlRunStore(grid.engine, grid.run_key)
     assert want_failed_again(grid.engine, grid.run_key) == 1
@@ -735,7 +735,7 @@ def test_a_run_can_be_watched(tmp_path: Path) -> None:
 
 
 def test_span_by_span_is_one_cell_of_many_calls_and_resumes_at_the_span_where_it_stopped(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=1, judges=("LC",), mode="span")
+    grid = planned(tmp_path, traces=1, rubrics=("LC",), mode="span")
     model = Counting(script=lambda n, _: ModelError("auth", "expired") if n == 2 else verdict(2))
     assert grid.run(model).status == "paused"
     second = Counting(script=lambda n, _: verdict(1))
@@ -745,7 +745,7 @@ def test_span_by_span_is_one_cell_of_many_calls_and_resumes_at_the_span_where_it
 
 
 def test_a_jury_asks_each_model_and_keeps_their_verdicts_beside_its_own(tmp_path: Path) -> None:
-    grid = planned(tmp_path, traces=2, judges=("LC",), models=("a", "b", "c"), mode="jury")
+    grid = planned(tmp_path, traces=2, rubrics=("LC",), models=("a", "b", "c"), mode="jury")
     summary = grid.run(*(Counting(script=lambda n, _, s=score: verdict(s)) for score in (1, 1, 3)))  # type: ignore[misc]
     assert summary.states == {"scored": 6}
     assert grid.rows("select model, score, count(*) from cell group by 1, 2 order by 1") == [
@@ -792,7 +792,7 @@ def test_a_run_that_makes_no_sense_is_refused(spec: dict[str, object], message: 
 
 
 def test_a_spec_survives_its_way_through_json() -> None:
-    spec = RunSpec(judges=("LC",), models=("a", "b"), mode="jury", parameters={"temperature": 0}, budget_usd=0.0)
+    spec = RunSpec(rubrics=("LC",), models=("a", "b"), mode="jury", parameters={"temperature": 0}, budget_usd=0.0)
     assert RunSpec.from_json(spec.to_json()) == spec
 
 
@@ -853,7 +853,7 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
     from tracejury.judging.run import ModelSetup, Runner
 
     long = small_trace(trace_id=f"{1:032x}", tool_output="word " * 20_000)
-    grid, model = planned(tmp_path, [long], judges=("LC",)), Counting()
+    grid, model = planned(tmp_path, [long], rubrics=("LC",)), Counting()
     context = 40_000  # letters, counted by len; the whole text has 100,000
     setups = {"m": ModelSetup(call=model, context=context, count=len, manners=Manners())}
     store = SqlRunStore(grid.engine, grid.run_key)
@@ -871,7 +871,7 @@ def test_what_cannot_be_cut_to_fit_is_too_long_and_not_sent(tmp_path: Path) -> N
 
     from tracejury.judging.run import ModelSetup, Runner
 
-    grid, model = planned(tmp_path, 1, judges=("LC",)), Counting()
+    grid, model = planned(tmp_path, 1, rubrics=("LC",)), Counting()
     setups = {"m": ModelSetup(call=model, context=1_000, count=len)}
     store = SqlRunStore(grid.engine, grid.run_key)
     summary = asyncio.run(Runner(grid.spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS).run())
@@ -889,7 +889,7 @@ def test_the_agent_description_is_chosen_by_the_trace_or_by_name(tmp_path: Path,
     trace = small_trace(agent="search_agent")
     listing = replace(trace.spans[0], attributes={"smolagents.tools_names": ["inspect_file_as_text"]})
     trace = replace(trace, spans=(listing, *trace.spans[1:]))
-    grid, model = planned(tmp_path, [trace], judges=("trail",), agent=agent), Counting()
+    grid, model = planned(tmp_path, [trace], rubrics=("trail",), agent=agent), Counting()
     grid.run(model)
     assert ("A manager and a search agent".lower() in str(model.requests[0].prompt).lower()) is told
     assert grid.rows("select agent_text = '' from judge_version") == [(int(agent == "none"),)]
@@ -902,6 +902,6 @@ def test_a_run_that_goes_on_takes_the_limits_of_today(tmp_path: Path) -> None:
 
     grid = planned(tmp_path, budget_usd=0.0)
     assert grid.run(Counting(script=priced)).status == "paused"
-    renew_limits(grid.engine, grid.run_key, replace(grid.spec, budget_usd=1.0, judges=("PQ",), rpm=6000))
-    assert (grid.spec.budget_usd, grid.spec.rpm, grid.spec.judges) == (1.0, 6000, ("LC", "EE"))
+    renew_limits(grid.engine, grid.run_key, replace(grid.spec, budget_usd=1.0, rubrics=("PQ",), rpm=6000))
+    assert (grid.spec.budget_usd, grid.spec.rpm, grid.spec.rubrics) == (1.0, 6000, ("LC", "EE"))
     assert grid.run(Counting(script=priced)).states == {"scored": 6}

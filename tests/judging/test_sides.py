@@ -53,7 +53,7 @@ def space(tmp_path: Path) -> Workspace:
 
 def judged(opened: Workspace, *found: Finding, score: int, trace: int = 0, repeat: int | None = None) -> None:
     verdict = Verdict(
-        judge="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
+        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
         call=Call(model="m"),
     )  # fmt: skip
     import_outcomes(opened.engine, [verdict], model="m", author="test", repeat=repeat)
@@ -137,7 +137,7 @@ class TestPersonPairs:
             desk.set_score(connection, trace_id(0), "TC", 1, by="judy", reason="ada is right")
             desk.close(connection, trace_id(0), by="judy", seed="s")
         with reading(space.engine) as connection:
-            frames = load_frames(connection, Selection(human="ada"))
+            frames = load_frames(connection, Selection(reference="ada"))
         pd.testing.assert_frame_equal(pairs_of(space), before)
         kinds = dict(frames.ratings.groupby("rater")["rater_kind"].first())
         assert kinds == {"ada": "human", "ben": "human", "gold": "gold"}
@@ -158,7 +158,7 @@ class TestPersonPairs:
     def test_it_stands_beside_every_judge_in_the_tables(self, space: Workspace) -> None:
         judged(space, finding(WRONG_TOOL, 4), score=1)
         with reading(space.engine) as connection:
-            selection = Selection(human="ada")
+            selection = Selection(reference="ada")
             inputs = inputs_of(load_frames(connection, selection), draws=0, **opinions_of(connection, selection))
         figures = inputs.error_figures.set_index(["judge", "impact", "kind", "metric"])
         assert figures.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
@@ -170,8 +170,8 @@ class TestSides:
     @pytest.mark.parametrize(
         ("text", "side"),
         [
-            ("gpt-5, mini", Side(system="gpt-5, mini")),
-            ("system=a,b,repeat=2", Side(system="a,b", repeat=2)),
+            ("gpt-5, mini", Side(judge_model="gpt-5, mini")),
+            ("system=a,b,repeat=2", Side(judge_model="a,b", repeat=2)),
             ("version=ab12,version=cd34", Side(versions=("ab12", "cd34"))),
             ("person=Ada, Countess", Side(person="Ada, Countess")),
         ],
@@ -188,7 +188,9 @@ class TestSides:
         judged(space, score=3)
         judged(space, finding(WRONG_TOOL, 4), score=3, trace=1)
         with reading(space.engine) as connection:
-            left, right = (side_pairs(connection, Selection(human="ada"), read_side(t)) for t in ("m", "person=ben"))
+            left, right = (
+                side_pairs(connection, Selection(reference="ada"), read_side(t)) for t in ("m", "person=ben")
+            )
         errors = compare_errors(left.error_pairs, right.error_pairs, draws=0).set_index(
             ["judge", "impact", "kind", "metric"]
         )
@@ -201,23 +203,23 @@ class TestSides:
         judged(space, score=1, repeat=0)
         judged(space, score=3, repeat=1)
         with reading(space.engine) as connection:
-            chosen = Selection(human="ada")
-            sides = [side_pairs(connection, chosen, Side(system="m", repeat=repeat)) for repeat in (0, 1)]
+            chosen = Selection(reference="ada")
+            sides = [side_pairs(connection, chosen, Side(judge_model="m", repeat=repeat)) for repeat in (0, 1)]
             assert [side.score_pairs["model"].tolist() for side in sides] == [[1.0], [3.0]]
-            assert [set(side.score_pairs["system"]) for side in sides] == [{"m"}, {"m repeat 1"}]
+            assert [set(side.score_pairs["judge_model"]) for side in sides] == [{"m"}, {"m repeat 1"}]
             with pytest.raises(ValueError, match=r"there are [0-9a-f]{12} \(TC by m\)"):
                 side_pairs(connection, chosen, Side(versions=("nothing",)))
 
     @pytest.mark.parametrize(
         ("side", "message"),
         [
-            (Side(system="x"), "no judge is called 'x'; there are m"),
+            (Side(judge_model="x"), "no judge is called 'x'; there are m"),
             (Side(person="zoe"), "'zoe' submitted no review; there are ada, ben"),
             (Side(person="ada"), "is the person compared with"),
-            (Side(system="m", repeat=5), "has no answer"),
+            (Side(judge_model="m", repeat=5), "has no answer"),
         ],
     )
     def test_what_is_not_there_is_named_with_what_is(self, space: Workspace, side: Side, message: str) -> None:
         judged(space, score=1)
         with reading(space.engine) as connection, pytest.raises(ValueError, match=message):
-            side_pairs(connection, Selection(human="ada"), side)
+            side_pairs(connection, Selection(reference="ada"), side)

@@ -38,7 +38,8 @@ def test_what_never_varies_is_said_once_with_who_is_compared(made: dict[str, pd.
 
 def test_a_bound_goes_to_its_own_figure_where_names_differ() -> None:
     frame = pd.DataFrame({
-        "judge": ["LC"], "alpha_interval": [0.5], "alpha_low": [0.4], "alpha_high": [0.6], "alpha_jackknife_low": [0.3],
+        "dimension": ["LC"], "alpha_interval": [0.5], "alpha_low": [0.4], "alpha_high": [0.6],
+        "alpha_jackknife_low": [0.3],
         "alpha_jackknife_high": [0.7], "tied": [3], "tied_share": [0.25], "tied_low": [0.1], "tied_high": [0.5],
         "coverage": [0.5], "coverage_low": [0.25], "coverage_high": [0.75],
     })  # fmt: skip
@@ -52,14 +53,14 @@ def test_a_bound_goes_to_its_own_figure_where_names_differ() -> None:
 
 
 def test_counts_of_what_is_left_out_that_are_0_throughout_are_said_once() -> None:
-    frame = pd.DataFrame({"judge": ["LC", "EE"], "n": [0, 0], "failed": [0, 0], "not_applicable": [0, 1]})
+    frame = pd.DataFrame({"dimension": ["LC", "EE"], "n": [0, 0], "failed": [0, 0], "not_applicable": [0, 1]})
     shown = typeset(frame, Table(name="odd", title="Odd", needs=(), build=lambda _: frame))
     assert list(shown.cells.columns) == ["judge", "n", "not applicable"]
     assert "Failed: 0 in every row." in shown.notes
 
 
 def test_a_small_p_is_not_printed_as_zero() -> None:
-    frame = pd.DataFrame({"judge": ["LC", "EE", "TC"], "p_exact": [0.00001, 0.25, float("nan")]})
+    frame = pd.DataFrame({"dimension": ["LC", "EE", "TC"], "p_exact": [0.00001, 0.25, float("nan")]})
     shown = typeset(frame, Table(name="odd", title="Odd", needs=(), build=lambda _: frame))
     assert list(shown.cells["p (exact)"]) == ["<0.0001", "0.2500", ""]
 
@@ -89,7 +90,9 @@ def test_lowest_and_highest_scores_are_no_interval(made: dict[str, pd.DataFrame]
 
 
 def test_reasons_are_in_the_words_of_the_heads() -> None:
-    frame = pd.DataFrame({"judge": ["LC"], "f1": [0.1], "reason": ["f1, mean_sd interval: no units; ac1: no pairs"]})
+    frame = pd.DataFrame(
+        {"dimension": ["LC"], "f1": [0.1], "reason": ["f1, mean_sd interval: no units; ac1: no pairs"]}
+    )
     table = Table(name="odd", title="Odd", needs=(), build=lambda _: frame)
     shown = typeset(frame, table)
     assert list(shown.cells["empty because"]) == ["F1, mean SD of 0..1 interval: no units; AC1: no pairs"]

@@ -32,12 +32,12 @@ def test_a_view_comes_back_as_it_was_saved_and_only_on_its_page(space: Workspace
 
 def test_the_same_name_is_replaced_and_names_are_sorted(space: Workspace) -> None:
     with writing(space.engine) as connection:
-        for one in (view("b", run=["run 0"]), view("A"), view("b ", run=["run 1"])):
+        for one in (view("b", repeat=["repeat 0"]), view("A"), view("b ", repeat=["repeat 1"])):
             save_view(connection, one)
     with reading(space.engine) as connection:
         held = saved_views(connection, "agreement")
     assert [one.name for one in held] == ["A", "b"]
-    assert held[1].query == {"run": ["run 1"]}
+    assert held[1].query == {"repeat": ["repeat 1"]}
 
 
 def test_percent_and_underscore_in_a_page_match_nothing_else(space: Workspace) -> None:

@@ -4,7 +4,7 @@
 const TJC_SETTLE = 700; // milliseconds after the last decision before the page is told
 const TJC_ASK_AGAIN = 3000; // milliseconds after which a pass that did not come is asked for again
 const TJC_PASS_PATIENCE = 20000; // milliseconds that a request waits for a fresh pass
-const TJC_SIDES = { human: "human", judge: "judge", both: "both" };
+const TJC_SIDES = { reference: "reference", judge: "judge", both: "both" };
 
 function tjcEl(tag, { text, on, ...attributes } = {}, ...children) {
   const node = document.createElement(tag);
@@ -62,8 +62,8 @@ class Comparison {
       this.passArrived(true);
     }
     this.base = data.base || "";
-    this.human = data.human;
-    this.judge = data.judge;
+    this.reference = data.reference;
+    this.judgeModel = data.judge_model;
     this.undecidedElsewhere = data.undecided_elsewhere || 0;
     const isNew = data.trace_id !== this.traceId || data.judge_key !== this.judgeKey;
     this.traceId = data.trace_id;
@@ -147,7 +147,7 @@ class Comparison {
     if (!pair) return tjcEl("div", { class: "tjc-main" });
     return tjcEl("div", { class: "tjc-main" },
       this.actsNode(pair),
-      tjcEl("div", { class: "tjc-cards", tabindex: "0", role: "region", "aria-label": "Error and finding" }, this.humanNode(pair.error), this.judgeNode(pair)),
+      tjcEl("div", { class: "tjc-cards", tabindex: "0", role: "region", "aria-label": "Error and finding" }, this.referenceNode(pair.error), this.judgeNode(pair)),
       tjcEl("div", { class: "tjc-texts", tabindex: "0", role: "region", "aria-label": "Spans", "data-tjc-texts": "" }),
     );
   }
@@ -186,8 +186,8 @@ class Comparison {
     return select;
   }
 
-  humanNode(error) {
-    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Human: ${this.human}` }));
+  referenceNode(error) {
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Annotator: ${this.reference}` }));
     if (!error) {
       card.append(tjcEl("p", { class: "tjc-quiet", text: "No error of this person is matched with the finding." }));
       return card;
@@ -202,7 +202,7 @@ class Comparison {
 
   judgeNode(pair) {
     const finding = pair.finding;
-    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Judge: ${this.judge}` }));
+    const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Judge: ${this.judgeModel}` }));
     if (!finding) {
       const why = pair.rejected ? `Missed: ${pair.rejected} proposed match${pair.rejected > 1 ? "es were" : " was"} rejected.` : "Missed: no finding of this judge is matched with the error.";
       card.append(tjcEl("p", { class: "tjc-quiet", text: why }));
@@ -324,11 +324,11 @@ class Comparison {
     if (this.isSaving) return;
     this.isSaving = true;
     const place = this.pairs.findIndex((pair) => pair.key === this.chosen);
-    const sent = { trace_id: this.traceId, human: this.human, judge: this.judge, repeat: this.repeat, ...decision };
+    const sent = { trace_id: this.traceId, reference: this.reference, judge_model: this.judgeModel, repeat: this.repeat, ...decision };
     const headers = { "Content-Type": "application/json" };
     const answer = await this.fetchJson(() => ["/api/compare/decide", { method: "POST", headers, body: JSON.stringify({ token: this.token, ...sent }) }]);
     this.isSaving = false;
-    if (sent.trace_id !== this.traceId || sent.human !== this.human || sent.judge !== this.judge || sent.repeat !== this.repeat) return; // stored; another page is shown now
+    if (sent.trace_id !== this.traceId || sent.reference !== this.reference || sent.judge_model !== this.judgeModel || sent.repeat !== this.repeat) return; // stored; another page is shown now
     if (!answer) {
       this.message = `Not saved. ${this.message}`;
       return this.draw();
@@ -405,7 +405,7 @@ const TJC_VERDICTS = [
 ];
 
 function tjcAspect(finding) {
-  return finding.dimension || finding.judge || "";
+  return finding.dimension || finding.rubric || "";
 }
 
 function tjcName(pair) {
@@ -425,7 +425,7 @@ function tjcDecision(pair) {
 
 function tjcSpan(span) {
   const title = tjcEl("h5", { text: span.header });
-  if (span.human) title.append(tjcEl("span", { class: "tjc-chip", "data-side": "human", text: "human" }));
+  if (span.reference) title.append(tjcEl("span", { class: "tjc-chip", "data-side": "reference", text: "annotator" }));
   if (span.judge) title.append(tjcEl("span", { class: "tjc-chip", "data-side": "judge", text: "judge" }));
   const node = tjcEl("div", { class: "tjc-span", "data-span": span.span_id }, title);
   for (const part of span.parts) {

@@ -12,7 +12,7 @@ from tracejury.judging.comparison import Comparison, Pair
 from tracejury.judging.reading import Block, Part, Reading
 from tracejury.judging.records import ErrorLabel, Finding
 
-Mark = Literal["", "human", "judge", "both"]
+Mark = Literal["", "reference", "judge", "both"]
 WHOLE = 12_000  # characters: a longer text is shown around its marks
 AROUND = 2_000  # characters before and after a mark, and of the beginning
 _ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*")
@@ -25,7 +25,7 @@ class Stretch(NamedTuple):
 
     start: int
     end: int
-    side: Literal["human", "judge"]
+    side: Literal["reference", "judge"]
 
 
 def pairs_payload(comparison: Comparison, reading: Reading) -> list[Json]:
@@ -35,16 +35,16 @@ def pairs_payload(comparison: Comparison, reading: Reading) -> list[Json]:
 
 def texts_payload(pair: Pair, reading: Reading) -> list[Json]:
     """The spans that either side names, in reading order, each text in marked segments."""
-    human = set(pair.error.span_ids) if pair.error is not None else set()
+    reference = set(pair.error.span_ids) if pair.error is not None else set()
     judge = _cited(pair.finding)
-    wanted = human | judge | _evidence_spans(pair)
+    wanted = reference | judge | _evidence_spans(pair)
     blocks = [block for block in reading.blocks if block.span_id in wanted]
     return [
         {
             "span_id": block.span_id,
             "ordinal": block.ordinal,
             "header": block.header,
-            "human": block.span_id in human,
+            "reference": block.span_id in reference,
             "judge": block.span_id in judge,
             "parts": [_part(part, block, pair) for part in block.parts],
         }
@@ -67,14 +67,14 @@ def segments(text: str, marks: Sequence[Stretch]) -> list[Json]:
     return shown
 
 
-def human_marks(error: ErrorLabel, span_id: str, part: Part) -> list[Stretch]:
+def reference_marks(error: ErrorLabel, span_id: str, part: Part) -> list[Stretch]:
     """Where the person's evidence stands in this text: by its stored place, else (imported) wherever its quote is."""
     marks = []
     for piece in error.evidence:
         if piece.start is None or piece.end is None:
-            marks += [Stretch(start, end, "human") for start, end in find_quote(part.text, piece.quote)]
+            marks += [Stretch(start, end, "reference") for start, end in find_quote(part.text, piece.quote)]
         elif piece.span_id == span_id and piece.field == part.field:
-            marks.append(Stretch(piece.start, piece.end, "human"))
+            marks.append(Stretch(piece.start, piece.end, "reference"))
     return marks
 
 
@@ -127,7 +127,7 @@ def _error(error: ErrorLabel, reading: Reading) -> Json:
 def _finding(pair: Pair, finding: Finding, reading: Reading) -> Json:
     return {
         "key": pair.finding_key,
-        "judge": pair.judge,
+        "rubric": pair.rubric,
         "dimension": finding.dimension,
         "impact": finding.impact,
         "category": finding.category,
@@ -153,7 +153,7 @@ def _evidence_spans(pair: Pair) -> set[str]:
 
 
 def _part(part: Part, block: Block, pair: Pair) -> Json:
-    marks = human_marks(pair.error, block.span_id, part) if pair.error is not None else []
+    marks = reference_marks(pair.error, block.span_id, part) if pair.error is not None else []
     if pair.finding is not None and pair.finding.evidence:
         marks += [Stretch(start, end, "judge") for start, end in find_quote(part.text, pair.finding.evidence)]
     return {"label": part.label, "length": len(part.text), "segments": segments(part.text, marks)}

@@ -12,16 +12,18 @@ from tracejury.judging.agreement.ceiling import ANY, beside, error_ceiling
 
 def pair(
     trace: str, error: str, author: str, other: str, *, caught: bool, relevant: bool = True, localized: bool = False,
-    judge: str = "LC", impact: str = "low", reviewers: int = 2,
+    dimension: str = "LC", impact: str = "low", reviewers: int = 2,
 ) -> dict[str, object]:  # fmt: skip
     return {
         "trace_id": trace, "error_id": error, "impact": impact, "author": author, "other": other,
-        "reviewers": reviewers, "judge": judge, "relevant": relevant, "caught": caught, "localized": localized,
+        "reviewers": reviewers, "dimension": dimension, "relevant": relevant, "caught": caught, "localized": localized,
     }  # fmt: skip
 
 
-def figure(table: pd.DataFrame, metric: str, judge: str = "LC", impact: str = "all", kind: str = "caught") -> pd.Series:
-    keys = {"metric": metric, "judge": judge, "impact": impact, "kind": kind}
+def figure(
+    table: pd.DataFrame, metric: str, dimension: str = "LC", impact: str = "all", kind: str = "caught"
+) -> pd.Series:
+    keys = {"metric": metric, "dimension": dimension, "impact": impact, "kind": kind}
     kept = table[np.logical_and.reduce([table[name] == value for name, value in keys.items()])]
     assert len(kept) == 1
     return kept.iloc[0]
@@ -85,7 +87,7 @@ def test_the_ceiling_knows_no_order_of_people() -> None:
 
 
 def test_any_asks_only_whether_the_other_saw_the_error() -> None:
-    pairs = pd.DataFrame([pair("t", "a1", "ann", "bob", caught=True, judge=ANY)])
+    pairs = pd.DataFrame([pair("t", "a1", "ann", "bob", caught=True, dimension=ANY)])
     table = error_ceiling(pairs, draws=0)
     assert set(table["metric"]) == {"recall"}
 
@@ -128,9 +130,9 @@ def test_bad_rows_are_named(change: dict[str, object], message: str) -> None:
 
 
 def test_the_ceiling_stands_beside_every_judge_of_the_dimension() -> None:
-    figures = pd.DataFrame({"system": ["x", "y", "x"], "judge": ["LC", "LC", "EE"], "value": [0.1, 0.2, 0.3]})
-    reached = pd.DataFrame({"judge": ["LC"], "value": [0.7], "low": [0.5], "high": [0.9]})
-    joined = beside(figures, reached, ["judge"])
+    figures = pd.DataFrame({"judge_model": ["x", "y", "x"], "dimension": ["LC", "LC", "EE"], "value": [0.1, 0.2, 0.3]})
+    reached = pd.DataFrame({"dimension": ["LC"], "value": [0.7], "low": [0.5], "high": [0.9]})
+    joined = beside(figures, reached, ["dimension"])
     assert joined["ceiling"].tolist()[:2] == [0.7, 0.7]
     assert joined["ceiling"].isna().tolist() == [False, False, True]
     assert joined["value"].tolist() == [0.1, 0.2, 0.3]

@@ -9,27 +9,27 @@ from statsmodels.stats.multitest import multipletests
 from tracejury.judging.agreement import compare, errors
 
 
-def error_pairs(seed: int, skill: float, traces: int = 60, judges: tuple[str, ...] = ("LC", "EE")) -> pd.DataFrame:
+def error_pairs(seed: int, skill: float, traces: int = 60, dimensions: tuple[str, ...] = ("LC", "EE")) -> pd.DataFrame:
     """Errors whose mapping depends on the trace alone, caught with the given skill."""
     truth, judge_rng = np.random.default_rng(0), np.random.default_rng(seed)
     rows = []
     for trace in range(traces):
         for error in range(4):
-            for judge in judges:
+            for dimension in dimensions:
                 relevant = bool(truth.random() < 0.5)
                 caught = bool(judge_rng.random() < (skill if relevant else 1 - skill))
-                rows.append((f"t{trace}", f"e{error}", "high", judge, relevant, caught, False))
-    names = ["trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized"]
+                rows.append((f"t{trace}", f"e{error}", "high", dimension, relevant, caught, False))
+    names = ["trace_id", "error_id", "impact", "dimension", "relevant", "caught", "localized"]
     return pd.DataFrame(rows, columns=names)
 
 
-def score_pairs(human: list[int], model: list[int]) -> pd.DataFrame:
+def score_pairs(reference: list[int], model: list[int]) -> pd.DataFrame:
     return pd.DataFrame(
         {
-            "trace_id": [f"t{i}" for i in range(len(human))],
-            "judge": "LC",
-            "human": human,
-            "model": model,
+            "trace_id": [f"t{i}" for i in range(len(reference))],
+            "dimension": "LC",
+            "reference_score": reference,
+            "judge_score": model,
         }
     )
 
@@ -77,13 +77,13 @@ def test_a_side_against_itself_differs_in_nothing() -> None:
 
 def test_a_better_judge_is_found_significant_and_swapping_sides_turns_the_sign() -> None:
     good, poor = error_pairs(1, 0.9), error_pairs(2, 0.6)
-    table = compare.compare_errors(good, poor, draws=1_000).set_index(["judge", "impact", "kind", "metric"])
-    turned = compare.compare_errors(poor, good, draws=1_000).set_index(["judge", "impact", "kind", "metric"])
+    table = compare.compare_errors(good, poor, draws=1_000).set_index(["dimension", "impact", "kind", "metric"])
+    turned = compare.compare_errors(poor, good, draws=1_000).set_index(["dimension", "impact", "kind", "metric"])
     at = ("LC", "all", "caught", "recall")
     assert table.loc[at, "significant"]
     assert table.loc[at, "difference"] == -turned.loc[at, "difference"]
     assert table.loc[at, "low"] == pytest.approx(-turned.loc[at, "high"])
-    own = errors.error_table(good, draws=0).set_index(["judge", "impact", "kind"])
+    own = errors.error_table(good, draws=0).set_index(["dimension", "impact", "kind"])
     assert table.loc[at, "left"] == own.loc[at[:3], "recall"]
     assert table.loc[at, "n"] == own.loc[at[:3], "n"]
 
@@ -93,15 +93,15 @@ def test_pairing_makes_the_interval_narrower_than_two_separate_ones() -> None:
     nearly = base.copy()
     changed = nearly.index[nearly["relevant"] & ~nearly["caught"]][:5]
     nearly.loc[changed, "caught"] = True
-    table = compare.compare_errors(nearly, base, draws=1_000).set_index(["judge", "impact", "kind", "metric"])
+    table = compare.compare_errors(nearly, base, draws=1_000).set_index(["dimension", "impact", "kind", "metric"])
     at = ("LC", "all", "caught", "recall")
-    alone = errors.error_table(base, draws=1_000).set_index(["judge", "impact", "kind"]).loc[at[:3]]
+    alone = errors.error_table(base, draws=1_000).set_index(["dimension", "impact", "kind"]).loc[at[:3]]
     paired = table.loc[at, "high"] - table.loc[at, "low"]
     assert paired < (alone["recall_high"] - alone["recall_low"]) / 2
 
 
 def test_a_judge_of_every_error_is_compared_by_recall_alone() -> None:
-    sides = [error_pairs(seed, 0.8, judges=("trail",)).assign(relevant=True) for seed in (1, 2)]
+    sides = [error_pairs(seed, 0.8, dimensions=("trail",)).assign(relevant=True) for seed in (1, 2)]
     table = compare.compare_errors(*sides, draws=50)
     defined = table[table["left"].notna()]
     assert set(defined["metric"]) == {"recall"}
@@ -113,13 +113,13 @@ def test_only_errors_scored_on_both_sides_count() -> None:
     left, right = error_pairs(1, 0.9), error_pairs(2, 0.6)
     right = right.assign(state=np.where(right["trace_id"] == "t0", "failed", "scored"))
     right = right[right["trace_id"] != "t1"]
-    table = compare.compare_errors(left, right, draws=50).set_index(["judge", "impact", "kind", "metric"])
+    table = compare.compare_errors(left, right, draws=50).set_index(["dimension", "impact", "kind", "metric"])
     row = table.loc[("LC", "all", "caught", "accuracy")]
     assert (row["n"], row["traces"], row["unpaired"]) == (58 * 4, 58, 2 * 4)
 
 
 def test_mcnemar_counts_relevant_errors_caught_by_one_side_alone() -> None:
-    left, right = error_pairs(1, 0.9, judges=("LC",)), error_pairs(2, 0.6, judges=("LC",))
+    left, right = error_pairs(1, 0.9, dimensions=("LC",)), error_pairs(2, 0.6, dimensions=("LC",))
     row = compare.mcnemar_table(left, right).iloc[0]
     a, b = left["caught"] & left["relevant"], right["caught"] & right["relevant"]
     assert row["n"] == left["relevant"].sum() == row["both"] + row["only_left"] + row["only_right"] + row["neither"]
@@ -128,7 +128,7 @@ def test_mcnemar_counts_relevant_errors_caught_by_one_side_alone() -> None:
 
 
 def test_flips_name_the_errors() -> None:
-    left = error_pairs(1, 0.9, traces=1, judges=("LC",)).assign(caught=True, localized=[True, False, False, True])
+    left = error_pairs(1, 0.9, traces=1, dimensions=("LC",)).assign(caught=True, localized=[True, False, False, True])
     right = left.assign(caught=[True, False, True, True], localized=[True, False, False, False])
     flips = compare.error_flips(left, right)
     assert list(zip(flips["error_id"], flips["left"], flips["right"], strict=True)) == [
@@ -145,14 +145,14 @@ def test_sides_under_different_mappings_are_refused() -> None:
 
 def test_a_side_of_several_systems_is_refused() -> None:
     left = error_pairs(1, 0.9)
-    two = pd.concat([left.assign(system="a"), left.assign(system="b")])
-    with pytest.raises(ValueError, match="holds several systems"):
+    two = pd.concat([left.assign(judge_model="a"), left.assign(judge_model="b")])
+    with pytest.raises(ValueError, match="holds several judge models"):
         compare.compare_errors(left, two)
 
 
 def test_score_differences_are_paired_by_trace() -> None:
-    human = [0, 1, 2, 3] * 10
-    exact, off = score_pairs(human, human), score_pairs(human, [min(h + 1, 3) for h in human])
+    reference = [0, 1, 2, 3] * 10
+    exact, off = score_pairs(reference, reference), score_pairs(reference, [min(h + 1, 3) for h in reference])
     table = compare.compare_scores(exact, off, draws=500).set_index("metric")
     assert table.loc["exact", "difference"] == 0.75
     assert table.loc["exact", "significant"]
@@ -175,7 +175,7 @@ def test_traces_that_all_differ_alike_have_no_bounds_and_few_of_them_prove_nothi
 ) -> None:
     rows = pd.DataFrame(
         [
-            {"trace_id": f"t{n}", "error_id": f"e{n}", "impact": "low", "judge": "LC", "relevant": True,
+            {"trace_id": f"t{n}", "error_id": f"e{n}", "impact": "low", "dimension": "LC", "relevant": True,
              "caught": True, "localized": False}
             for n in range(traces)
         ]
@@ -191,12 +191,12 @@ def test_traces_that_the_rate_does_not_count_prove_nothing() -> None:
     """Six traces, of which one alone holds an error of the judge: the other five say nothing of its recall."""
     left = pd.DataFrame(
         [
-            {"trace_id": f"t{n}", "error_id": f"e{n}", "impact": "high", "judge": "LC", "relevant": n == 0,
-             "caught": n == 0, "localized": False, "system": "a"}
+            {"trace_id": f"t{n}", "error_id": f"e{n}", "impact": "high", "dimension": "LC", "relevant": n == 0,
+             "caught": n == 0, "localized": False, "judge_model": "a"}
             for n in range(6)
         ]
     )  # fmt: skip
-    table = compare.compare_errors(left, left.assign(system="b", caught=False), draws=100)
+    table = compare.compare_errors(left, left.assign(judge_model="b", caught=False), draws=100)
     row = table.set_index(["impact", "kind", "metric"]).loc[("all", "caught", "recall")]
     assert (row["difference"], row["traces"], bool(row["significant"])) == (1, 6, False)
 
@@ -205,7 +205,14 @@ def test_sides_that_differ_have_no_bounds_where_nothing_varies() -> None:
     """One trace of two errors, each side catches another one: equal recall, and no word on how far it may differ."""
     rows = pd.DataFrame(
         [
-            {"trace_id": "t", "error_id": name, "impact": "high", "judge": "LC", "relevant": True, "localized": False}
+            {
+                "trace_id": "t",
+                "error_id": name,
+                "impact": "high",
+                "dimension": "LC",
+                "relevant": True,
+                "localized": False,
+            }
             for name in "ab"
         ]
     )

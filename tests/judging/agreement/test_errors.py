@@ -11,7 +11,7 @@ from tracejury.judging.agreement import errors
 
 
 def pairs(rows: list[tuple[str, str, str, str, bool, bool, bool]], **more: object) -> pd.DataFrame:
-    names = ["trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized"]
+    names = ["trace_id", "error_id", "impact", "dimension", "relevant", "caught", "localized"]
     return pd.DataFrame(rows, columns=names).assign(**more)
 
 
@@ -148,7 +148,7 @@ def test_a_frame_read_from_csv_gives_the_same_table(tmp_path: object) -> None:
 
 
 def test_the_suite_catches_what_any_judge_caught() -> None:
-    two = pd.concat([FIVE, FIVE.assign(judge="EE", caught=[False, True, False, False, False], localized=False)])
+    two = pd.concat([FIVE, FIVE.assign(dimension="EE", caught=[False, True, False, False, False], localized=False)])
     suite = errors.suite_coverage(two)
     assert row_of(suite, impact="all", kind="caught")["printed"] == "4/5 (80.00%)"
     assert row_of(suite, impact="all", kind="localized")["hits"] == 1
@@ -156,10 +156,12 @@ def test_the_suite_catches_what_any_judge_caught() -> None:
 
 
 def test_a_baseline_stands_beside_the_suite() -> None:
-    two = pd.concat([FIVE.assign(system="judges"), FIVE.assign(system="baseline", caught=False, localized=False)])
+    two = pd.concat(
+        [FIVE.assign(judge_model="judges"), FIVE.assign(judge_model="baseline", caught=False, localized=False)]
+    )
     suite = errors.suite_coverage(two)
-    assert row_of(suite, system="baseline", impact="all", kind="caught")["coverage"] == 0.0
-    assert row_of(suite, system="judges", impact="all", kind="caught")["hits"] == 3
+    assert row_of(suite, judge_model="baseline", impact="all", kind="caught")["coverage"] == 0.0
+    assert row_of(suite, judge_model="judges", impact="all", kind="caught")["hits"] == 3
 
 
 def test_an_error_that_no_judge_answered_is_not_missed() -> None:
@@ -170,19 +172,19 @@ def test_an_error_that_no_judge_answered_is_not_missed() -> None:
 
 
 def test_the_grid_has_0_missed_1_caught_2_localized_and_blank_for_failed() -> None:
-    two = pd.concat([FIVE, FIVE.assign(judge="EE", state="failed")])
+    two = pd.concat([FIVE, FIVE.assign(dimension="EE", state="failed")])
     grid = errors.coverage_grid(two)
-    assert list(grid.columns) == ["system", "split", "trace_id", "error_id", "impact", "LC", "EE"]
+    assert list(grid.columns) == ["judge_model", "split", "trace_id", "error_id", "impact", "LC", "EE"]
     assert list(grid["LC"]) == [2, 0, 1, 0, 1]
     assert grid["EE"].isna().all()
 
 
 def test_dimensions_by_judges_show_who_caught_whose_errors() -> None:
-    other = FIVE.assign(judge="EE", relevant=[False, True, True, False, False], caught=[True, *[False] * 4])
+    other = FIVE.assign(dimension="EE", relevant=[False, True, True, False, False], caught=[True, *[False] * 4])
     grid = errors.dimension_grid(pd.concat([FIVE, other.assign(localized=False)]))
-    crossed = row_of(grid, dimension="LC", judge="EE")
+    crossed = row_of(grid, error_dimension="LC", dimension="EE")
     assert (crossed["errors"], crossed["caught"]) == (3, 1)  # of e1/t1, e2/t1, e1/t3 EE caught the first
-    own = row_of(grid, dimension="LC", judge="LC")
+    own = row_of(grid, error_dimension="LC", dimension="LC")
     assert own["share"] == 2 / 3
 
 
@@ -219,7 +221,7 @@ def test_a_judge_of_every_error_has_recall_and_no_precision() -> None:
     # every error is its own, so no error can be a false alarm: precision would be 1 whatever it says
     pairs = pd.DataFrame(
         [("t1", "e1", True), ("t1", "e2", False), ("t2", "e3", True)], columns=["trace_id", "error_id", "caught"]
-    ).assign(judge="trail", impact="low", relevant=True, localized=False)
+    ).assign(dimension="trail", impact="low", relevant=True, localized=False)
     figures = errors.error_figures(errors.error_table(pairs, draws=20))
     mine = figures[(figures["impact"] == "all") & (figures["kind"] == "caught")].set_index("metric")
     assert mine.loc["recall", "value"] == pytest.approx(2 / 3)
@@ -232,6 +234,6 @@ def test_a_judge_of_every_error_has_recall_and_no_precision() -> None:
 def test_a_rubric_of_ones_own_keeps_its_precision_where_some_errors_are_not_its_own() -> None:
     pairs = pd.DataFrame(
         [("t1", "e1", True, True), ("t1", "e2", False, True)], columns=["trace_id", "error_id", "relevant", "caught"]
-    ).assign(judge="safety", impact="low", localized=False)
+    ).assign(dimension="safety", impact="low", localized=False)
     table = errors.error_table(pairs, draws=0)
     assert set(table.loc[(table["impact"] == "all") & (table["kind"] == "caught"), "precision"]) == {0.5}

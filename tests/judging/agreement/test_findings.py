@@ -12,7 +12,7 @@ def findings(**more: object) -> pd.DataFrame:
     frame = pd.DataFrame(
         {
             "trace_id": ["t1", "t1", "t1", "t2", "t2"],
-            "judge": "LC",
+            "dimension": "LC",
             "finding_id": ["f1", "f2", "f3", "f1", "f2"],
             "matched": [True, False, False, False, False],
             "verdict": [None, "valid new error", "false alarm", "duplicate", None],
@@ -36,14 +36,14 @@ def test_invalid_citations_are_a_share_of_all_citations() -> None:
 
 
 def test_traces_without_findings_count_in_the_rate_per_trace() -> None:
-    judged = pd.DataFrame({"trace_id": ["t1", "t2", "t3", "t4"], "judge": "LC"})
+    judged = pd.DataFrame({"trace_id": ["t1", "t2", "t3", "t4"], "dimension": "LC"})
     assert finding_table(findings()).iloc[0]["unmatched_per_trace"] == 2.0
     assert finding_table(findings(), judged).iloc[0]["unmatched_per_trace"] == 1.0
 
 
 def test_a_judge_that_found_nothing_stands_in_the_table() -> None:
-    judged = pd.DataFrame({"trace_id": ["t1", "t2"], "judge": "EE"})
-    row = finding_table(findings(), judged).set_index("judge").loc["EE"]
+    judged = pd.DataFrame({"trace_id": ["t1", "t2"], "dimension": "EE"})
+    row = finding_table(findings(), judged).set_index("dimension").loc["EE"]
     assert (row["findings"], row["traces"], row["unmatched_per_trace"]) == (0, 2, 0.0)
     assert np.isnan(row["finding_precision"])
 
@@ -51,7 +51,7 @@ def test_a_judge_that_found_nothing_stands_in_the_table() -> None:
 def test_findings_of_one_trace_are_drawn_together() -> None:
     """Ten findings a trace, all right or all wrong: 20 traces tell as much as 20 findings, not as 200."""
     rows = [
-        {"trace_id": f"t{t}", "judge": "LC", "finding_id": f"f{f}", "matched": t % 2 == 0,
+        {"trace_id": f"t{t}", "dimension": "LC", "finding_id": f"f{f}", "matched": t % 2 == 0,
          "verdict": None if t % 2 == 0 else "false alarm", "citations": 1, "invalid_citations": t % 2}
         for t in range(20) for f in range(10)
     ]  # fmt: skip

@@ -10,11 +10,20 @@ from tracejury.judging.agreement import marks
 def pairs(errors: int) -> pd.DataFrame:
     """Two judges on each error; the first finds all of odd number, the second none."""
     rows = [
-        ("m", judge, f"t{n}", f"e{n:05}", "low", judge == "LC" or n % 2 == 0, "scored", judge == "LC" and n % 2 == 1)
+        (
+            "m",
+            dimension,
+            f"t{n}",
+            f"e{n:05}",
+            "low",
+            dimension == "LC" or n % 2 == 0,
+            "scored",
+            dimension == "LC" and n % 2 == 1,
+        )
         for n in range(errors)
-        for judge in ("LC", "EE")
+        for dimension in ("LC", "EE")
     ]
-    columns = ["system", "judge", "trace_id", "error_id", "impact", "relevant", "state", "caught"]
+    columns = ["judge_model", "dimension", "trace_id", "error_id", "impact", "relevant", "state", "caught"]
     return pd.DataFrame(rows, columns=columns).assign(localized=False)
 
 
@@ -39,7 +48,7 @@ def test_of_many_errors_every_mark_of_some_is_drawn_and_all_are_counted() -> Non
 
 
 def test_bias_lines_of_one_pair_have_no_deviation_and_of_none_no_mean() -> None:
-    scored = pd.DataFrame({"human": [1.0], "model": [3.0]})
+    scored = pd.DataFrame({"reference_score": [1.0], "judge_score": [3.0]})
     one, none = marks.bias_lines(scored), marks.bias_lines(scored.head(0))
     assert (one["n"].iloc[0], one["mean"].iloc[0]) == (1, 2.0)
     assert pd.isna(one["sd"].iloc[0])

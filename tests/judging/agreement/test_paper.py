@@ -26,7 +26,7 @@ class Cell(NamedTuple):
     kind: str
     split: str
     impact: str
-    judge: str
+    dimension: str
     tp: int
     fp: int
     fn: int
@@ -38,9 +38,9 @@ class Cell(NamedTuple):
 
 def read_cells() -> Iterator[Cell]:
     for line in COUNTS["cells"]:
-        kind, split, impact, judge, tp, fp, fn, tn, *rates, coverage, table = line.split(" ")
+        kind, split, impact, dimension, tp, fp, fn, tn, *rates, coverage, table = line.split(" ")
         blanks = tuple("" if rate == "-" else rate for rate in rates)
-        yield Cell(kind, split, impact, judge, int(tp), int(fp), int(fn), int(tn), blanks, coverage, int(table))
+        yield Cell(kind, split, impact, dimension, int(tp), int(fp), int(fn), int(tn), blanks, coverage, int(table))
 
 
 CELLS = tuple(read_cells())
@@ -48,12 +48,12 @@ CELLS = tuple(read_cells())
 
 def rebuilt_error_pairs() -> pd.DataFrame:
     """Rows that have the paper's counts: per judge, split and impact the relevant errors come first."""
-    at = {(c.kind, c.split, c.impact, c.judge): c for c in CELLS}
+    at = {(c.kind, c.split, c.impact, c.dimension): c for c in CELLS}
     rows = []
-    for (kind, split, impact, judge), caught in at.items():
+    for (kind, split, impact, dimension), caught in at.items():
         if kind != "caught" or impact == "all":
             continue
-        localized = at["localized", split, impact, judge]
+        localized = at["localized", split, impact, dimension]
         positives = caught.tp + caught.fn
         for i in range(caught.tp + caught.fp + caught.fn + caught.tn):
             relevant = i < positives
@@ -64,7 +64,7 @@ def rebuilt_error_pairs() -> pd.DataFrame:
                     "error_id": f"{impact}-{i}",
                     "impact": impact,
                     "split": split,
-                    "judge": judge,
+                    "dimension": dimension,
                     "relevant": relevant,
                     "caught": place < (caught.tp if relevant else caught.fp),
                     "localized": place < (localized.tp if relevant else localized.fp),
@@ -86,19 +86,19 @@ def only(frame: pd.DataFrame, **where: str) -> pd.Series:
     return frame.iloc[0]
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda c: f"table{c.table}-{c.split}-{c.judge}")
+@pytest.mark.parametrize("cell", CELLS, ids=lambda c: f"table{c.table}-{c.split}-{c.dimension}")
 def test_rate_cell_prints_as_in_the_paper(cell: Cell, paper_tables: dict[str, pd.DataFrame]) -> None:
     table = BY_PAPER[f"Table {cell.table}"]
-    row = only(paper_tables[table.name], split=cell.split, judge=cell.judge)
+    row = only(paper_tables[table.name], split=cell.split, dimension=cell.dimension)
     assert tuple(row[rate] for rate in RATES) == cell.printed
     assert [row[c] for c in ("tp", "fp", "fn", "tn")] == [str(c) for c in (cell.tp, cell.fp, cell.fn, cell.tn)]
     assert (row["kind"], row["impact"]) == (cell.kind, cell.impact)
 
 
-@pytest.mark.parametrize("cell", CELLS, ids=lambda c: f"{c.kind}-{c.split}-{c.impact}-{c.judge}")
+@pytest.mark.parametrize("cell", CELLS, ids=lambda c: f"{c.kind}-{c.split}-{c.impact}-{c.dimension}")
 def test_coverage_figure_prints_as_in_tables_9_and_10(cell: Cell, paper_tables: dict[str, pd.DataFrame]) -> None:
     name = BY_PAPER["Table 9" if cell.kind == "caught" else "Table 10"].name
-    row = only(paper_tables[name], split=cell.split, judge=cell.judge, impact=cell.impact)
+    row = only(paper_tables[name], split=cell.split, dimension=cell.dimension, impact=cell.impact)
     assert row["coverage_pct"] == cell.coverage
     assert (row["hits"], row["n"]) == (str(cell.tp), str(cell.tp + cell.fn))
 
@@ -110,7 +110,7 @@ def test_there_are_96_cells_and_every_table_is_reached() -> None:
 
 @pytest.mark.parametrize("cell", [c for c in CELLS if c.kind == "caught"], ids=str)
 def test_table_1_maps_the_papers_errors(cell: Cell, paper_tables: dict[str, pd.DataFrame]) -> None:
-    row = only(paper_tables["table_01_error_map"], split=cell.split, judge=cell.judge, impact=cell.impact)
+    row = only(paper_tables["table_01_error_map"], split=cell.split, dimension=cell.dimension, impact=cell.impact)
     assert row["mapped"] == str(cell.tp + cell.fn)
     assert row["errors"] == str(cell.tp + cell.fp + cell.fn + cell.tn)
 
@@ -123,7 +123,7 @@ def suite_pairs() -> pd.DataFrame:
     caught = {tuple(line.split(" ")[:2]): line.split(" ") for line in COUNTS["table2"]}
     localized = {tuple(line.split(" ")[:2]): line.split(" ") for line in COUNTS["table5"]}
     rows = []
-    for (impact, system), (_, _, hits, n, _) in caught.items():
+    for (impact, judge_model), (_, _, hits, n, _) in caught.items():
         if impact == "all":
             continue
         for i in range(int(n)):
@@ -132,11 +132,11 @@ def suite_pairs() -> pd.DataFrame:
                     "trace_id": f"t{i % 59}",
                     "error_id": f"{impact}-{i}",
                     "impact": impact,
-                    "system": system,
-                    "judge": "any",
+                    "judge_model": judge_model,
+                    "dimension": "any",
                     "relevant": True,
                     "caught": i < int(hits),
-                    "localized": i < int(localized[impact, system][2]),
+                    "localized": i < int(localized[impact, judge_model][2]),
                 }
             )
     return pd.DataFrame(rows)
@@ -158,9 +158,9 @@ def test_suite_coverage_prints_as_in_the_paper_and_its_slips_are_right(number: i
     made = printed(table.build(Inputs(error_pairs=suite_pairs())), table)
     seen = 0
     for line in COUNTS[f"table{number}"]:
-        impact, system, hits, n, share = line.split(" ")
-        row = only(made, impact=impact, system=system)
-        right = RIGHT.get((number, impact, system), (int(hits), int(n), share))
+        impact, judge_model, hits, n, share = line.split(" ")
+        row = only(made, impact=impact, judge_model=judge_model)
+        right = RIGHT.get((number, impact, judge_model), (int(hits), int(n), share))
         assert row["printed"] == f"{right[0]}/{right[1]} ({right[2]}%)"
         seen += 1
     assert seen == 16
@@ -172,44 +172,44 @@ def test_the_average_alpha_of_table_7_is_not_what_the_introduction_says() -> Non
     assert len(COUNTS["slips"]) == len(RIGHT) + 1 == 6
 
 
-def pairs_of(judge: str, system: str, counts: dict[tuple[int, int], int], split: str = "test") -> pd.DataFrame:
+def pairs_of(dimension: str, judge_model: str, counts: dict[tuple[int, int], int], split: str = "test") -> pd.DataFrame:
     """Score pairs with the given number of each (human, model)."""
     scores = [pair for pair, count in counts.items() for _ in range(count)]
     return pd.DataFrame(
         {
             "trace_id": [f"t{i}" for i in range(len(scores))],
-            "judge": judge,
-            "system": system,
+            "dimension": dimension,
+            "judge_model": judge_model,
             "split": split,
-            "human": [human for human, _ in scores],
-            "model": [model for _, model in scores],
+            "reference_score": [reference for reference, _ in scores],
+            "judge_score": [model for _, model in scores],
         }
     )
 
 
-TABLE_4 = [(split, judge, *rest, fit) for split, judge, *rest, fits in COUNTS["table4"] for fit in fits]
+TABLE_4 = [(split, dimension, *rest, fit) for split, dimension, *rest, fits in COUNTS["table4"] for fit in fits]
 
 
-@pytest.mark.parametrize(("split", "judge", "off_by_one", "bucketed", "_correl", "fit"), TABLE_4)
+@pytest.mark.parametrize(("split", "dimension", "off_by_one", "bucketed", "_correl", "fit"), TABLE_4)
 def test_table_4_prints_as_in_the_paper(
-    split: str, judge: str, off_by_one: str, bucketed: str, _correl: str, fit: list[int]
+    split: str, dimension: str, off_by_one: str, bucketed: str, _correl: str, fit: list[int]
 ) -> None:
     n, hits_ob1, hits_3pt = fit
     # (1, 2) agrees in buckets and within one; (0, 1) within one only; (0, 2) in neither.
     counts = {(1, 2): hits_3pt, (0, 1): hits_ob1 - hits_3pt, (0, 2): n - hits_ob1}
     table = BY_PAPER["Table 4"]
-    made = printed(table.build(Inputs(score_pairs=pairs_of(judge, "", counts, split), draws=20)), table)
-    row = only(made, judge=judge, split=split)
+    made = printed(table.build(Inputs(score_pairs=pairs_of(dimension, "", counts, split), draws=20)), table)
+    row = only(made, dimension=dimension, split=split)
     assert (row["off_by_one"], row["bucketed"], row["n"]) == (off_by_one, bucketed, str(n))
 
 
 @pytest.mark.parametrize(
-    ("model", "judge", "n", "bucketed", "two_point", "nmae", "_correl", "hits_3pt", "hits_2pt", "error_sum"),
+    ("model", "dimension", "n", "bucketed", "two_point", "nmae", "_correl", "hits_3pt", "hits_2pt", "error_sum"),
     COUNTS["table17"],
 )
 def test_tables_8_and_17_print_as_in_the_paper(
     model: str,
-    judge: str,
+    dimension: str,
     n: int,
     bucketed: str,
     two_point: str,
@@ -224,10 +224,12 @@ def test_tables_8_and_17_print_as_in_the_paper(
     twos = error_sum - misses
     counts = {(2, 2): hits_3pt, (0, 3): twos, (0, 1): crossing - twos, (1, 3): misses - crossing}
     assert min(counts.values()) >= 0
-    pairs = pairs_of(judge, model, counts)
+    pairs = pairs_of(dimension, model, counts)
     for number, columns in (8, ("bucketed", "nmae")), (17, ("bucketed", "two_point", "nmae")):
         table = BY_PAPER[f"Table {number}"]
-        row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), judge=judge, system=model)
+        row = only(
+            printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), dimension=dimension, judge_model=model
+        )
         expected = {"bucketed": bucketed, "two_point": two_point, "nmae": nmae}
         assert {c: row[c] for c in columns} == {c: expected[c] for c in columns}
 
@@ -239,25 +241,25 @@ def counts_of(cells: list[str]) -> dict[tuple[int, int], int]:
 
 @pytest.mark.parametrize("line", COUNTS["constructed_table4"])
 def test_every_figure_of_a_row_of_table_4_prints_from_one_set_of_pairs(line: str) -> None:
-    split, judge, off_by_one, bucketed, correl, *cells = line.split(" ")
+    split, dimension, off_by_one, bucketed, correl, *cells = line.split(" ")
     table = BY_PAPER["Table 4"]
-    pairs = pairs_of(judge, "", counts_of(cells), split)
-    row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), judge=judge, split=split)
+    pairs = pairs_of(dimension, "", counts_of(cells), split)
+    row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), dimension=dimension, split=split)
     assert (row["off_by_one"], row["bucketed"], row["pearson"]) == (off_by_one, bucketed, correl)
-    assert [split, judge, off_by_one, bucketed, correl] in [known[:5] for known in COUNTS["table4"]]
+    assert [split, dimension, off_by_one, bucketed, correl] in [known[:5] for known in COUNTS["table4"]]
 
 
 @pytest.mark.parametrize("line", COUNTS["constructed_table17"])
 def test_every_figure_of_a_row_of_table_17_prints_from_one_set_of_pairs(line: str) -> None:
-    model, judge, *figures = line.split(" ")
+    model, dimension, *figures = line.split(" ")
     bucketed, two_point, correl, nmae = figures[:4]
     table = BY_PAPER["Table 17"]
-    pairs = pairs_of(judge, model, counts_of(figures[4:]))
-    row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), judge=judge, system=model)
+    pairs = pairs_of(dimension, model, counts_of(figures[4:]))
+    row = only(printed(table.build(Inputs(score_pairs=pairs, draws=20)), table), dimension=dimension, judge_model=model)
     blank = "" if correl == "-" else correl
     assert [row[c] for c in ("bucketed", "two_point", "pearson", "nmae")] == [bucketed, two_point, blank, nmae]
     known = [[*row[:2], row[3], row[4], row[6] or "-", row[5]] for row in COUNTS["table17"]]
-    assert [model, judge, bucketed, two_point, correl, nmae] in known
+    assert [model, dimension, bucketed, two_point, correl, nmae] in known
 
 
 def test_table_8_is_the_first_model_of_table_17() -> None:
@@ -279,7 +281,7 @@ def test_a_tie_that_floats_misprint_is_rounded_up(hits: int, n: int, half_up_tex
 def test_the_fixture_is_the_golden_file(shared: Path) -> None:
     golden = json.loads((shared / "golden" / "paper_tables.json").read_text(encoding="utf-8"))
     theirs = {
-        (c["kind"], c["split"], c["impact"].replace("med", "medium"), c["judge"]): (
+        (c["kind"], c["split"], c["impact"].replace("med", "medium"), c["dimension"]): (
             *(c[k] for k in ("TP", "FP", "FN", "TN")),
             tuple(c["printed"][k] or "" for k in ("P", "R", "F1", "F2", "Acc")),
             c["printed_coverage_pct"],
@@ -287,11 +289,11 @@ def test_the_fixture_is_the_golden_file(shared: Path) -> None:
         )
         for c in golden["cells"]
     }
-    assert theirs == {(c.kind, c.split, c.impact, c.judge): tuple(c[4:]) for c in CELLS}
+    assert theirs == {(c.kind, c.split, c.impact, c.dimension): tuple(c[4:]) for c in CELLS}
     for number in ("table2", "table5"):
         rows = {tuple(line.split(" ")[:2]): line.split(" ")[2:] for line in COUNTS[number]}
-        for impact, systems in golden[number].items():
-            for system, cell in systems.items():
-                ours = rows[impact.replace("med", "medium"), system]
+        for impact, judge_models in golden[number].items():
+            for judge_model, cell in judge_models.items():
+                ours = rows[impact.replace("med", "medium"), judge_model]
                 assert ours == [str(cell["hit"]), str(cell["n"]), cell["pct"]]
     assert COUNTS["slips"] == golden["known_paper_typos"]

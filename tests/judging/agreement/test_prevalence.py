@@ -58,9 +58,9 @@ def test_arrays_are_corrected_elementwise() -> None:
 
 
 def test_labelled_units_calibrate_and_the_others_are_the_corpus() -> None:
-    human = [True] * 10 + [False] * 10 + [None] * 20
+    reference = [True] * 10 + [False] * 10 + [None] * 20
     model = [True] * 9 + [False] + [True] + [False] * 9 + [True] * 8 + [False] * 10 + [None] * 2
-    labels = pd.DataFrame({"judge": "LC", "unit": range(40), "model": model, "human": human})
+    labels = pd.DataFrame({"dimension": "LC", "unit": range(40), "judge_label": model, "reference_label": reference})
     row = corpus_table(labels).iloc[0]
     assert [row[c] for c in ("tp", "fn", "fp", "tn", "judged", "positive", "failed")] == [9, 1, 1, 9, 18, 8, 2]
     # (8/18 + .9 - 1) / .8

@@ -36,11 +36,11 @@ def people(units: int, noise: float, seed: int = 1, count: int = 3) -> Floats:
 
 def test_pairs_of_raters_stand_once_with_their_overlap() -> None:
     matrix = np.array([[0, 1, 2, 3, NAN], [0, 1, 1, NAN, 2], [NAN, 1, 3, 3, 2]])
-    table = pairwise_table(long(matrix, ["ann", "bob", "judge"], judge="LC"))
+    table = pairwise_table(long(matrix, ["ann", "bob", "dimension"], dimension="LC"))
     assert list(zip(table["rater_a"], table["rater_b"], table["n"], strict=True)) == [
         ("ann", "bob", 3),
-        ("ann", "judge", 3),
-        ("bob", "judge", 3),
+        ("ann", "dimension", 3),
+        ("bob", "dimension", 3),
     ]
     first = table.iloc[0]
     assert first["exact"] == 2 / 3
@@ -56,7 +56,7 @@ def test_raters_without_overlap_say_so() -> None:
 
 def test_the_ceiling_of_two_people_is_their_pair() -> None:
     matrix = people(40, 0.3, count=2)
-    ceiling = human_ceiling(long(matrix, ["ann", "bob"], judge="LC"), draws=100).iloc[0]
+    ceiling = human_ceiling(long(matrix, ["ann", "bob"], dimension="LC"), draws=100).iloc[0]
     table = scores.tabulate(matrix[0], matrix[1])
     assert ceiling["exact"] == pytest.approx(float(scores.exact(table)))
     assert ceiling["bucketed"] == pytest.approx(float(scores.bucketed(table)))
@@ -110,17 +110,21 @@ def test_ratings_off_the_scale_are_refused() -> None:
         pairwise_table(long(np.array([[4.0], [1.0]]), ["a", "b"]))
 
 
-def by_definition(humans: Floats, judge: Floats, epsilon: float) -> tuple[float, list[float]]:
+def by_definition(reference_annotators: Floats, dimension: Floats, epsilon: float) -> tuple[float, list[float]]:
     """The alternative annotator test written out unit by unit, as the paper states it."""
     wins, p_values = [], []
-    for j in range(len(humans)):
+    for j in range(len(reference_annotators)):
         differences, judge_wins = [], []
-        for i in range(humans.shape[1]):
-            others = [humans[k, i] for k in range(len(humans)) if k != j and not np.isnan(humans[k, i])]
-            if np.isnan(humans[j, i]) or np.isnan(judge[i]) or not others:
+        for i in range(reference_annotators.shape[1]):
+            others = [
+                reference_annotators[k, i]
+                for k in range(len(reference_annotators))
+                if k != j and not np.isnan(reference_annotators[k, i])
+            ]
+            if np.isnan(reference_annotators[j, i]) or np.isnan(dimension[i]) or not others:
                 continue
-            of_judge = np.mean([judge[i] == other for other in others])
-            of_person = np.mean([humans[j, i] == other for other in others])
+            of_judge = np.mean([dimension[i] == other for other in others])
+            of_person = np.mean([reference_annotators[j, i] == other for other in others])
             judge_wins.append(of_judge >= of_person)
             differences.append(int(of_person >= of_judge) - int(of_judge >= of_person))
         wins.append(np.mean(judge_wins))
@@ -130,12 +134,12 @@ def by_definition(humans: Floats, judge: Floats, epsilon: float) -> tuple[float,
 
 def test_the_alternative_annotator_test_follows_its_definition() -> None:
     for seed in range(20):
-        humans = people(60, 0.4, seed=seed)
-        humans[np.random.default_rng(seed).random(humans.shape) < 0.1] = NAN
-        judge = people(60, 0.4, seed=seed, count=4)[3]
-        judge[:3] = NAN
-        test = alternative_annotator_test(humans, judge, ("a", "b", "c"), epsilon=0.15)
-        advantage, p_values = by_definition(humans, judge, 0.15)
+        reference_annotators = people(60, 0.4, seed=seed)
+        reference_annotators[np.random.default_rng(seed).random(reference_annotators.shape) < 0.1] = NAN
+        dimension = people(60, 0.4, seed=seed, count=4)[3]
+        dimension[:3] = NAN
+        test = alternative_annotator_test(reference_annotators, dimension, ("a", "b", "c"), epsilon=0.15)
+        advantage, p_values = by_definition(reference_annotators, dimension, 0.15)
         assert test.average_advantage == pytest.approx(advantage)
         np.testing.assert_allclose(test.people["p"], p_values)
 
@@ -160,9 +164,11 @@ def test_two_people_are_too_few_for_the_test() -> None:
 
 def test_rmse_alignment_prefers_the_nearer_rating() -> None:
     others = np.array([[2.0, 2.0], [2.0, 2.0]])
-    humans = np.vstack([[0.0, 0.0], others])
-    by_distance = alternative_annotator_test(humans, np.array([1.0, 1.0]), ("a", "b", "c"), alignment="rmse")
-    by_equality = alternative_annotator_test(humans, np.array([1.0, 1.0]), ("a", "b", "c"))
+    reference_annotators = np.vstack([[0.0, 0.0], others])
+    by_distance = alternative_annotator_test(
+        reference_annotators, np.array([1.0, 1.0]), ("a", "b", "c"), alignment="rmse"
+    )
+    by_equality = alternative_annotator_test(reference_annotators, np.array([1.0, 1.0]), ("a", "b", "c"))
     # neither 0 nor 1 equals 2 (a tie: both win), but 1 is nearer
     assert by_distance.people.loc[0, "person_wins"] == 0.0
     assert by_equality.people.loc[0, "person_wins"] == 1.0
@@ -178,10 +184,12 @@ def test_benjamini_and_yekutieli_reject_as_statsmodels() -> None:
 
 def test_the_test_runs_from_frames_by_judge_and_system() -> None:
     together = people(80, 0.3, count=4)
-    ratings = long(together[:3], ["ann", "bob", "cat"], judge="LC")
-    said = pd.DataFrame({"trace_id": [f"t{i}" for i in range(80)], "judge": "LC", "model": together[3]})
-    table = raters.annotator_test_table(ratings, pd.concat([said.assign(system="m1"), said.assign(system="m2")]))
-    assert list(table["system"]) == ["m1", "m2"]
+    ratings = long(together[:3], ["ann", "bob", "cat"], dimension="LC")
+    said = pd.DataFrame({"trace_id": [f"t{i}" for i in range(80)], "dimension": "LC", "judge_score": together[3]})
+    table = raters.annotator_test_table(
+        ratings, pd.concat([said.assign(judge_model="m1"), said.assign(judge_model="m2")])
+    )
+    assert list(table["judge_model"]) == ["m1", "m2"]
     direct = alternative_annotator_test(together[:3], together[3], ("ann", "bob", "cat"))
     assert table.iloc[0]["average_advantage"] == direct.average_advantage
     assert (table.iloc[0]["people"], table.iloc[0]["units"]) == (3, 80)
@@ -191,8 +199,8 @@ def test_the_test_runs_from_frames_by_judge_and_system() -> None:
 def test_units_that_one_person_alone_rated_are_no_units_of_the_test() -> None:
     together = people(40, 0.3, count=4)
     together[1:3, 20:] = NAN  # from here only ann has rated
-    said = pd.DataFrame({"trace_id": [f"t{i}" for i in range(40)], "judge": "LC", "model": together[3]})
-    row = raters.annotator_test_table(long(together[:3], ["ann", "bob", "cat"], judge="LC"), said).iloc[0]
+    said = pd.DataFrame({"trace_id": [f"t{i}" for i in range(40)], "dimension": "LC", "judge_score": together[3]})
+    row = raters.annotator_test_table(long(together[:3], ["ann", "bob", "cat"], dimension="LC"), said).iloc[0]
     assert (row["people"], row["units"], row["people_below_30"]) == (3, 20, 3)
 
 
@@ -244,11 +252,11 @@ nitaytech/AltTest at 13eada270fed73be2dfba64392a14b905df65e27, run on `drawn(see
 
 @pytest.mark.parametrize(("seed", "alignment"), list(AUTHORS))
 def test_the_alternative_annotator_test_gives_what_its_authors_program_gives(seed: int, alignment: Alignment) -> None:
-    humans, judge = drawn(seed)
+    reference_annotators, dimension = drawn(seed)
     rate, advantage, p = AUTHORS[seed, alignment]
-    names = tuple("abcde"[: len(humans)])
+    names = tuple("abcde"[: len(reference_annotators)])
     epsilon = 0.1 if alignment == "accuracy" else 0.2
-    test = alternative_annotator_test(humans, judge, names, epsilon=epsilon, alignment=alignment)
+    test = alternative_annotator_test(reference_annotators, dimension, names, epsilon=epsilon, alignment=alignment)
     assert test.winning_rate == pytest.approx(rate)
     assert test.average_advantage == pytest.approx(advantage, abs=1e-6)
     assert test.people["p"].to_numpy() == pytest.approx(np.array(p), rel=1e-5)

@@ -14,9 +14,9 @@ ALIKE = "The agent repeats its search without using the answer of the first one.
 OTHER = "No plan was written, and step four contradicts step two."
 
 
-def rationales(texts: dict[str, list[str | None]], judge: str = "LC") -> pd.DataFrame:
+def rationales(texts: dict[str, list[str | None]], dimension: str = "LC") -> pd.DataFrame:
     rows = [
-        {"judge": judge, "trace_id": trace, "run": run, "text": text}
+        {"dimension": dimension, "trace_id": trace, "repeat": run, "text": text}
         for trace, said in texts.items()
         for run, text in enumerate(said)
     ]

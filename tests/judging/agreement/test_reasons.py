@@ -24,7 +24,7 @@ def one_trace(frame: pd.DataFrame) -> pd.DataFrame:
 
 def all_alike(frame: pd.DataFrame) -> pd.DataFrame:
     """Every score the same, nothing caught."""
-    same = {name: 2 for name in ("model", "human", "value", "first", "second") if name in frame.columns}
+    same = {name: 2 for name in ("judge_score", "reference_score", "value", "first", "second") if name in frame.columns}
     if "relevant" in frame.columns:
         same |= dict.fromkeys(("caught", "localized"), False)
     return frame.assign(**same)
@@ -32,7 +32,7 @@ def all_alike(frame: pd.DataFrame) -> pd.DataFrame:
 
 def nothing_answered(frame: pd.DataFrame) -> pd.DataFrame:
     """Every judgement failed."""
-    gone = {name: float("nan") for name in ("model", "value") if name in frame.columns}
+    gone = {name: float("nan") for name in ("judge_score", "value") if name in frame.columns}
     if "relevant" in frame.columns:
         gone |= dict.fromkeys(("caught", "localized"), False)
     return frame.assign(**gone, state="failed")
@@ -117,7 +117,7 @@ def test_rates_of_zero_without_bounds_say_so_and_no_interval_is_missed_that_was_
 def test_errors_that_a_judge_was_not_asked_about_are_told_from_those_it_failed_on() -> None:
     rows = [("t", "e", "low", "LC", True, True, True, "scored"), ("t", "e", "low", "EE", False, False, False, "failed"),
             ("t", "f", "low", "LC", False, False, False, "not_applicable")]  # fmt: skip
-    columns = ["trace_id", "error_id", "impact", "judge", "relevant", "caught", "localized", "state"]
+    columns = ["trace_id", "error_id", "impact", "dimension", "relevant", "caught", "localized", "state"]
     inputs = Inputs(error_pairs=pd.DataFrame(rows, columns=columns))
     (grid,) = tables_from_frames(inputs, ["coverage_grid"]).values()
     assert list(grid["reason"]) == ["EE: failed", "LC: not applicable; EE: not asked"]

@@ -311,18 +311,18 @@ def test_a_rating_twice_is_refused() -> None:
 def test_the_table_of_consistency_has_one_row_a_judge() -> None:
     rng = np.random.default_rng(11)
     frames = [
-        long(np.clip(rng.integers(0, 4, 30) + rng.integers(-1, 2, (5, 30)), 0, 3).astype(float), judge=judge)
-        for judge in ("TC", "LC")
+        long(np.clip(rng.integers(0, 4, 30) + rng.integers(-1, 2, (5, 30)), 0, 3).astype(float), dimension=dimension)
+        for dimension in ("TC", "LC")
     ]
-    constant = long(np.full((5, 30), 3.0), judge="PQ")
+    constant = long(np.full((5, 30), 3.0), dimension="PQ")
     table = reliability.reliability_table(pd.concat([*frames, constant]), draws=300)
-    assert list(table["judge"]) == ["LC", "PQ", "TC"]
-    row = table.set_index("judge").loc["LC"]
+    assert list(table["dimension"]) == ["LC", "PQ", "TC"]
+    row = table.set_index("dimension").loc["LC"]
     assert row["alpha_low"] < row["alpha_interval"] < row["alpha_high"]
     assert row["alpha_jackknife_low"] < row["alpha_interval"] < row["alpha_jackknife_high"]
     assert row["mean_sd_ci95"] == pytest.approx(row["mean_sd_high"] - row["mean_sd"])
     assert (row["runs"], row["units"], row["n"]) == (5, 30, 30)
-    blank = table.set_index("judge").loc["PQ"]
+    blank = table.set_index("dimension").loc["PQ"]
     assert np.isnan(blank["alpha_interval"])
     assert (blank["reason"], blank["agreement"], blank["identical"], blank["ac2"]) == ("no variation", 1, 1, 1)
 
@@ -338,7 +338,7 @@ def test_table_7_half_width_is_students_t_of_the_mean() -> None:
 
 
 def test_each_unit_shows_its_runs() -> None:
-    frame = long(np.array([[0, 3, 1, NAN], [3, 3, NAN, NAN]]), judge="LC")
+    frame = long(np.array([[0, 3, 1, NAN], [3, 3, NAN, NAN]]), dimension="LC")
     frame["state"] = ["scored"] * 6 + ["failed", "not_applicable"]
     table = reliability.unit_table(frame).set_index("unit")
     assert list(table["ratings"]) == [2, 2, 1, 0]
@@ -351,9 +351,9 @@ def test_each_unit_shows_its_runs() -> None:
 
 
 def test_the_distribution_of_alpha_is_that_of_its_bootstrap() -> None:
-    frame = pd.concat([long(EXAMPLE_D, judge="LC"), long(np.full((3, 6), 2.0), judge="PQ")])
+    frame = pd.concat([long(EXAMPLE_D, dimension="LC"), long(np.full((3, 6), 2.0), dimension="PQ")])
     table = reliability.alpha_draws(frame, draws=300)
     boot = alpha_bootstrap(EXAMPLE_D, draws=300)
-    assert set(table["judge"]) == {"LC"}
+    assert set(table["dimension"]) == {"LC"}
     assert len(table) == 300 - boot.undefined[0]
     assert np.mean(table["alpha"] < 0.8) == boot.share_below(0.8)[0]

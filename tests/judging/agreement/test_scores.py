@@ -13,9 +13,11 @@ from tracejury.judging.agreement import scores
 THREE = np.array([[13, 0, 0], [0, 20, 7], [0, 4, 56]])  # METRICS.md, reference values
 
 
-def score_pairs(human: list[int], model: list[int], **more: object) -> pd.DataFrame:
-    frame = pd.DataFrame({"trace_id": [f"t{i}" for i in range(len(human))], "human": human, "model": model})
-    return frame.assign(judge="LC").assign(**more)
+def score_pairs(reference: list[int], model: list[int], **more: object) -> pd.DataFrame:
+    frame = pd.DataFrame(
+        {"trace_id": [f"t{i}" for i in range(len(reference))], "reference_score": reference, "judge_score": model}
+    )
+    return frame.assign(dimension="LC").assign(**more)
 
 
 def value(table: pd.DataFrame, metric: str, column: str = "value") -> float:
@@ -31,8 +33,8 @@ def random_tables(count: int, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def as_lists(table: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    human, model = np.indices((4, 4))
-    return np.repeat(human.ravel(), table.ravel()), np.repeat(model.ravel(), table.ravel())
+    reference, model = np.indices((4, 4))
+    return np.repeat(reference.ravel(), table.ravel()), np.repeat(model.ravel(), table.ravel())
 
 
 @pytest.mark.parametrize(
@@ -61,10 +63,10 @@ def test_the_prevalence_paradox_shows_in_kappa_and_not_in_ac1() -> None:
 
 def test_the_whole_scale_enters_quadratic_kappa_though_scores_are_unused() -> None:
     # METRICS.md's trap: scikit-learn without labels treats the scores 0, 1, 3 as neighbours
-    human, model = np.array([0, 0, 1, 1, 3, 3]), np.array([0, 1, 1, 1, 3, 1])
-    ours = float(scores.quadratic_kappa(scores.tabulate(human.astype(float), model.astype(float))))
-    full = cohen_kappa_score(human, model, weights="quadratic", labels=[0, 1, 2, 3])
-    short = cohen_kappa_score(human, model, weights="quadratic")
+    reference, model = np.array([0, 0, 1, 1, 3, 3]), np.array([0, 1, 1, 1, 3, 1])
+    ours = float(scores.quadratic_kappa(scores.tabulate(reference.astype(float), model.astype(float))))
+    full = cohen_kappa_score(reference, model, weights="quadratic", labels=[0, 1, 2, 3])
+    short = cohen_kappa_score(reference, model, weights="quadratic")
     assert ours == pytest.approx(full)
     assert abs(short - full) > 0.01
 
@@ -81,8 +83,8 @@ def test_kappas_equal_scikit_learn_and_statsmodels_on_a_thousand_random_inputs()
                 assert np.isnan(ours["identity"][i])
                 continue
             name = ("identity", "linear", "quadratic")[i % 3]
-            human, model = as_lists(table)
-            found = cohen_kappa_score(human, model, labels=range(4), weights=theirs[name])
+            reference, model = as_lists(table)
+            found = cohen_kappa_score(reference, model, labels=range(4), weights=theirs[name])
             assert ours[name][i] == pytest.approx(found, nan_ok=True, abs=1e-12)
         for table in tables[tables.sum(axis=(1, 2)) > 30][:100]:
             reference = cohens_kappa(table)
@@ -96,14 +98,14 @@ def test_correlations_equal_scipy_on_a_thousand_random_inputs() -> None:
     pearson, spearman = scores.pearson(tables), scores.spearman(tables)
     defined = 0
     for i, table in enumerate(tables):
-        human, model = as_lists(table)
-        if len(set(human)) < 2 or len(set(model)) < 2:
+        reference, model = as_lists(table)
+        if len(set(reference)) < 2 or len(set(model)) < 2:
             assert np.isnan(pearson[i])
             assert np.isnan(spearman[i])
             continue
         defined += 1
-        assert pearson[i] == pytest.approx(np.corrcoef(human, model)[0, 1], abs=1e-12)
-        ranks = np.corrcoef(stats.rankdata(human), stats.rankdata(model))[0, 1]
+        assert pearson[i] == pytest.approx(np.corrcoef(reference, model)[0, 1], abs=1e-12)
+        ranks = np.corrcoef(stats.rankdata(reference), stats.rankdata(model))[0, 1]
         assert spearman[i] == pytest.approx(ranks, abs=1e-12)
     assert defined > 500
 
@@ -112,14 +114,14 @@ def test_accuracies_nmae_and_bias_equal_their_definitions_on_random_inputs() -> 
     tables = random_tables(300, np.random.default_rng(6))
     bucket = np.array([0, 1, 1, 2])
     for table in tables[tables.sum(axis=(1, 2)) > 0]:
-        human, model = as_lists(table)
+        reference, model = as_lists(table)
         expected = {
-            scores.exact: np.mean(human == model),
-            scores.off_by_one: np.mean(abs(human - model) <= 1),
-            scores.bucketed: np.mean(bucket[human] == bucket[model]),
-            scores.two_point: np.mean((human > 0) == (model > 0)),
-            scores.nmae: np.mean(abs(bucket[human] - bucket[model])) / 2,
-            scores.bias: np.mean(model - human),
+            scores.exact: np.mean(reference == model),
+            scores.off_by_one: np.mean(abs(reference - model) <= 1),
+            scores.bucketed: np.mean(bucket[reference] == bucket[model]),
+            scores.two_point: np.mean((reference > 0) == (model > 0)),
+            scores.nmae: np.mean(abs(bucket[reference] - bucket[model])) / 2,
+            scores.bias: np.mean(model - reference),
         }
         for metric, number in expected.items():
             assert float(metric(table)) == pytest.approx(number)
@@ -180,8 +182,8 @@ def test_renaming_scores_changes_only_weighted_figures() -> None:
 @pytest.mark.parametrize("metric", ["pearson", "spearman", "quadratic_kappa", "ac1", "ac2", "pair_alpha"])
 def test_shuffled_labels_are_about_zero(metric: str) -> None:
     rng = np.random.default_rng(12)
-    human = rng.integers(0, 4, 4_000).astype(float)
-    table = scores.tabulate(human, rng.permutation(human))
+    reference = rng.integers(0, 4, 4_000).astype(float)
+    table = scores.tabulate(reference, rng.permutation(reference))
     function = {m.name: m.function for m in scores.SCORE_METRICS}[metric]
     assert abs(float(function(table))) < 0.05
 
@@ -205,7 +207,7 @@ def test_without_pairs_every_metric_says_no_units() -> None:
 
 def test_missing_failed_and_not_applicable_are_three_things() -> None:
     pairs = score_pairs([0, 1, 2, 3, 3], [0, 1, 2, 3, 3])
-    pairs["model"] = [0, 1, None, None, None]
+    pairs["judge_score"] = [0, 1, None, None, None]
     pairs["state"] = ["scored", "scored", "scored", "failed", "not_applicable"]
     row = scores.score_table(pairs, draws=20).iloc[0]
     assert [row[c] for c in ("n", "failed", "not_applicable", "missing")] == [2, 1, 1, 1]
@@ -215,7 +217,7 @@ def test_missing_failed_and_not_applicable_are_three_things() -> None:
 def test_failed_scores_can_count_as_disagreement() -> None:
     pairs = score_pairs([0, 1, 2, 3], [0, 1, 2, 3])
     pairs["state"] = ["scored", "scored", "scored", "failed"]
-    pairs.loc[3, "model"] = None
+    pairs.loc[3, "judge_score"] = None
     figures = scores.score_figures(pairs, missing="disagree", draws=50)
     assert value(figures, "exact") == 0.75
     assert value(figures, "exact", "n") == 4
@@ -232,9 +234,9 @@ def test_accuracy_has_wilsons_interval_and_kappa_a_bootstrap() -> None:
 
 
 def test_repeated_runs_of_a_trace_are_one_cluster() -> None:
-    human, model = [0, 1, 2, 3] * 3, [1, 1, 3, 3, 0, 2, 2, 3, 0, 1, 2, 2]
-    once = score_pairs(human, model)
-    thrice = pd.concat([once.assign(run=run) for run in range(3)])
+    reference, model = [0, 1, 2, 3] * 3, [1, 1, 3, 3, 0, 2, 2, 3, 0, 1, 2, 2]
+    once = score_pairs(reference, model)
+    thrice = pd.concat([once.assign(repeat=run) for run in range(3)])
     a, b = (scores.score_figures(frame, draws=2_000) for frame in (once, thrice))
     for metric in ("bias", "pearson"):
         assert value(a, metric) == pytest.approx(value(b, metric))
@@ -245,8 +247,8 @@ def test_repeated_runs_of_a_trace_are_one_cluster() -> None:
 
 
 def test_scores_off_the_scale_are_refused_with_a_remedy() -> None:
-    with pytest.raises(ValueError, match=r"human holds 1.5: expected 0, 1, 2, 3"):
-        scores.score_table(score_pairs([1, 2], [1, 2]).assign(human=[1.5, 2]))
+    with pytest.raises(ValueError, match=r"reference_score holds 1.5: expected 0, 1, 2, 3"):
+        scores.score_table(score_pairs([1, 2], [1, 2]).assign(reference_score=[1.5, 2]))
 
 
 def test_a_trace_twice_is_refused() -> None:
@@ -257,19 +259,19 @@ def test_a_trace_twice_is_refused() -> None:
 
 def test_infinite_scores_are_refused() -> None:
     with pytest.raises(ValueError, match="infinite ratings"):
-        scores.score_table(score_pairs([1, 2], [1, 2]).assign(model=[np.inf, 1]))
+        scores.score_table(score_pairs([1, 2], [1, 2]).assign(judge_score=[np.inf, 1]))
 
 
 def test_confusion_and_prevalence_count_every_score() -> None:
     pairs = score_pairs([0, 0, 3], [0, 1, 3])
-    confusion = scores.confusion(pairs).set_index(["human", "model"])
+    confusion = scores.confusion(pairs).set_index(["reference_score", "judge_score"])
     assert len(confusion) == 16
     assert confusion.loc[(0, 1), "count"] == 1
     assert confusion.loc[(0, 1), "share"] == 0.5
     assert np.isnan(confusion.loc[(2, 2), "share"])
     prevalence = scores.score_prevalence(pairs).set_index(["side", "score"])
-    assert prevalence.loc[("human", 0), "share"] == pytest.approx(2 / 3)
-    assert prevalence.loc[("model", 2), "count"] == 0
+    assert prevalence.loc[("reference", 0), "share"] == pytest.approx(2 / 3)
+    assert prevalence.loc[("judge", 2), "count"] == 0
 
 
 @pytest.mark.parametrize(
@@ -300,13 +302,13 @@ def test_the_bias_of_all_judges_is_bounded_by_resampling_traces_with_all_their_j
     given[:, 2] = np.where(rng.random(40) < 0.8, given[:, 1], given[:, 2])
     traces = [f"t{number}" for number in range(40)]
     scored = pd.concat(
-        [pd.DataFrame({"trace_id": traces, "human": given[:, 0], "model": given[:, j]}) for j in (1, 2)]
-    ).astype({"human": "float64", "model": "float64"})
+        [pd.DataFrame({"trace_id": traces, "reference_score": given[:, 0], "judge_score": given[:, j]}) for j in (1, 2)]
+    ).astype({"reference_score": "float64", "judge_score": "float64"})
     low, high = scores.pooled_bias(scored, draws=20_000)
     gaps = (given[:, 1:] - given[:, :1]).sum(axis=1)
     by_hand = gaps[rng.integers(0, 40, size=(20_000, 40))].sum(axis=1) / 80
     assert (low, high) == pytest.approx(tuple(np.percentile(by_hand, [2.5, 97.5])), abs=0.03)
-    of_pairs = (scored["model"] - scored["human"]).std() / 80**0.5
+    of_pairs = (scored["judge_score"] - scored["reference_score"]).std() / 80**0.5
     assert high - low > 2.2 * 1.96 * of_pairs  # wider than if the judges of a trace did not depend on each other
     assert np.isnan(scores.pooled_bias(scored, draws=0)).all()
     assert np.isnan(scores.pooled_bias(scored.head(0), draws=100)).all()

@@ -36,39 +36,44 @@ def small_inputs() -> Inputs:
                 "error_id": f"e{error}",
                 "impact": ("low", "medium", "high")[error],
                 "split": "test",
-                "judge": judge,
+                "dimension": dimension,
                 "relevant": bool((i + error) % 2),
                 "caught": bool(rng.random() < 0.6),
                 "localized": False,
             }
             for i, trace in enumerate(traces)
             for error in range(3)
-            for judge in ("LC", "EE")
+            for dimension in ("LC", "EE")
         ]
     )
     errors["localized"] = errors["caught"] & (rng.random(len(errors)) < 0.5)
     scores = pd.DataFrame(
         [
-            {"trace_id": trace, "judge": judge, "human": int(rng.integers(4)), "model": int(rng.integers(4))}
+            {
+                "trace_id": trace,
+                "dimension": dimension,
+                "reference_score": int(rng.integers(4)),
+                "judge_score": int(rng.integers(4)),
+            }
             for trace in traces
-            for judge in ("LC", "EE")
+            for dimension in ("LC", "EE")
         ]
     )
     ratings = pd.DataFrame(
         [
-            {"unit": trace, "rater": rater, "judge": "LC", "value": int(rng.integers(4)), "rater_kind": kind}
+            {"unit": trace, "rater": rater, "dimension": "LC", "value": int(rng.integers(4)), "rater_kind": kind}
             for trace in traces
-            for kind, names in (("run", ("run 1", "run 2")), ("human", ("ann", "bob", "cat")))
+            for kind, names in (("judge", ("repeat 0", "repeat 1")), ("annotator", ("ann", "bob", "cat")))
             for rater in names
         ]
     )
     flipped = errors.assign(caught=~errors["caught"], localized=False)
     labels = pd.DataFrame(
         {
-            "judge": "LC",
+            "dimension": "LC",
             "unit": traces,
-            "model": [True, False] * 6,
-            "human": [True, False, False, True, True, False, *[None] * 6],
+            "judge_label": [True, False] * 6,
+            "reference_label": [True, False, False, True, True, False, *[None] * 6],
         }
     )
     gold = pd.DataFrame({"trace_id": traces, "category": "Goal Deviation", "location": "s1"})
@@ -79,7 +84,7 @@ def small_inputs() -> Inputs:
         findings=pd.DataFrame(
             {
                 "trace_id": traces,
-                "judge": "LC",
+                "dimension": "LC",
                 "finding_id": "f1",
                 "matched": [True, False] * 6,
                 "verdict": [None, "valid new error"] * 6,
@@ -89,12 +94,12 @@ def small_inputs() -> Inputs:
         ),
         rationales=pd.DataFrame(
             [
-                {"judge": "LC", "trace_id": trace, "run": run, "text": f"Step {run + 1} of {trace} fails."}
+                {"dimension": "LC", "trace_id": trace, "repeat": run, "text": f"Step {run + 1} of {trace} fails."}
                 for trace in traces
                 for run in range(2)
             ]
         ),
-        judged=pd.DataFrame({"trace_id": traces, "judge": "LC"}),
+        judged=pd.DataFrame({"trace_id": traces, "dimension": "LC"}),
         repeats=pd.DataFrame({"rater": "ann", "unit": traces, "first": 1, "second": [1, 2] * 6}),
         unit_labels=labels,
         person_pairs=pd.DataFrame(
@@ -106,14 +111,14 @@ def small_inputs() -> Inputs:
                     "author": author,
                     "other": other,
                     "reviewers": 2,
-                    "judge": judge,
+                    "dimension": dimension,
                     "relevant": True,
                     "caught": i % 2 == 0,
                     "localized": False,
                 }
                 for i, trace in enumerate(traces)
                 for author, other in (("ann", "bob"), ("bob", "ann"))
-                for judge in ("LC", "any")
+                for dimension in ("LC", "any")
             ]
         ),
         match_words=pd.DataFrame(
@@ -147,11 +152,13 @@ def small_inputs() -> Inputs:
             [("LC", "a + b · jury majority", trace, 2, 2, 1, 0) for trace in traces], columns=list(JURY_VOTES)
         ),
         other_error_pairs=flipped,
-        other_score_pairs=scores.assign(model=3 - scores["model"]),
+        other_score_pairs=scores.assign(judge_score=3 - scores["judge_score"]),
         trail_gold=gold,
         trail_predictions=gold.iloc[:6],
         trail_traces=pd.DataFrame({"trace_id": traces, "state": ["scored"] * 11 + ["failed"]}),
-        trail_scores=pd.DataFrame({"trace_id": traces, "scale": "overall", "human": range(12), "model": range(12)}),
+        trail_scores=pd.DataFrame(
+            {"trace_id": traces, "scale": "overall", "reference_score": range(12), "judge_score": range(12)}
+        ),
         draws=30,
     )
 
@@ -223,13 +230,15 @@ def test_metric_names_are_one_each() -> None:
 
 
 def test_a_cell_that_a_spreadsheet_would_run_is_quoted() -> None:
-    pairs = pd.DataFrame({"trace_id": ["a", "b"], "judge": "=1+1", "human": [3, 2], "model": [2, 0]})
+    pairs = pd.DataFrame(
+        {"trace_id": ["a", "b"], "dimension": "=1+1", "reference_score": [3, 2], "judge_score": [2, 0]}
+    )
     text = csv_text(tables_from_frames(Inputs(score_pairs=pairs, draws=0))["score_flags"], TABLE["score_flags"])
     assert ",'=1+1," in text
 
 
 def test_negative_figures_are_numbers_not_formulas() -> None:
-    pairs = pd.DataFrame({"trace_id": ["a", "b"], "judge": "LC", "human": [3, 2], "model": [2, 0]})
+    pairs = pd.DataFrame({"trace_id": ["a", "b"], "dimension": "LC", "reference_score": [3, 2], "judge_score": [2, 0]})
     text = csv_text(tables_from_frames(Inputs(score_pairs=pairs, draws=0))["score_flags"], TABLE["score_flags"])
     assert ",-1.5000," in text
 
@@ -242,7 +251,7 @@ def test_people_and_runs_are_told_apart(full: dict[str, pd.DataFrame]) -> None:
 
 def test_another_kind_of_rater_is_refused() -> None:
     ratings = pd.DataFrame({"unit": ["t"], "rater": ["x"], "value": [1], "rater_kind": ["robot"]})
-    with pytest.raises(ValueError, match="expected run, human or gold"):
+    with pytest.raises(ValueError, match="expected judge, annotator or gold"):
         tables_from_frames(Inputs(ratings=ratings))
 
 

@@ -108,8 +108,8 @@ def test_trails_scores_correlate_as_written_and_constant_gold_is_undefined() -> 
         {
             "trace_id": ["a", "b", "c", "d"] * 2,
             "scale": ["overall"] * 4 + ["security"] * 4,
-            "human": [1, 2.5, 4, 5, 5, 5, 5, 5],
-            "model": [1, 4.75, 3, None, 1, 2, 3, 4],
+            "reference_score": [1, 2.5, 4, 5, 5, 5, 5, 5],
+            "judge_score": [1, 4.75, 3, None, 1, 2, 3, 4],
         }
     )
     table = trail.trail_correlations(scores).set_index("scale")
@@ -139,15 +139,15 @@ def as_rows(trace: str, listed: list[dict[str, str]]) -> list[tuple[str, str, st
 
 
 @pytest.mark.shared
-@pytest.mark.parametrize("judge", ["o4-mini_GAIA", "gemini-2.5-flash_GAIA", "QwenLong-L1-32B_GAIA"])
-def test_real_predictions_score_as_the_definitions_say(shared: Path, judge: str) -> None:
+@pytest.mark.parametrize("dimension", ["o4-mini_GAIA", "gemini-2.5-flash_GAIA", "QwenLong-L1-32B_GAIA"])
+def test_real_predictions_score_as_the_definitions_say(shared: Path, dimension: str) -> None:
     gold: dict[str, list[tuple[str, str, str]]] = {}
     for file in sorted((shared / "trail" / "annotations" / "gaia").iterdir()):
         listed = read_annotations(file.read_text(encoding="utf-8"))
         if listed is not None:  # the malformed gold file is skipped, as officially
             gold[file.stem] = as_rows(file.stem, listed)
     said: dict[str, list[tuple[str, str, str]]] = {}
-    for file in (shared / "trail" / "predictions" / judge).iterdir():
+    for file in (shared / "trail" / "predictions" / dimension).iterdir():
         listed = read_annotations(file.read_text(encoding="utf-8"))
         if listed is not None and file.stem in gold:
             said[file.stem] = as_rows(file.stem, listed)

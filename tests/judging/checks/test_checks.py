@@ -345,7 +345,7 @@ def test_trace_without_a_model_is_not_applicable_everywhere() -> None:
 
 def test_verdicts_come_one_a_dimension_with_the_version_of_the_checks() -> None:
     verdicts = judge_offline(run(search("x"), answer("1")))
-    assert tuple(verdict.judge for verdict in verdicts) == DIMENSIONS
+    assert tuple(verdict.rubric for verdict in verdicts) == DIMENSIONS
     assert {verdict.call.model for verdict in verdicts} == {"checks"}
     assert {verdict.call.parameters["version"] for verdict in verdicts} == {checks_version()}
 
@@ -426,7 +426,7 @@ def _where(check: str, trace: Trace) -> tuple[str | None, ...]:
 
 
 def _verdicts(trace: Trace) -> dict[str, Verdict]:
-    return {verdict.judge: verdict for verdict in judge_offline(trace)}
+    return {verdict.rubric: verdict for verdict in judge_offline(trace)}
 
 
 def _assert_verbatim(trace: Trace, finding: Finding) -> None:

@@ -7,29 +7,29 @@ export class Revealed {
   constructor(desk, found) {
     this.desk = desk;
     this.found = found;
-    const said = [...found.systems.map((system) => system.findings), ...found.people.map((person) => person.errors)];
+    const said = [...found.judge_models.map((one) => one.findings), ...found.people.map((person) => person.errors)];
     desk.part("judges-count").textContent = said.reduce((sum, each) => sum + each.length, 0);
     this.draw();
   }
 
   draw() {
-    const { systems, people } = this.found;
-    const nothing = !systems.length && !people.length ? el("p", { class: "tj-empty", text: "No judge has judged this trace yet, and nobody else has submitted it." }) : null;
-    replaceIn(this.desk.part("judges"), ...systems.map((system) => this.system(system)), ...people.map((person) => this.person(person)), nothing);
+    const { judge_models: judgeModels, people } = this.found;
+    const nothing = !judgeModels.length && !people.length ? el("p", { class: "tj-empty", text: "No judge has judged this trace yet, and nobody else has submitted it." }) : null;
+    replaceIn(this.desk.part("judges"), ...judgeModels.map((one) => this.judgeModel(one)), ...people.map((person) => this.person(person)), nothing);
   }
 
-  system({ name, judges, findings }) {
+  judgeModel({ name, judges, findings }) {
     const none = findings.length ? null : el("p", { class: "tj-hint", text: judges.some((judge) => judge.score !== null) ? "Found no error." : "Gave no verdict." });
     return el("section", { class: "tj-said", "aria-label": name }, el("h3", {}, el("bdi", { text: name }), count(findings.length, "finding")), this.judges(judges), none, ...findings.map((finding) => this.finding(finding)));
   }
 
   judges(judges) {
     const answers = judges.map((judge) =>
-      el("span", { class: "tj-answer", title: judge.reason || judge.rationale || null }, el("b", { text: judge.judge }), " " + answerText(judge)),
+      el("span", { class: "tj-answer", title: judge.reason || judge.rationale || null }, el("b", { text: judge.rubric }), " " + answerText(judge)),
     );
     const reasons = judges.filter((judge) => judge.rationale || judge.reason);
     const more = reasons.length
-      ? el("details", { class: "tj-reasons" }, el("summary", { text: "Reasons" }), ...reasons.map((judge) => el("p", { dir: "auto" }, el("b", { text: judge.judge + " " }), judge.rationale || judge.reason)))
+      ? el("details", { class: "tj-reasons" }, el("summary", { text: "Reasons" }), ...reasons.map((judge) => el("p", { dir: "auto" }, el("b", { text: judge.rubric + " " }), judge.rationale || judge.reason)))
       : null;
     return el("div", { class: "tj-answers" }, ...answers, more);
   }
@@ -37,7 +37,7 @@ export class Revealed {
   finding(finding) {
     const { desk } = this;
     const own = finding.labels.map((id) => desk.state.errors.findIndex((error) => error.label_id === id) + 1).filter(Boolean);
-    const dimension = finding.dimension || finding.judge;
+    const dimension = finding.dimension || finding.rubric;
     return el(
       "article",
       { class: "tj-finding" },

@@ -1,15 +1,16 @@
-"""The first schema: traces and opinions"""
+"""The schema: traces, labels, verdicts, matches."""
 
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0001"
+revision = "0100"
 down_revision = None
 branch_labels = None
 depends_on = None
 
 
 def upgrade() -> None:
+    """Make every table, and the index of words."""
     op.create_table(
         "acknowledgement",
         sa.Column("acknowledgement_key", sa.Integer(), nullable=False),
@@ -25,7 +26,7 @@ def upgrade() -> None:
         sa.Column("version", sa.Integer(), nullable=False, comment="of the gold of this trace, from 1"),
         sa.Column("author", sa.Text(), nullable=False),
         sa.Column("subject", sa.Text(), nullable=False, comment="error, score or done"),
-        sa.Column("action", sa.Text(), nullable=False, comment="keep, merge, edit, reject, score, close"),
+        sa.Column("action", sa.Text(), nullable=False, comment="keep, merge, edit, reject, add, score, close"),
         sa.Column("payload", sa.Text(), nullable=False, comment="JSON: labels taken, the result"),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
@@ -98,14 +99,28 @@ def upgrade() -> None:
         sa.UniqueConstraint("version", name=op.f("uq_guideline_version")),
     )
     op.create_table(
+        "inbox",
+        sa.Column("inbox_key", sa.Integer(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="one OTLP/JSON request of this trace alone, zstd"),
+        sa.Column("has_root", sa.Integer(), nullable=False, comment="1: holds an ended span without a parent"),
+        sa.Column("received_at", sa.BigInteger(), nullable=False),
+        sa.PrimaryKeyConstraint("inbox_key", name=op.f("pk_inbox")),
+    )
+    with op.batch_alter_table("inbox", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_inbox_trace_id"), ["trace_id"], unique=False)
+
+    op.create_table(
         "judge_version",
         sa.Column(
             "judge_version", sa.Text(), nullable=False, comment="hash of rubric, prompt order, model, parameters, mode"
         ),
-        sa.Column("judge", sa.Text(), nullable=False, comment="key of the rubric (LC ...), or of an imported judge"),
+        sa.Column(
+            "rubric", sa.Text(), nullable=False, comment="key of the rubric (LC ...), or the name of an imported judge"
+        ),
         sa.Column("model", sa.Text(), nullable=False),
         sa.Column("rubric_version", sa.Text(), nullable=False),
-        sa.Column("rubric", sa.Text(), nullable=False, comment="JSON: the rubric as it was"),
+        sa.Column("rubric_body", sa.Text(), nullable=False, comment="JSON: the rubric as it was"),
         sa.Column("prompt_order", sa.Text(), nullable=False),
         sa.Column("agent_text", sa.Text(), nullable=False, comment="the agent description given to the judge"),
         sa.Column("parameters", sa.Text(), nullable=False, comment="JSON: what was sent to the provider"),
@@ -144,6 +159,11 @@ def upgrade() -> None:
         sa.Column("hide", sa.Text(), nullable=False, comment="JSON list: agent, model"),
         sa.Column("filter", sa.Text(), nullable=False, comment="JSON: how the traces were chosen"),
         sa.Column("author", sa.Text(), nullable=False),
+        sa.Column(
+            "guideline_version", sa.Integer(), nullable=True, comment="what people must have read; empty: the newest"
+        ),
+        sa.Column("due_at", sa.BigInteger(), nullable=True, comment="when it is wanted"),
+        sa.Column("closed_at", sa.BigInteger(), nullable=True, comment="nothing is handed out since; empty while open"),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
         sa.PrimaryKeyConstraint("queue_key", name=op.f("pk_queue")),
         sa.UniqueConstraint("name", name=op.f("uq_queue_name")),
@@ -236,11 +256,24 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("pack_key", name=op.f("pk_text_pack")),
     )
     op.create_table(
+        "batch",
+        sa.Column("batch_id", sa.Text(), nullable=False, comment="the provider's"),
+        sa.Column("run_key", sa.Integer(), nullable=False),
+        sa.Column("model", sa.Text(), nullable=False),
+        sa.Column("collected_at", sa.BigInteger(), nullable=True, comment="empty while its replies are not stored"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.ForeignKeyConstraint(["run_key"], ["run.run_key"], name=op.f("fk_batch_run_key")),
+        sa.PrimaryKeyConstraint("batch_id", name=op.f("pk_batch")),
+    )
+    with op.batch_alter_table("batch", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_batch_run_key"), ["run_key"], unique=False)
+
+    op.create_table(
         "cell",
         sa.Column("cell_key", sa.Integer(), nullable=False),
         sa.Column("run_key", sa.Integer(), nullable=False),
         sa.Column("judge_version", sa.Text(), nullable=False),
-        sa.Column("judge", sa.Text(), nullable=False),
+        sa.Column("rubric", sa.Text(), nullable=False),
         sa.Column("trace_id", sa.Text(), nullable=False),
         sa.Column("trace_digest", sa.Text(), nullable=True),
         sa.Column("repeat", sa.Integer(), nullable=False),
@@ -278,9 +311,29 @@ def upgrade() -> None:
         ),
     )
     with op.batch_alter_table("cell", schema=None) as batch_op:
-        batch_op.create_index("ix_cell_run_key_state", ["run_key", "state"], unique=False)
-        batch_op.create_index("ix_cell_trace_id_judge", ["trace_id", "judge"], unique=False)
+        batch_op.create_index("ix_cell_finished_at", ["finished_at"], unique=False)
+        batch_op.create_index(
+            "ix_cell_judge_version_state_finished_at", ["judge_version", "state", "finished_at"], unique=False
+        )
+        batch_op.create_index("ix_cell_run_key_finished_at", ["run_key", "finished_at"], unique=False)
+        batch_op.create_index(
+            "ix_cell_run_key_state_rubric_score_cost_usd",
+            ["run_key", "state", "rubric", "score", "cost_usd"],
+            unique=False,
+        )
+        batch_op.create_index("ix_cell_trace_id_rubric", ["trace_id", "rubric"], unique=False)
+        batch_op.create_index("ix_cell_trace_id_state_score", ["trace_id", "state", "score"], unique=False)
 
+    op.create_table(
+        "pace",
+        sa.Column("run_key", sa.Integer(), nullable=False),
+        sa.Column("model", sa.Text(), nullable=False),
+        sa.Column(
+            "next_at", sa.BigInteger(), nullable=False, comment="the next free moment for a call of any process; moves"
+        ),
+        sa.ForeignKeyConstraint(["run_key"], ["run.run_key"], name=op.f("fk_pace_run_key")),
+        sa.PrimaryKeyConstraint("run_key", "model", name=op.f("pk_pace")),
+    )
     op.create_table(
         "queue_item",
         sa.Column("item_key", sa.Integer(), nullable=False),
@@ -289,6 +342,7 @@ def upgrade() -> None:
         sa.Column("position", sa.Integer(), nullable=False),
         sa.Column("wanted", sa.Integer(), nullable=False, comment="people this item wants"),
         sa.Column("is_practice", sa.Boolean(), nullable=False),
+        sa.Column("retired_at", sa.BigInteger(), nullable=True, comment="taken out of the queue; its labels stay"),
         sa.ForeignKeyConstraint(["queue_key"], ["queue.queue_key"], name=op.f("fk_queue_item_queue_key")),
         sa.PrimaryKeyConstraint("item_key", name=op.f("pk_queue_item")),
         sa.UniqueConstraint("queue_key", "trace_id", name=op.f("uq_queue_item_queue_key_trace_id")),
@@ -297,6 +351,16 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_queue_item_queue_key"), ["queue_key"], unique=False)
         batch_op.create_index(batch_op.f("ix_queue_item_trace_id"), ["trace_id"], unique=False)
 
+    op.create_table(
+        "source_part",
+        sa.Column("source_key", sa.Integer(), nullable=False),
+        sa.Column("part", sa.Integer(), nullable=False),
+        sa.Column(
+            "body", sa.LargeBinary(), nullable=False, comment="the next bytes of a source too long for one body, zstd"
+        ),
+        sa.ForeignKeyConstraint(["source_key"], ["source.source_key"], name=op.f("fk_source_part_source_key")),
+        sa.PrimaryKeyConstraint("source_key", "part", name=op.f("pk_source_part")),
+    )
     op.create_table(
         "text",
         sa.Column("text_key", sa.Integer(), nullable=False),
@@ -359,6 +423,22 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_trace_source_key"), ["source_key"], unique=False)
 
     op.create_table(
+        "assignment",
+        sa.Column("assignment_key", sa.Integer(), nullable=False),
+        sa.Column("queue_key", sa.Integer(), nullable=False),
+        sa.Column("item_key", sa.Integer(), nullable=True, comment="empty: the whole queue"),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("author", sa.Text(), nullable=False),
+        sa.Column("withdrawn_at", sa.BigInteger(), nullable=True, comment="empty while it holds"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.ForeignKeyConstraint(["item_key"], ["queue_item.item_key"], name=op.f("fk_assignment_item_key")),
+        sa.ForeignKeyConstraint(["queue_key"], ["queue.queue_key"], name=op.f("fk_assignment_queue_key")),
+        sa.PrimaryKeyConstraint("assignment_key", name=op.f("pk_assignment")),
+    )
+    with op.batch_alter_table("assignment", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_assignment_queue_key"), ["queue_key"], unique=False)
+
+    op.create_table(
         "expected_event",
         sa.Column("trace_key", sa.Integer(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
@@ -384,6 +464,17 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("finding_key", name=op.f("pk_finding")),
         sa.UniqueConstraint("cell_key", "position", name=op.f("uq_finding_cell_key_position")),
     )
+    op.create_table(
+        "jury_member",
+        sa.Column("cell_key", sa.Integer(), nullable=False, comment="the joint verdict"),
+        sa.Column("member_key", sa.Integer(), nullable=False, comment="a member's verdict"),
+        sa.ForeignKeyConstraint(["cell_key"], ["cell.cell_key"], name=op.f("fk_jury_member_cell_key")),
+        sa.ForeignKeyConstraint(["member_key"], ["cell.cell_key"], name=op.f("fk_jury_member_member_key")),
+        sa.PrimaryKeyConstraint("cell_key", "member_key", name=op.f("pk_jury_member")),
+    )
+    with op.batch_alter_table("jury_member", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_jury_member_member_key"), ["member_key"], unique=False)
+
     op.create_table(
         "lease",
         sa.Column("lease_key", sa.Integer(), nullable=False),
@@ -437,6 +528,59 @@ def upgrade() -> None:
         sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_message_trace_key")),
         sa.PrimaryKeyConstraint("trace_key", "message", name=op.f("pk_message")),
     )
+    op.create_table(
+        "reply",
+        sa.Column("reply_key", sa.Integer(), nullable=False),
+        sa.Column("cell_key", sa.Integer(), nullable=False),
+        sa.Column("request_hash", sa.Text(), nullable=False, comment="of model, parameters, prompt, form and turns"),
+        sa.Column("repeat", sa.Integer(), nullable=False),
+        sa.Column("body", sa.LargeBinary(), nullable=False, comment="what came back, UTF-8, zstd"),
+        sa.Column("refusal", sa.Text(), nullable=True),
+        sa.Column("finish_reason", sa.Text(), nullable=True),
+        sa.Column("prompt_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("completion_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("cached_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("cache_write_tokens", sa.BigInteger(), nullable=True),
+        sa.Column("cost_usd", sa.Float(), nullable=True),
+        sa.Column("latency_s", sa.Float(), nullable=True),
+        sa.Column("attempts", sa.Integer(), nullable=False),
+        sa.Column("void", sa.Boolean(), nullable=False, comment="its cell was wanted again: never replayed"),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.ForeignKeyConstraint(["cell_key"], ["cell.cell_key"], name=op.f("fk_reply_cell_key")),
+        sa.PrimaryKeyConstraint("reply_key", name=op.f("pk_reply")),
+    )
+    with op.batch_alter_table("reply", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_reply_cell_key"), ["cell_key"], unique=False)
+        batch_op.create_index("ix_reply_request_hash_repeat", ["request_hash", "repeat"], unique=False)
+
+    op.create_table(
+        "request",
+        sa.Column("request_key", sa.Integer(), nullable=False),
+        sa.Column("cell_key", sa.Integer(), nullable=False),
+        sa.Column("request_hash", sa.Text(), nullable=False),
+        sa.Column("worker", sa.Text(), nullable=False, comment="who sent it"),
+        sa.Column("most_usd", sa.Float(), nullable=True, comment="the most it can cost; empty where no price is known"),
+        sa.Column("sent_at", sa.BigInteger(), nullable=False, comment="written before it goes out"),
+        sa.Column(
+            "outcome",
+            sa.Text(),
+            nullable=True,
+            comment="answered, failed, unknown (perhaps paid); empty while under way; moves",
+        ),
+        sa.Column("void", sa.Boolean(), nullable=False, comment="its cell was wanted again: no reason not to ask"),
+        sa.Column(
+            "batch_id",
+            sa.Text(),
+            nullable=True,
+            comment="the provider's batch that it went in; empty: none, or not yet noted",
+        ),
+        sa.ForeignKeyConstraint(["cell_key"], ["cell.cell_key"], name=op.f("fk_request_cell_key")),
+        sa.PrimaryKeyConstraint("request_key", name=op.f("pk_request")),
+    )
+    with op.batch_alter_table("request", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_request_batch_id"), ["batch_id"], unique=False)
+        batch_op.create_index(batch_op.f("ix_request_cell_key"), ["cell_key"], unique=False)
+
     op.create_table(
         "span",
         sa.Column("span_key", sa.Integer(), nullable=False),
@@ -506,6 +650,17 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_finding_review_finding_key"), ["finding_key"], unique=False)
 
     op.create_table(
+        "joint_finding",
+        sa.Column("finding_key", sa.Integer(), nullable=False, comment="of the joint verdict"),
+        sa.Column("member_key", sa.Integer(), nullable=False, comment="a member's finding"),
+        sa.ForeignKeyConstraint(["finding_key"], ["finding.finding_key"], name=op.f("fk_joint_finding_finding_key")),
+        sa.ForeignKeyConstraint(["member_key"], ["finding.finding_key"], name=op.f("fk_joint_finding_member_key")),
+        sa.PrimaryKeyConstraint("finding_key", "member_key", name=op.f("pk_joint_finding")),
+    )
+    with op.batch_alter_table("joint_finding", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_joint_finding_member_key"), ["member_key"], unique=False)
+
+    op.create_table(
         "match",
         sa.Column("row_key", sa.Integer(), nullable=False),
         sa.Column("label_id", sa.Text(), nullable=False),
@@ -536,77 +691,5 @@ def upgrade() -> None:
 
 
 def downgrade() -> None:
-    op.execute("DROP TABLE span_fts" if op.get_bind().dialect.name == "sqlite" else "DROP TABLE span_search")
-    with op.batch_alter_table("match", schema=None) as batch_op:
-        batch_op.drop_index("ix_match_label_id_finding_key")
-        batch_op.drop_index(batch_op.f("ix_match_finding_key"))
-
-    op.drop_table("match")
-    with op.batch_alter_table("finding_review", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_finding_review_finding_key"))
-
-    op.drop_table("finding_review")
-    op.drop_table("citation")
-    op.drop_table("span_detail")
-    with op.batch_alter_table("span", schema=None) as batch_op:
-        batch_op.drop_index("ix_span_trace_key_seq")
-        batch_op.drop_index("ix_span_span_id")
-
-    op.drop_table("span")
-    op.drop_table("message")
-    with op.batch_alter_table("log", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_log_trace_key"))
-
-    op.drop_table("log")
-    with op.batch_alter_table("lease", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_lease_item_key"))
-
-    op.drop_table("lease")
-    op.drop_table("finding")
-    op.drop_table("expected_event")
-    with op.batch_alter_table("trace", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_trace_source_key"))
-
-    op.drop_table("trace")
-    op.drop_table("text")
-    with op.batch_alter_table("queue_item", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_queue_item_trace_id"))
-        batch_op.drop_index(batch_op.f("ix_queue_item_queue_key"))
-
-    op.drop_table("queue_item")
-    with op.batch_alter_table("cell", schema=None) as batch_op:
-        batch_op.drop_index("ix_cell_trace_id_judge")
-        batch_op.drop_index("ix_cell_run_key_state")
-
-    op.drop_table("cell")
-    op.drop_table("text_pack")
-    op.drop_table("source")
-    op.drop_table("setting")
-    with op.batch_alter_table("score_label", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_score_label_trace_id"))
-        batch_op.drop_index("ix_score_label_annotator_trace_id")
-
-    op.drop_table("score_label")
-    op.drop_table("run")
-    with op.batch_alter_table("review", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_review_trace_id"))
-        batch_op.drop_index("ix_review_annotator_trace_id")
-
-    op.drop_table("review")
-    op.drop_table("queue")
-    op.drop_table("op")
-    op.drop_table("judge_version")
-    op.drop_table("guideline")
-    with op.batch_alter_table("error_label", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_error_label_trace_id"))
-        batch_op.drop_index("ix_error_label_label_id_row_key")
-        batch_op.drop_index("ix_error_label_annotator_trace_id")
-
-    op.drop_table("error_label")
-    op.drop_table("audit")
-    op.drop_table("annotator")
-    with op.batch_alter_table("adjudication", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_adjudication_trace_id"))
-
-    op.drop_table("adjudication")
-    op.drop_table("acknowledgement")
+    """Refuse: there is no earlier schema."""
+    raise NotImplementedError("there is no schema before this one. Try: choose a new home")
