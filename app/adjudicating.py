@@ -10,7 +10,7 @@ import streamlit as st
 from tracejury.app import loading
 from tracejury.app.session import workspace
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger.adjudication import Ruling, Said, ruled_revision, rulings, said, said_revision
+from tracejury.judging.adjudication.decisions import Ruling, Said, ruled_revision, rulings, said, said_revision
 
 _reads = threading.Lock()
 

@@ -20,8 +20,8 @@ from typing import Literal
 import orjson
 import pandas as pd
 
-from tracejury.judging.bench import Shelf, read_if_kept, revision_name
-from tracejury.judging.figures import DERIVED, FRAMES, LATE, Chosen, Question, Revision
+from tracejury.judging.reports.estimate_worker import Shelf, read_if_kept, revision_name
+from tracejury.judging.reports.estimates import DERIVED, FRAMES, LATE, Chosen, Question, Revision
 
 WHOLE = ("reference", "summary", *DERIVED, *FRAMES)
 """The figures that make a choice whole: an older revision is shown until the newer one has all of these."""
@@ -370,7 +370,7 @@ class Desk:
 
     def _started(self) -> subprocess.Popen[bytes]:
         # -P: a stray file in the folder one is in must not shadow ours
-        command = [sys.executable, "-P", "-m", "tracejury.judging.bench", str(self.shelf.home)]
+        command = [sys.executable, "-P", "-m", "tracejury.judging.reports.estimate_worker", str(self.shelf.home)]
         return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment)
 
 

@@ -24,7 +24,8 @@ from tracejury.ingest.spreadsheet import safe_cell, safe_texts
 from tracejury.ingest.store import reading
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
-from tracejury.judging.export import (
+from tracejury.judging.labels.label_store import error_labels, score_labels
+from tracejury.judging.reports.export import (
     WRITERS,
     MadeFrom,
     latex_origin,
@@ -33,11 +34,10 @@ from tracejury.judging.export import (
     markdown_text,
     parquet_bytes,
 )
-from tracejury.judging.latex import latex_table
-from tracejury.judging.ledger import tables
-from tracejury.judging.ledger.frames import submitted
-from tracejury.judging.ledger.labels import error_labels, score_labels
-from tracejury.judging.ledger.verdicts import findings_of
+from tracejury.judging.reports.frames import submitted
+from tracejury.judging.reports.latex import latex_table
+from tracejury.judging.runs.verdicts import findings_of
+from tracejury.judging.store import tables
 
 FORMATS: Final = ("csv", "json", "parquet", "md", "tex")
 MIMES: Final = {

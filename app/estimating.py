@@ -9,8 +9,8 @@ from pathlib import Path
 import orjson
 import pandas as pd
 
-from tracejury.judging.model import Prices
-from tracejury.judging.run import RunSpec
+from tracejury.judging.judges.model import Prices
+from tracejury.judging.runs.runner import RunSpec
 
 TIMEOUT_S = 300
 COLUMNS = ["dimension", "model", "calls", "prompt_tokens", "answer_tokens", "naive", "deduplicated", "cached", "batch"]

@@ -26,13 +26,14 @@ from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import InputName, Inputs
-from tracejury.judging.bench import Shelf
-from tracejury.judging.export import Facts, inputs_of, selected_words
-from tracejury.judging.figures import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
-from tracejury.judging.figures import Revision as Revision
-from tracejury.judging.ledger import tables, views
-from tracejury.judging.ledger.anchoring import at_work_blind
-from tracejury.judging.ledger.frames import (
+from tracejury.judging.labels.anchoring import at_work_blind
+from tracejury.judging.labels.label_store import error_labels, newest, reviews
+from tracejury.judging.reports.arms import read_side, side_pairs
+from tracejury.judging.reports.estimate_worker import Shelf
+from tracejury.judging.reports.estimates import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
+from tracejury.judging.reports.estimates import Revision as Revision
+from tracejury.judging.reports.export import Facts, inputs_of, selected_words
+from tracejury.judging.reports.frames import (
     Counting,
     Frames,
     Selection,
@@ -44,12 +45,11 @@ from tracejury.judging.ledger.frames import (
     revision,
     weight,
 )
-from tracejury.judging.ledger.judge_models import VERSION_SHOWN, judge_versions, later_runs, repeats
-from tracejury.judging.ledger.judge_models import judge_models as stored_judge_models
-from tracejury.judging.ledger.labels import error_labels, newest, reviews
-from tracejury.judging.ledger.person_pairs import person_pairs, person_revision
-from tracejury.judging.ledger.sides import read_side, side_pairs
-from tracejury.judging.ledger.workload import workload
+from tracejury.judging.reports.person_pairs import person_pairs, person_revision
+from tracejury.judging.reports.workload import workload
+from tracejury.judging.store import tables, views
+from tracejury.judging.store.judge_models import VERSION_SHOWN, judge_versions, later_runs, repeats
+from tracejury.judging.store.judge_models import judge_models as stored_judge_models
 
 HEAVY = 1_000  # labels, scores and judgements together from which figures are always left to another process
 SOON_S = 1.5  # figures of less than that are waited for so long, rather than older ones shown
@@ -276,7 +276,7 @@ def has_trace(trace_id: str) -> bool:
 
 
 class SideOption(NamedTuple):
-    """A side that can be compared: as `judging.ledger.sides` reads it, in words, and where Compare shows it."""
+    """A side that can be compared: as `judging.reports.arms` reads it, in words, and where Compare shows it."""
 
     text: str
     words: str

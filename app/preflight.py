@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
 from tracejury.ingest.trace import Rejected, Trace
-from tracejury.judging.reading import read
+from tracejury.judging.judges.trace_text import read
 
 READ_LIMIT = 200  # traces whose judge's text is measured; it takes longer than reading them
 COLUMNS = (

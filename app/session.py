@@ -11,10 +11,10 @@ import streamlit as st
 from tracejury.app import grants, signin
 from tracejury.app.config import config
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, open_workspace
-from tracejury.judging.ledger.audit import record
-from tracejury.judging.ledger.people import Person, person, person_by_email, sign_out, welcome
-from tracejury.judging.ledger.people import Role as Role
+from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store.audit import record
+from tracejury.judging.store.people import Person, person, person_by_email, sign_out, welcome
+from tracejury.judging.store.people import Role as Role
 
 RANK: dict[str, int] = {"annotator": 0, "adjudicator": 1, "researcher": 2, "admin": 3}
 _PLACES = ("trace", "span", "pair", "person", "judge_model", "repeat_no", "dimension")

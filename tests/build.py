@@ -10,8 +10,8 @@ from tracejury.ingest.batch import store
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import LogRecord, Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.ledger import Workspace, open_workspace
 from tracejury.judging.records import ErrorLabel, Evidence, Finding
+from tracejury.judging.store import Workspace, open_workspace
 
 TRACE = "ab" * 16
 LONG_TEXT = "A river guide lists the ferry at nine, noon and three; the noon boat does not run in winter. " * 8

@@ -12,7 +12,7 @@ from xdist.remote import Producer
 
 from tests.sharing import Units, in_order
 from tracejury.ingest.store import open_engine
-from tracejury.judging.ledger import open_workspace, workspace
+from tracejury.judging.store import open_workspace, workspace
 
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"

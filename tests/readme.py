@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tracejury.judging.agreement.tables import METRICS, TABLES
 from tracejury.judging.checks import CHECKS
-from tracejury.judging.outcomes import OUTCOME_TABLES
+from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
 
 README = Path(__file__).resolve().parent.parent / "README.md"
 

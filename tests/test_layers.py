@@ -62,7 +62,29 @@ def test_judging_knows_no_screens() -> None:
 
 
 def test_agreement_is_pure() -> None:
-    assert offenders("judging/agreement", ("tracejury.judging.ledger", "tracejury.ingest", "sqlalchemy")) == []
+    assert offenders("judging/agreement", ("tracejury.judging.store", "tracejury.ingest", "sqlalchemy")) == []
+
+
+FLOORS = (
+    "agreement", "records", "taxonomy", "judges", "checks", "store", "runs", "queues", "labels", "matching", "juries",
+    "adjudication", "reports",
+)  # fmt: skip
+"""The subjects of `judging` from the ground up: each knows those before it. `wiring` and `integrity` know them all."""
+LATE = {("runs", "juries")}
+"""A run that ends has its jury speak; the import stands in the function."""
+
+
+def test_no_arrow_inside_judging_runs_up() -> None:
+    floor = {name: number for number, name in enumerate(FLOORS)}
+    up = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path in modules("judging")
+        for name in imports(path)
+        if name.startswith("tracejury.judging.")
+        for here, there in [(path.relative_to(ROOT / "judging").parts[0].removesuffix(".py"), name.split(".")[2])]
+        if here in floor and floor.get(there, -1) > floor[here] and (here, there) not in LATE
+    ]
+    assert up == []
 
 
 def test_data_imports_nothing() -> None:
@@ -72,8 +94,8 @@ def test_data_imports_nothing() -> None:
 def test_only_the_model_adapter_imports_litellm() -> None:
     found = {str(path.relative_to(ROOT)) for package in PACKAGES for path in modules(package)
              if any(name.split(".")[0] == "litellm" for name in imports(path))}  # fmt: skip
-    assert found <= {"judging/model.py"}
-    assert not any(name.split(".")[0] == "litellm" for name in imports(ROOT / "judging/model.py", only_top=True))
+    assert found <= {"judging/judges/model.py"}
+    assert not any(name.split(".")[0] == "litellm" for name in imports(ROOT / "judging/judges/model.py", only_top=True))
 
 
 def test_only_reliability_imports_krippendorff() -> None:
@@ -116,17 +138,26 @@ def test_no_view_shows_trace_text_as_markup() -> None:
     assert found == []
 
 
-def test_only_views_session_and_the_edges_know_the_ledger() -> None:
-    """Inside app, components take values; views, routes, commands, session and their loading know the ledger."""
+TYPES_OF_ROWS = {"tracejury.judging.reports.estimate_worker"}
+
+
+def test_only_views_session_and_the_edges_know_the_store() -> None:
+    """Inside app, components take values; views, routes, commands, session and their loading know the database."""
     allowed = (
         "app/views/", "app/api/", "app/commands/", "app/session.py", "app/loading.py", "app/adjudicating.py",
         "app/datasets.py",
     )  # fmt: skip
+    of_database = {
+        "tracejury." + ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in modules("judging")
+        if any(name.split(".")[0] == "sqlalchemy" for name in imports(path))
+    } - TYPES_OF_ROWS
     found = [
-        str(path.relative_to(ROOT))
+        f"{path.relative_to(ROOT)} imports {name}"
         for path in modules("app")
         if not str(path.relative_to(ROOT)).startswith(allowed)
-        and any(name.startswith("tracejury.judging.ledger") for name in imports(path))
+        for name in imports(path)
+        if name in of_database
     ]
     assert found == []
 

@@ -12,7 +12,7 @@ import pytest
 
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Rejected, Trace
-from tracejury.judging.reading import message_text, read
+from tracejury.judging.judges.trace_text import message_text, read
 from tracejury.judging.records import DIMENSIONS
 
 DATA = Path(__file__).resolve().parent.parent / "data"

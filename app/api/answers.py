@@ -16,8 +16,8 @@ from starlette.responses import Response
 from tracejury.app.api.packing import json_bytes
 from tracejury.app.grants import TokenError
 from tracejury.ingest.store import load, reading, schema
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.reading import Reading, read
+from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.judging.store import Workspace
 
 BODY_LIMIT = 1_000_000  # bytes of one request
 _KEPT = 8

@@ -16,12 +16,12 @@ from tracejury.app.components.comparison.payload import pairs_payload, texts_pay
 from tracejury.app.grants import Grant
 from tracejury.app.session import workspace
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.comparison import Comparison, Pair
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.anchoring import may_see_judges
-from tracejury.judging.ledger.comparison import compare_trace, decided_revision
-from tracejury.judging.ledger.matches import decide, review_finding
+from tracejury.judging.labels.anchoring import may_see_judges
+from tracejury.judging.matching.comparison import compare_trace, decided_revision
+from tracejury.judging.matching.matches import decide, review_finding
+from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.records import FindingVerdict, MatchStatus
+from tracejury.judging.store import Workspace
 
 STATUSES: tuple[MatchStatus, ...] = ("confirmed", "rejected")
 VERDICTS: tuple[FindingVerdict, ...] = get_args(FindingVerdict)
@@ -53,8 +53,8 @@ def compare_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
 
 def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[str, str]) -> dict[str, Any]:
-    from tracejury.judging.ledger.labels import error_labels
-    from tracejury.judging.ledger.tables import error_label
+    from tracejury.judging.labels.label_store import error_labels
+    from tracejury.judging.store.tables import error_label
 
     grant = checked(space, asked.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
     with reading(space.engine) as connection:
@@ -69,8 +69,8 @@ def _finding(connection: Any, trace_id: str, key: str) -> Any:
     """The finding of that key, None when it is none of this trace's."""
     from sqlalchemy import select
 
-    from tracejury.judging.ledger.tables import cell, finding
-    from tracejury.judging.ledger.verdicts import findings_of
+    from tracejury.judging.runs.verdicts import findings_of
+    from tracejury.judging.store.tables import cell, finding
 
     if not key.isdecimal():
         return None

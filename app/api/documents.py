@@ -17,8 +17,8 @@ from tracejury.app.components.annotator.payload import SPAN_FIELDS, Document, Hi
 from tracejury.app.grants import Grant
 from tracejury.app.session import workspace
 from tracejury.ingest.store import load, reading, schema
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.reading import read
+from tracejury.judging.judges.trace_text import read
+from tracejury.judging.store import Workspace, tables
 
 LONG_TRACE = 3_000  # spans: a longer trace opens with its outline, texts follow
 _KEPT_DOCUMENTS = 8

@@ -24,10 +24,10 @@ from tracejury.app.session import FILTERS, workspace
 from tracejury.ingest.store import reading
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.majority import REFERENCE_KINDS
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.anchoring import at_work_blind
-from tracejury.judging.ledger.frames import Counting
-from tracejury.judging.ledger.people import person
+from tracejury.judging.labels.anchoring import at_work_blind
+from tracejury.judging.reports.frames import Counting
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.people import person
 
 PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""

@@ -28,7 +28,7 @@ from tracejury.app.grants import TokenError
 from tracejury.app.session import workspace
 from tracejury.ingest.inbox import NAMES, Signal, receive, show_stragglers
 from tracejury.ingest.trace import IngestError
-from tracejury.judging.ledger import Workspace
+from tracejury.judging.store import Workspace
 
 MAX_BODY = 64 * 1024**2  # bytes, unpacked
 REQUESTS_A_SECOND = 50

@@ -15,13 +15,14 @@ from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
 from tracejury.app.grants import Grant
 from tracejury.ingest.store import reading
-from tracejury.judging.comparison import Comparison
-from tracejury.judging.ledger import Workspace, labels, tables
-from tracejury.judging.ledger.adjudication import ADJUDICATED
-from tracejury.judging.ledger.anchoring import may_see_judges
-from tracejury.judging.ledger.comparison import compare_trace
-from tracejury.judging.ledger.judge_models import judge_models_on
+from tracejury.judging.adjudication.decisions import ADJUDICATED
+from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels.anchoring import may_see_judges
+from tracejury.judging.matching.comparison import compare_trace
+from tracejury.judging.matching.pairs import Comparison
 from tracejury.judging.records import ErrorLabel, Finding, ScoreLabel, Verdict
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.judge_models import judge_models_on
 
 _error, _score = tables.error_label, tables.score_label
 

@@ -6,8 +6,8 @@ from tracejury.app.config import config
 from tracejury.app.grants import TRACE, Grant, TokenError, check
 from tracejury.app.session import RANK, Role
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.people import Person, person
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.people import Person, person
 
 
 def checked(space: Workspace, token: object, *, subject: str, purpose: str = TRACE, role: Role = "annotator") -> Grant:

@@ -12,9 +12,9 @@ from starlette.requests import Request
 from tracejury.app.api.rights import still_may
 from tracejury.app.grants import TokenError
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.audit import record
-from tracejury.judging.ledger.people import script_epoch
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.audit import record
+from tracejury.judging.store.people import script_epoch
 
 Use = Literal["export", "otlp"]
 USES: Mapping[Use, str] = {"export": "reading exports", "otlp": "sending traces"}

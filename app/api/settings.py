@@ -15,9 +15,9 @@ from tracejury.app.api.answers import NotServedError, answered, json_body
 from tracejury.app.api.rights import checked
 from tracejury.app.components.annotator.shortcuts import key_conflict
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.audit import record
-from tracejury.judging.ledger.labels import ensure_annotator
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.audit import record
+from tracejury.judging.store.people import ensure_annotator
 
 DESK = "desk"
 """Where the desk's settings stand in `annotator.settings`; what else stands there is not the desk's."""

@@ -15,8 +15,8 @@ from tracejury.app import signin
 from tracejury.app.config import config
 from tracejury.app.session import person_of_session, workspace
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.people import Person, TooManyTriesError, sign_in, someone_can_sign_in
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.people import Person, TooManyTriesError, sign_in, someone_can_sign_in
 
 BODY_LIMIT = 10_000  # bytes of a sign-in
 WRONG = "Name or password is wrong."

@@ -19,9 +19,9 @@ from tracejury.app.grants import Grant, TokenError
 from tracejury.app.session import workspace
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.trace import IngestError
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.labels import Applied, apply_ops
-from tracejury.judging.ledger.ops import OpError, read_ops
+from tracejury.judging.labels.label_store import Applied, apply_ops
+from tracejury.judging.labels.ops import OpError, read_ops
+from tracejury.judging.store import Workspace
 
 BODY_LIMIT = 4_000_000  # bytes of one request
 STRETCH_LIMIT = 64  # blocks of one answer

@@ -9,7 +9,7 @@ import click
 
 from tracejury.app.commands.output import counted, opened, print_json, progress_bar
 from tracejury.ingest.check import check_store
-from tracejury.judging.ledger.check import check_ledger
+from tracejury.judging.integrity import check_ledger
 
 
 def verify(home: Path | None, *, repair: bool, as_json: bool) -> int:

@@ -12,14 +12,14 @@ import click
 from tracejury.app.commands.output import counted, opened, print_json, progress_bar, progress_line, say
 from tracejury.app.commands.traces import full_id
 from tracejury.ingest.store import load, reading, trace_ids
-from tracejury.judging.jury import Rule
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.juries import JuryOutcome, jury_outcomes
-from tracejury.judging.ledger.runs import last_run_of, plan_run, renew_limits, want_failed_again, watch
-from tracejury.judging.model import Prices, read_prices
+from tracejury.judging.judges.jury import Rule
+from tracejury.judging.judges.model import Prices, read_prices
+from tracejury.judging.judges.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
+from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_outcomes
 from tracejury.judging.records import DIMENSIONS, Dimension
-from tracejury.judging.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
-from tracejury.judging.run import Progress, RunSpec, Summary, Unanswered, check_spec, model_names
+from tracejury.judging.runs.run_store import last_run_of, plan_run, renew_limits, want_failed_again, watch
+from tracejury.judging.runs.runner import Progress, RunSpec, Summary, Unanswered, check_spec, model_names
+from tracejury.judging.store import Workspace
 
 CHECKS = "checks"
 PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
@@ -55,7 +55,7 @@ def offline_dimensions(names_given: str) -> tuple[Dimension, ...]:
 
 def worker(home: Path | None, *, once: bool) -> int:
     """Exit code 0; Ctrl-C and SIGTERM let calls under way finish."""
-    from tracejury.judging.work import worker_loop
+    from tracejury.judging.wiring import worker_loop
 
     workspace = opened(home)
     say(f"waiting for runs in {workspace.home} (Ctrl+C stops)")
@@ -68,7 +68,7 @@ def worker(home: Path | None, *, once: bool) -> int:
 
 
 def _offline(workspace: Workspace, traces: Sequence[str] | None, wanted: Sequence[Dimension], *, as_json: bool) -> int:
-    from tracejury.judging.offline import judge_all
+    from tracejury.judging.runs.offline import judge_all
 
     show, close = progress_bar("judging", " traces")
     summary: dict[str, Any] = judge_all(workspace.engine, traces=traces, dimensions=wanted, progress=show)
@@ -121,7 +121,7 @@ def _prices(given: Sequence[str], models: Sequence[str]) -> dict[str, Prices]:
 def _by_model(
     workspace: Workspace, spec: RunSpec, chosen: Sequence[str] | None, options: dict[str, Any], *, as_json: bool
 ) -> int:
-    from tracejury.judging.work import model_setups, work_on
+    from tracejury.judging.wiring import model_setups, work_on
 
     with reading(workspace.engine) as connection:
         traces = list(chosen) if chosen is not None else trace_ids(connection)
@@ -175,7 +175,7 @@ def _resumed(workspace: Workspace, spec: RunSpec, traces: Sequence[str], *, fail
 def _covers(workspace: Workspace, key: int, traces: Sequence[str]) -> bool:
     from sqlalchemy import select
 
-    from tracejury.judging.ledger import tables
+    from tracejury.judging.store import tables
 
     with reading(workspace.engine) as connection:
         there = set(connection.scalars(select(tables.cell.c.trace_id).where(tables.cell.c.run_key == key).distinct()))
@@ -185,9 +185,9 @@ def _covers(workspace: Workspace, key: int, traces: Sequence[str]) -> bool:
 def _dry_run(
     workspace: Workspace, spec: RunSpec, traces: Sequence[str], setups: dict[str, Any], *, as_json: bool
 ) -> int:
-    from tracejury.judging.estimate import estimate, trace_sizes
-    from tracejury.judging.prompt import build_prompt
-    from tracejury.judging.reading import read
+    from tracejury.judging.judges.prompt import build_prompt
+    from tracejury.judging.judges.trace_text import read
+    from tracejury.judging.runs.cost_estimate import estimate, trace_sizes
 
     known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
     first = setups[spec.models[0]]

@@ -15,13 +15,14 @@ from tracejury.app.commands.output import counted, name_rejected, opened, print_
 from tracejury.ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
 from tracejury.ingest.store import load, reading, schema, writing
 from tracejury.ingest.trace import IngestError, Rejected
-from tracejury.judging import trail
-from tracejury.judging.exchange import Labels, read_tracejury, to_csv, to_tracejury, to_trail
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import ensure_annotator, put_labels
-from tracejury.judging.ledger.matches import propose_matches
-from tracejury.judging.reading import Reading, read
+from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.judging.labels import trail_answers as trail
+from tracejury.judging.labels.exchange import Labels, read_tracejury, to_csv, to_tracejury, to_trail
+from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.records import Failure, Verdict
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store.people import ensure_annotator
 
 COMMAND = "command"
 
@@ -146,7 +147,7 @@ def import_verdicts(
 
 
 def export_verdicts(home: Path | None, out: Path) -> int:
-    from tracejury.judging.ledger.imports import export_outcomes
+    from tracejury.judging.runs.verdict_imports import export_outcomes
 
     with reading(opened(home).engine) as connection:
         out.write_bytes(export_outcomes(connection))
@@ -157,10 +158,10 @@ def match_by_model(
     home: Path | None, *, model: str, judge_model: str | None, as_json: bool, withdraw: bool, **options: Any
 ) -> int:
     """Exit code 0, or 1 when a question failed or was not asked."""
-    from tracejury.judging.judge import Manners
-    from tracejury.judging.ledger.llm_matches import propose_with_model, withdraw_proposals
-    from tracejury.judging.llm_matching import LlmMatcher
-    from tracejury.judging.model import LitellmModel, first_forms, known_prices, read_prices
+    from tracejury.judging.judges.judge import Manners
+    from tracejury.judging.judges.model import LitellmModel, first_forms, known_prices, read_prices
+    from tracejury.judging.matching.llm_matches import propose_with_model, withdraw_proposals
+    from tracejury.judging.matching.llm_matching import LlmMatcher
 
     engine = opened(home).engine
     if withdraw:

@@ -11,7 +11,7 @@ import click
 import orjson
 
 from tracejury.ingest.trace import Rejected
-from tracejury.judging.ledger import Workspace, WorkspaceError, open_workspace
+from tracejury.judging.store import Workspace, WorkspaceError, open_workspace
 
 
 def opened(home: Path | None) -> Workspace:

@@ -15,7 +15,9 @@ from tracejury.ingest.store import reading
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
-from tracejury.judging.export import (
+from tracejury.judging.reports.arms import read_side, side_pairs, whole_versions
+from tracejury.judging.reports.benchmark_outcomes import outcome_tables
+from tracejury.judging.reports.export import (
     facts_of,
     inputs_of,
     manifest_of,
@@ -26,11 +28,9 @@ from tracejury.judging.export import (
     write_manifest,
     write_report,
 )
-from tracejury.judging.ledger.frames import Selection, load_frames, read_splits
-from tracejury.judging.ledger.judge_models import judge_models
-from tracejury.judging.ledger.sides import read_side, side_pairs, whole_versions
-from tracejury.judging.outcomes import outcome_tables
-from tracejury.judging.plain_csv import read_folder
+from tracejury.judging.reports.frames import Selection, load_frames, read_splits
+from tracejury.judging.reports.plain_csv import read_folder
+from tracejury.judging.store.judge_models import judge_models
 
 
 def report(

@@ -13,7 +13,7 @@ from tracejury.app.commands.output import counted, opened, say
 from tracejury.app.config import config
 from tracejury.app.grants import TokenError
 from tracejury.ingest.store import writing
-from tracejury.judging.ledger.people import take_back_scripts
+from tracejury.judging.store.people import take_back_scripts
 
 BY = "command line"
 

@@ -85,7 +85,7 @@ def spans(trace_id: str, home: Path | None, *, csv_file: Path | None, parquet_fi
 
 
 def text(trace_id: str, home: Path | None) -> None:
-    from tracejury.judging.reading import read
+    from tracejury.judging.judges.trace_text import read
 
     sys.stdout.buffer.write(read(find_trace(home, trace_id)).text.encode())
 

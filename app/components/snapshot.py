@@ -18,7 +18,7 @@ from tracejury.app.components.judges import FIGURES, SIGNED, figure_rows, has_ro
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement import scores
 from tracejury.judging.agreement.tables import Inputs, Table
-from tracejury.judging.typeset import typeset
+from tracejury.judging.reports.typeset import typeset
 
 SHOWN_FIGURES = ("caught.recall", "localized.recall", "scores.off_by_one", "scores.quadratic_kappa", "scores.ac2")
 MOST_ROWS = 500  # of one table; the files hold all

@@ -9,7 +9,7 @@ from tracejury.app.components import layout
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
 from tracejury.ingest.store import writing
-from tracejury.judging.ledger.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
+from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
 
 
 def page() -> None:

@@ -23,13 +23,13 @@ from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import drawn, link_params, said, say, user, workspace
 from tracejury.ingest.store import reading, schema, writing
-from tracejury.judging.disputes import FAR, ErrorGroup
-from tracejury.judging.ledger import adjudication
-from tracejury.judging.ledger.adjudication import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
-from tracejury.judging.ledger.anchoring import anchoring, changed_scores, counted_by, traces_seen
-from tracejury.judging.ledger.judge_column import PREFIX, judge_shown, show_judge
-from tracejury.judging.ledger.judge_models import judge_models
+from tracejury.judging.adjudication import decisions as adjudication
+from tracejury.judging.adjudication.decisions import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
+from tracejury.judging.adjudication.disputes import FAR, ErrorGroup
+from tracejury.judging.adjudication.judge_column import PREFIX, judge_shown, show_judge
+from tracejury.judging.labels.anchoring import anchoring, changed_scores, counted_by, traces_seen
 from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel
+from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.taxonomy import categories
 
 VIEWS = ("To decide", "All disputed", "Undisputed", "What the reveal changed")

@@ -20,9 +20,11 @@ from tracejury.app.session import link_params, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import guidelines, health, people
-from tracejury.judging.ledger.audit import audit_log, record
-from tracejury.judging.ledger.people import ROLES, Person
+from tracejury.judging.labels import guidelines
+from tracejury.judging.reports import health
+from tracejury.judging.store import people
+from tracejury.judging.store.audit import audit_log, record
+from tracejury.judging.store.people import ROLES, Person
 
 MEBIBYTE = 1 << 20
 

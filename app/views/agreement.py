@@ -55,9 +55,9 @@ from tracejury.judging.agreement.matchers import ALL, decided_by_both
 from tracejury.judging.agreement.raters import long_ceiling
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.agreement.tables import InputName, Inputs
-from tracejury.judging.figures import SUITES, each_once
-from tracejury.judging.ledger.workload import COUNTS
 from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.reports.estimates import SUITES, each_once
+from tracejury.judging.reports.workload import COUNTS
 
 VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
 OF_PEOPLE = ("Raters", "A against B", "Team")

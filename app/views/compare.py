@@ -17,12 +17,12 @@ from tracejury.app.components.figures import counted, plain
 from tracejury.app.painting import is_new, paint
 from tracejury.app.session import link_params, token, user, workspace
 from tracejury.ingest.store import load, reading
-from tracejury.judging.comparison import Comparison, JudgedCell
-from tracejury.judging.ledger.anchoring import may_see_judges
-from tracejury.judging.ledger.comparison import compare_trace, decided_revision, repeats_of, undecided
-from tracejury.judging.ledger.judge_models import versions_of
-from tracejury.judging.reading import Reading, read
+from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.judging.labels.anchoring import may_see_judges
+from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
+from tracejury.judging.matching.pairs import Comparison, JudgedCell
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
+from tracejury.judging.store.judge_models import versions_of
 
 KEY = "comparison"
 BIG = 2  # points between two scores from which the difference is marked

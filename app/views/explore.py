@@ -20,8 +20,8 @@ from tracejury.app.session import link_params, workspace
 from tracejury.ingest.store import reading
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.intervals import wilson_bounds
-from tracejury.judging.ledger import exploring
 from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.reports import exploring
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once

@@ -10,10 +10,12 @@ from tracejury.app.components.markdown import without_images
 from tracejury.app.components.rater_charts import calibration_bars
 from tracejury.app.session import link_params, user, workspace
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import guidelines, practice, queue
-from tracejury.judging.ledger.guidelines import GENERAL, PARTS, Guideline, GuidelineError
+from tracejury.judging.adjudication import practice
+from tracejury.judging.judges.rubric import rubrics
+from tracejury.judging.labels import guidelines
+from tracejury.judging.labels.guidelines import GENERAL, PARTS, Guideline, GuidelineError
+from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.records import ErrorLabel
-from tracejury.judging.rubric import rubrics
 
 VIEWS = ("Read", "Changes", "Practice")
 WRITE = "Write"

@@ -25,8 +25,8 @@ from tracejury.app.painting import paint
 from tracejury.app.session import link_params, token
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import Inputs, Table, numeric_columns, printed
-from tracejury.judging.export import WRITERS
 from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.reports.export import WRITERS
 
 NAMES = {"csv": "CSV", "json": "JSON", "md": "Markdown", "tex": "LaTeX", "parquet": "Parquet"}
 PREVIEWED = 200  # rows

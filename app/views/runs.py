@@ -23,15 +23,15 @@ from tracejury.ingest.store import reading, trace_ids
 from tracejury.ingest.table import query_frame
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
-from tracejury.judging.jury import RULES, Rule
-from tracejury.judging.ledger import tables
-from tracejury.judging.ledger.judge_models import judge_model_names
-from tracejury.judging.ledger.juries import JuryOutcome, jury_name, jury_outcomes, votes_of
-from tracejury.judging.ledger.runs import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
-from tracejury.judging.model import Prices, read_prices
+from tracejury.judging.judges.jury import RULES, Rule
+from tracejury.judging.judges.model import Prices, read_prices
+from tracejury.judging.judges.rubric import agent_descriptions, rubrics
+from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_name, jury_outcomes, votes_of
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
-from tracejury.judging.rubric import agent_descriptions, rubrics
-from tracejury.judging.run import Mode, RunSpec, model_names
+from tracejury.judging.runs.run_store import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
+from tracejury.judging.runs.runner import Mode, RunSpec, model_names
+from tracejury.judging.store import tables
+from tracejury.judging.store.judge_models import judge_model_names
 
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 REFRESH_S = 2.0

@@ -19,11 +19,13 @@ from tracejury.app.components.figures import counted
 from tracejury.app.session import link_params, trace_token, user, workspace
 from tracejury.ingest.store import reading, trace_ids
 from tracejury.ingest.trace import Json
-from tracejury.judging.ledger import labels, queue, tables
-from tracejury.judging.ledger.guidelines import to_acknowledge
-from tracejury.judging.ledger.queue import Assigned
+from tracejury.judging.judges.rubric import Rubric, rubrics
+from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels.guidelines import to_acknowledge
+from tracejury.judging.queues import queue_store as queue
+from tracejury.judging.queues.queue_store import Assigned
 from tracejury.judging.records import DIMENSIONS
-from tracejury.judging.rubric import Rubric, rubrics
+from tracejury.judging.store import tables
 
 KEY = "desk"
 ALL = "all"  # the address's word for all traces, past the queues

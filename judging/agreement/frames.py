@@ -1,7 +1,7 @@
 """The input frames: their columns, orders and checks, shared by every module of agreement."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
@@ -112,3 +112,8 @@ def flags(values: pd.Series, name: str) -> tuple[NDArray[np.bool_], NDArray[np.b
         raise ValueError(f"{name}: expected true or false, found {present[read.isna()].iloc[0]!r}")
     true[known] = read.astype(bool).to_numpy()
     return true, known
+
+
+def among(values: pd.Series, known: Collection[Any]) -> pd.Series:
+    """`isin` for many known texts, which Arrow's own looks at one by one."""
+    return values.astype("object").isin(known)

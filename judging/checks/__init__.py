@@ -15,7 +15,7 @@ from tracejury.judging.checks.view import View, look_at
 from tracejury.judging.records import DIMENSIONS, Call, Citation, Dimension, Finding, Impact, Verdict
 
 if TYPE_CHECKING:
-    from tracejury.judging.reading import Reading
+    from tracejury.judging.judges.trace_text import Reading
 
 __all__ = ["CHECKS", "MODEL", "Check", "checks_version", "find", "judge_offline"]
 

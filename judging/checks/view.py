@@ -11,7 +11,7 @@ from functools import cached_property
 import orjson
 
 from tracejury.ingest.trace import Message, Span, ToolCall, Trace
-from tracejury.judging.reading import announces_plan, available_tools
+from tracejury.judging.judges.trace_text import announces_plan, available_tools
 
 FINAL_TOOLS = frozenset({
     "final_answer", "finalanswer", "submit", "finish", "submit_answer", "finish_task", "send_message_to_user",

@@ -16,8 +16,8 @@ from tests.app.workspaces import filled, now_of
 
 from tracejury.app import session
 from tracejury.app.config import config
-from tracejury.judging.figures import Revision
-from tracejury.judging.ledger import Workspace, open_workspace, people
+from tracejury.judging.reports.estimates import Revision
+from tracejury.judging.store import Workspace, open_workspace, people
 
 MAIN = Path(__file__).resolve().parents[2] / "app" / "main.py"
 OpenPage = Callable[..., AppTest]

@@ -5,17 +5,7 @@ from __future__ import annotations
 from sqlalchemy import Connection, select
 
 from tracejury.ingest.store import writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.labels import put_labels
-from tracejury.judging.ledger.tables import cell
-from tracejury.judging.ledger.verdicts import (
-    JudgeVersion,
-    add_cells,
-    add_run,
-    ensure_judge_version,
-    finish_cell,
-    set_run_status,
-)
+from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.records import (
     Call,
     Citation,
@@ -27,6 +17,16 @@ from tracejury.judging.records import (
     ScoreLabel,
     Verdict,
 )
+from tracejury.judging.runs.verdicts import (
+    JudgeVersion,
+    add_cells,
+    add_run,
+    ensure_judge_version,
+    finish_cell,
+    set_run_status,
+)
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.tables import cell
 
 JUDGE_MODEL = "marker-system/oracle-7"
 MARKERS = (

@@ -16,12 +16,13 @@ from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.app import session
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, adjudication, open_workspace
-from tracejury.judging.ledger.frames import default_reference
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.judge_column import judge_opinion, show_judge
-from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
+from tracejury.judging.adjudication import decisions as adjudication
+from tracejury.judging.adjudication.judge_column import judge_opinion, show_judge
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
 from tracejury.judging.records import Call, Citation, Finding, Verdict
+from tracejury.judging.reports.frames import default_reference
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace, open_workspace
 
 HIGH = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "high", "description": "The **wrong** tool."}
 

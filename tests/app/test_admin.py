@@ -15,10 +15,11 @@ from tests.judging.team import submit
 
 from tracejury.app import session
 from tracejury.ingest.store import reading, trace_ids, writing
-from tracejury.judging.ledger import Workspace, health, open_workspace, tables
-from tracejury.judging.ledger.people import add_person, people
-from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item, queues
-from tracejury.judging.ledger.verdicts import add_run
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, queues
+from tracejury.judging.reports import health
+from tracejury.judging.runs.verdicts import add_run
+from tracejury.judging.store import Workspace, open_workspace, tables
+from tracejury.judging.store.people import add_person, people
 
 
 def test_a_person_is_added_and_changed(full: Workspace, open_page: OpenPage) -> None:

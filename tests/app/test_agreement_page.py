@@ -25,11 +25,12 @@ from tracejury.app.loading import Choice
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import reading, trace_ids, writing
 from tracejury.judging.agreement.rounding import half_up
-from tracejury.judging.figures import Question
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.labels import ensure_annotator, error_labels, put_labels
-from tracejury.judging.ledger.matches import decide, decisions
+from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.matching.matches import decide, decisions
 from tracejury.judging.records import MatchStatus
+from tracejury.judging.reports.estimates import Question
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.people import ensure_annotator
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:

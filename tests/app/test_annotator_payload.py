@@ -10,7 +10,7 @@ from tracejury.app.components.annotator import payload
 from tracejury.app.components.annotator.payload import LONG_TEXT, SPAN_FIELDS, document, frame, outline
 from tracejury.ingest.trace import LogRecord, Message, Outcome, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.reading import read
+from tracejury.judging.judges.trace_text import read
 
 
 def of(trace: Trace) -> payload.Document:

@@ -12,7 +12,7 @@ import pytest
 from tracejury.app import asgi, loading
 from tracejury.app.asgi import be_ready, settle
 from tracejury.app.computing import Desk
-from tracejury.judging.bench import Shelf
+from tracejury.judging.reports.estimate_worker import Shelf
 
 
 def test_what_is_here_to_stay_is_kept_from_the_collector() -> None:

@@ -18,9 +18,9 @@ from tracejury.app.components.judges import ERROR_METRICS
 from tracejury.app.loading import Choice
 from tracejury.judging.agreement import errors
 from tracejury.judging.agreement.frames import Missing
-from tracejury.judging.figures import ACCURACIES, SUITES
-from tracejury.judging.ledger import Workspace
 from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.reports.estimates import ACCURACIES, SUITES
+from tracejury.judging.store import Workspace
 
 
 def clicked(*points: list[object]) -> AttributeDictionary:

@@ -416,7 +416,7 @@ class TestVerify:
 
     def test_a_changed_span_and_a_lost_index_are_found_and_the_index_is_mended(self, home: Path) -> None:
         from tracejury.ingest.store import writing
-        from tracejury.judging.ledger import open_workspace
+        from tracejury.judging.store import open_workspace
 
         with writing(open_workspace(home).engine) as connection:
             connection.exec_driver_sql("UPDATE span SET name = 'other' WHERE span_key = 1")

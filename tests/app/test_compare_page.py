@@ -9,10 +9,10 @@ from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 
 from tracejury.ingest.store import reading, trace_ids, writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.comparison import compare_trace, undecided
-from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
+from tracejury.judging.matching.comparison import compare_trace, undecided
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
 from tracejury.judging.records import Verdict
+from tracejury.judging.store import Workspace
 
 
 def island(at: AppTest) -> dict[str, object]:
@@ -60,7 +60,7 @@ def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page:
     from sqlalchemy import delete
 
     from tracejury.ingest.store import writing
-    from tracejury.judging.ledger import tables
+    from tracejury.judging.store import tables
 
     with writing(full.engine) as connection:
         for table in (tables.citation, tables.match, tables.finding_review, tables.finding):

@@ -14,13 +14,13 @@ from tracejury.app import grants
 from tracejury.app.api.compare import PURPOSE, compare_routes
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.comparison import Comparison, Pair
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.comparison import compare_trace, decided_revision, undecided
-from tracejury.judging.ledger.frames import Selection, load_frames
-from tracejury.judging.ledger.matches import finding_reviews
-from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
-from tracejury.judging.ledger.tables import cell, finding
+from tracejury.judging.matching.comparison import compare_trace, decided_revision, undecided
+from tracejury.judging.matching.matches import finding_reviews
+from tracejury.judging.matching.pairs import Comparison, Pair
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.tables import cell, finding
 
 JUDGE_MODEL = "careful-judge"
 

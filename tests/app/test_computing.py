@@ -34,13 +34,13 @@ from tracejury.app.loading import Choice
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import reading, writing
 from tracejury.judging.agreement.tables import TABLES, can_build
-from tracejury.judging.bench import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
-from tracejury.judging.export import inputs_of, opinions_of
-from tracejury.judging.figures import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.frames import load_frames, weight
-from tracejury.judging.ledger.matches import decide, decisions
-from tracejury.judging.ledger.verdicts import JudgeVersion, ensure_judge_version
+from tracejury.judging.matching.matches import decide, decisions
+from tracejury.judging.reports.estimate_worker import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
+from tracejury.judging.reports.estimates import FIGURES, FRAMES, Bench, Chosen, Question, Revision, make, untouched_by
+from tracejury.judging.reports.export import inputs_of, opinions_of
+from tracejury.judging.reports.frames import load_frames, weight
+from tracejury.judging.runs.verdicts import JudgeVersion, ensure_judge_version
+from tracejury.judging.store import Workspace
 
 SIDES = ("careful-judge", "hasty-judge")
 ARGUMENTS = {
@@ -189,7 +189,7 @@ def test_another_choice_or_other_code_is_another_key(monkeypatch: pytest.MonkeyP
             Chosen(only_split=True).key(), Chosen(splits={"a": "dev"}).key()}  # fmt: skip
     assert len(keys) == 6
     before = Chosen().key()
-    monkeypatch.setattr("tracejury.judging.figures._code", lambda: "another")
+    monkeypatch.setattr("tracejury.judging.reports.estimates._code", lambda: "another")
     assert Chosen().key() != before
 
 
@@ -387,7 +387,7 @@ def test_a_figure_that_is_pruned_while_it_is_read_is_waited_for_again(
         file.unlink()
         return read_frame(file)
 
-    monkeypatch.setattr("tracejury.judging.bench.read_frame", pruned)
+    monkeypatch.setattr("tracejury.judging.reports.estimate_worker.read_frame", pruned)
     with pytest.raises(Waiting):
         desk.find(asked)
     assert wanted == [asked]

@@ -13,10 +13,11 @@ from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
 
 from tracejury.app.components.figures import plain
 from tracejury.ingest.store import load, reading, trace_ids, writing
-from tracejury.judging.ledger import Workspace, exploring, tables
-from tracejury.judging.ledger.labels import error_labels, put_labels
-from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item, submit
-from tracejury.judging.ledger.views import saved_views
+from tracejury.judging.labels.label_store import error_labels, put_labels
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, submit
+from tracejury.judging.reports import exploring
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.views import saved_views
 
 
 def title(at: object) -> list[str]:

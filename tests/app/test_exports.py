@@ -32,12 +32,12 @@ from tracejury.app.grants import Grant, mint
 from tracejury.app.loading import Choice
 from tracejury.ingest.store import reading, writing
 from tracejury.judging.agreement.tables import Inputs, Table
-from tracejury.judging.export import ORIGIN, csv_text, markdown_text
-from tracejury.judging.latex import latex_table
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.labels import error_labels, put_labels
-from tracejury.judging.ledger.people import take_back_scripts
+from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.records import ScoreLabel
+from tracejury.judging.reports.export import ORIGIN, csv_text, markdown_text
+from tracejury.judging.reports.latex import latex_table
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.people import take_back_scripts
 
 
 @pytest.fixture

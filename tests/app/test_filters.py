@@ -13,7 +13,7 @@ from tracejury.app.loading import Choice, SplitError
 from tracejury.ingest.store import writing
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import METRICS
-from tracejury.judging.ledger import Workspace, tables
+from tracejury.judging.store import Workspace, tables
 
 SPLIT = b'{"dev": ["a", "b"], "test": ["c"], "how": "by hand"}'
 
@@ -53,7 +53,7 @@ def test_the_split_narrows_the_frames(full: Workspace) -> None:
 
 def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
     from tracejury.ingest.store import writing
-    from tracejury.judging.ledger.labels import put_labels
+    from tracejury.judging.labels.label_store import put_labels
     from tracejury.judging.records import ErrorLabel
 
     before = loading.frames(Choice(reference="ada"))

@@ -6,9 +6,9 @@ from tests.app.conftest import OpenPage
 from tests.judging.team import T0, submit
 
 from tracejury.ingest.store import reading, trace_ids, writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.guidelines import acknowledged, guideline, publish
-from tracejury.judging.ledger.queue import PRACTICE, QueueSpec, make_queue
+from tracejury.judging.labels.guidelines import acknowledged, guideline, publish
+from tracejury.judging.queues.queue_store import PRACTICE, QueueSpec, make_queue
+from tracejury.judging.store import Workspace
 
 IMAGE = "See ![this](https://evil.example/x.png) and **that**."
 

@@ -12,7 +12,7 @@ from tests.app.workspaces import DATA
 from tracejury.app.preflight import inspect
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.store import reading, schema, trace_ids
-from tracejury.judging.ledger import Workspace
+from tracejury.judging.store import Workspace
 
 SAMPLES = sorted((DATA / "samples" / "trail").glob("*.json"))
 

@@ -15,7 +15,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from tracejury.ingest.store import load, reading, trace_ids
-from tracejury.judging.ledger import open_workspace
+from tracejury.judging.store import open_workspace
 
 
 @pytest.fixture

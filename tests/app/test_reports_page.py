@@ -16,7 +16,7 @@ from tracejury.app import datasets, loading
 from tracejury.app.api.exports import export_routes
 from tracejury.app.loading import Choice
 from tracejury.ingest.store import reading, trace_ids
-from tracejury.judging.ledger import Workspace
+from tracejury.judging.store import Workspace
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:

@@ -11,8 +11,8 @@ from tracejury.app.api.rights import checked
 from tracejury.app.config import config
 from tracejury.app.grants import Grant, TokenError, check, mint
 from tracejury.ingest.store import writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.people import add_person, change_person, sign_out
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.people import add_person, change_person, sign_out
 
 
 @pytest.fixture

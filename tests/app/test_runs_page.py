@@ -21,11 +21,11 @@ from tracejury.app.cli import main
 from tracejury.app.components import behind
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, open_workspace
-from tracejury.judging.ledger.runs import next_run, run_spec, watch
-from tracejury.judging.ledger.tables import cell
-from tracejury.judging.model import ModelError, Prices
-from tracejury.judging.run import RunSpec
+from tracejury.judging.judges.model import ModelError, Prices
+from tracejury.judging.runs.run_store import next_run, run_spec, watch
+from tracejury.judging.runs.runner import RunSpec
+from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store.tables import cell
 
 
 def test_an_empty_workspace_says_how_to_start(empty: Workspace, open_page: OpenPage) -> None:

@@ -22,8 +22,8 @@ from tracejury.app.cli import main
 from tracejury.app.config import config
 from tracejury.app.grants import Grant, TokenError, mint
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, open_workspace, tables
-from tracejury.judging.ledger.people import add_person, change_person, sign_out, take_back_scripts
+from tracejury.judging.store import Workspace, open_workspace, tables
+from tracejury.judging.store.people import add_person, change_person, sign_out, take_back_scripts
 
 
 @pytest.fixture

@@ -22,8 +22,8 @@ from tracejury.app.api.signin import NOBODY, WRONG, is_signed_in, signin_routes
 from tracejury.app.config import config
 from tracejury.app.signin import COOKIE, Session, SignInFirst, local_path, mint
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.people import TRIES_BY_NAME, add_person, change_person, person, sign_out
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.people import TRIES_BY_NAME, add_person, change_person, person, sign_out
 
 SECRET = "a long enough secret"
 

@@ -13,8 +13,10 @@ from tests.app.desk_traces import desk_trace
 from tracejury.app.api import work
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import pack, reading, write, writing
-from tracejury.judging.ledger import Workspace, labels, open_workspace
-from tracejury.judging.ledger.labels import ensure_annotator, error_labels
+from tracejury.judging.labels import label_store as labels
+from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store.people import ensure_annotator
 
 TRACE = "desk-trace"
 LAST, TOOL = "last000000000006", "tool000000000004"

@@ -19,8 +19,9 @@ from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import load, pack, write, writing
 from tracejury.ingest.trace import ExpectedEvent, Message, Outcome, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.ledger import Workspace, labels, open_workspace
-from tracejury.judging.ledger.queue import QueueSpec, make_queue
+from tracejury.judging.labels import label_store as labels
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
+from tracejury.judging.store import Workspace, open_workspace
 
 TRACE = "desk-trace"
 

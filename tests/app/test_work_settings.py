@@ -14,8 +14,8 @@ from tracejury.app.api import work
 from tracejury.app.components.annotator.shortcuts import key_conflict, reserved, shortcuts
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, open_workspace, tables
-from tracejury.judging.ledger.people import add_person, person, sign_out
+from tracejury.judging.store import Workspace, open_workspace, tables
+from tracejury.judging.store.people import add_person, person, sign_out
 
 TRACE = "any-trace"
 

@@ -10,16 +10,18 @@ from tracejury.data import __file__ as data_file
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.labels import FailedReply, JudgeReply, read_replies
 from tracejury.ingest.store import load, reading, writing
-from tracejury.judging import trail
-from tracejury.judging.exchange import read_tracejury
-from tracejury.judging.figures import Revision
-from tracejury.judging.ledger import Workspace, open_workspace
-from tracejury.judging.ledger.frames import revision
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import ensure_annotator, put_labels
-from tracejury.judging.ledger.matches import propose_matches
-from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
-from tracejury.judging.ledger.verdicts import (
+from tracejury.judging.judges.trace_text import read
+from tracejury.judging.labels import trail_answers as trail
+from tracejury.judging.labels.exchange import read_tracejury
+from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
+from tracejury.judging.records import Call, Failure, Verdict
+from tracejury.judging.reports.estimates import Revision
+from tracejury.judging.reports.frames import revision
+from tracejury.judging.runs.offline import judge_all
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.runs.verdicts import (
     JudgeVersion,
     add_cells,
     add_run,
@@ -27,9 +29,8 @@ from tracejury.judging.ledger.verdicts import (
     finish_cell,
     set_run_status,
 )
-from tracejury.judging.offline import judge_all
-from tracejury.judging.reading import read
-from tracejury.judging.records import Call, Failure, Verdict
+from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store.people import ensure_annotator
 
 DATA = Path(str(data_file)).parent
 TRACES = 6
@@ -91,7 +92,7 @@ def _repeated(workspace: Workspace) -> None:
     from sqlalchemy import select
 
     from tracejury.ingest.store import trace_ids
-    from tracejury.judging.ledger.tables import cell
+    from tracejury.judging.store.tables import cell
 
     with writing(workspace.engine) as connection:
         version = ensure_judge_version(

@@ -23,7 +23,7 @@ from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import load, pack, reading, trace_ids
 from tracejury.ingest.table import write_parquet
 from tracejury.ingest.trace import Trace
-from tracejury.judging.ledger import open_workspace
+from tracejury.judging.store import open_workspace
 
 FOLDER = Path(__file__).resolve().parent
 SHARED = FOLDER.parents[2] / "shared" / "trail" / "traces"
@@ -187,7 +187,7 @@ def in_a_new_process(home: Path, folder: Path, workers: int, told: str) -> float
     """Ingest as a command does, in a process that did nothing before; what it says of itself at the end."""
     code = (
         "import resource, sys, time; from tracejury.ingest.batch import ingest;"
-        "from tracejury.judging.ledger import open_workspace;"
+        "from tracejury.judging.store import open_workspace;"
         "engine = open_workspace(sys.argv[1]).engine; began = time.perf_counter();"
         f"ingest(engine, [sys.argv[2]], workers=int(sys.argv[3])); print({told})"
     )

@@ -19,13 +19,13 @@ from tests.fake_provider import Answer, Provider, verdict
 from tests.judging.grid import AGENTS, RUBRICS, planned
 from tests.judging.traces import small_reading, small_trace
 from tests.judging.workers import setup
-from tracejury.judging.evidence import Finder
-from tracejury.judging.judge import Judge, judge_trace
-from tracejury.judging.ledger.runs import SqlRunStore
-from tracejury.judging.model import LitellmModel, ModelRequest, form_arguments, messages_of, warm
-from tracejury.judging.prompt import Prompts, build_prompt
-from tracejury.judging.reply import reply_schema
-from tracejury.judging.run import Runner
+from tracejury.judging.judges.evidence import Finder
+from tracejury.judging.judges.judge import Judge, judge_trace
+from tracejury.judging.judges.model import LitellmModel, ModelRequest, form_arguments, messages_of, warm
+from tracejury.judging.judges.prompt import Prompts, build_prompt
+from tracejury.judging.judges.reply import reply_schema
+from tracejury.judging.runs.run_store import SqlRunStore
+from tracejury.judging.runs.runner import Runner
 
 IN_FLIGHT, CALLS, ROUNDS = 64, 320, 3
 ANSWER_AFTER_S = 0.5  # a fast model

@@ -38,9 +38,9 @@ from tests.benchmarks.undisturbed import Undisturbed, undisturbed
 from tests.browser.conftest import FLAGS
 from tracejury import app
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger import Workspace, open_workspace, tables
-from tracejury.judging.ledger.frames import default_reference
-from tracejury.judging.ledger.judge_models import judge_models
+from tracejury.judging.reports.frames import default_reference
+from tracejury.judging.store import Workspace, open_workspace, tables
+from tracejury.judging.store.judge_models import judge_models
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 PAINT_S, CHANGE_S = 2.0, 1.0

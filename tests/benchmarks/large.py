@@ -24,12 +24,12 @@ from tracejury.ingest.store import pack, write, writing
 from tracejury.ingest.texts import compress
 from tracejury.ingest.trace import Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.ledger import Workspace, open_workspace, tables
-from tracejury.judging.ledger.labels import ensure_annotator
-from tracejury.judging.ledger.queue import QueueSpec, make_queue
-from tracejury.judging.ledger.verdicts import JudgeVersion, add_run, ensure_judge_version, set_run_status
-from tracejury.judging.matching import AUTO
+from tracejury.judging.matching.rule import AUTO
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import DIMENSIONS, IMPACTS
+from tracejury.judging.runs.verdicts import JudgeVersion, add_run, ensure_judge_version, set_run_status
+from tracejury.judging.store import Workspace, open_workspace, tables
+from tracejury.judging.store.people import ensure_annotator
 
 Row = dict[str, Any]
 T0 = 1_767_225_600_000_000  # microseconds: the first of January 2026

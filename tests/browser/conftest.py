@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_play
 from tests.app.workspaces import filled
 from tests.browser.profile import SLOW_MS, alone, forget, watched
 from tracejury import app
-from tracejury.judging.ledger import Workspace
+from tracejury.judging.store import Workspace
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 FLAGS = ("--no-sandbox", "--js-flags=--no-enable-lazy-source-positions")

@@ -18,7 +18,8 @@ from playwright.sync_api import BrowserContext, Page
 from tests.app.desk_traces import desk_trace
 from tracejury.ingest.store import pack, write, writing
 from tracejury.ingest.trace import Trace
-from tracejury.judging.ledger import Workspace, labels, open_workspace
+from tracejury.judging.labels import label_store as labels
+from tracejury.judging.store import Workspace, open_workspace
 
 APP = Path(__file__).parent / "desk_app" / "asgi.py"
 SELECT = """([seq, field, from, to]) => {

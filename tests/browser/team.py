@@ -19,9 +19,9 @@ from tests.app.desk_traces import desk_trace
 from tests.browser.profile import sized_page
 from tracejury import app
 from tracejury.ingest.store import pack, write, writing
-from tracejury.judging.ledger import Workspace, open_workspace
-from tracejury.judging.ledger.people import Role, add_person
-from tracejury.judging.ledger.queue import QueueSpec, make_queue
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
+from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store.people import Role, add_person
 
 ASGI = Path(app.__file__).parent / "asgi.py"
 SECRET = "a long enough secret"

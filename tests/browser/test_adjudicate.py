@@ -11,9 +11,9 @@ from playwright.sync_api import BrowserContext, expect
 from tests.browser.team import person_page, team_server, team_space
 from tests.judging.team import submit
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.adjudication import rulings
-from tracejury.judging.ledger.frames import default_reference
+from tracejury.judging.adjudication.decisions import rulings
+from tracejury.judging.reports.frames import default_reference
+from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 ERROR = {"span_ids": ["tool000000000004"], "dimensions": ["TC"], "impact": "high", "label_id": "ada-1",

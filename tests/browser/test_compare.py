@@ -10,9 +10,10 @@ from playwright.sync_api import Locator, Page, Route, expect
 from tests.browser.researcher import settled
 from tests.judging.team import op, send
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger import Workspace, labels
-from tracejury.judging.ledger.comparison import compare_trace, undecided
-from tracejury.judging.ledger.matches import decisions, finding_reviews
+from tracejury.judging.labels import label_store as labels
+from tracejury.judging.matching.comparison import compare_trace, undecided
+from tracejury.judging.matching.matches import decisions, finding_reviews
+from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 

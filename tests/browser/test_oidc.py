@@ -12,8 +12,8 @@ from sqlalchemy import select
 from tests.browser.profile import SLOW_MS, sized_page
 from tests.browser.team import PEOPLE, free_port, team_server, team_space
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.people import Person, change_person, people
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.people import Person, change_person, people
 
 mock = pytest.importorskip("oidc_provider_mock", reason="oidc-provider-mock is not installed")
 pytestmark = [

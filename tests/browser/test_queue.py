@@ -12,11 +12,11 @@ from playwright.sync_api import BrowserContext, Page, Route, WebSocket, expect
 from tests.browser.profile import forget
 from tests.browser.team import person_page, team_queue, team_server, team_space
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.guidelines import acknowledged, publish
-from tracejury.judging.ledger.labels import put_labels
-from tracejury.judging.ledger.queue import FIRST, REPEAT, assignments
+from tracejury.judging.labels.guidelines import acknowledged, publish
+from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.queues.queue_store import FIRST, REPEAT, assignments
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Review
+from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 COUNT = 6

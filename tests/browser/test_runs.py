@@ -6,8 +6,8 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.researcher import settled
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.runs import watch
+from tracejury.judging.runs.run_store import watch
+from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 

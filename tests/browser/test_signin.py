@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import BrowserContext, expect
 
 from tests.browser.team import fill_in, person_page, team_server, team_space
-from tracejury.judging.ledger import Workspace
+from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 

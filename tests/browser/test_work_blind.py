@@ -15,8 +15,8 @@ from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, store
 from tracejury.app.cli import main
 from tracejury.ingest.store import writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.queue import QueueSpec, make_queue
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
+from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = given.space, given.server, given.open_desk

@@ -10,8 +10,8 @@ from playwright.sync_api import BrowserContext, Route, expect
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
 from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, store
-from tracejury.judging.ledger import Workspace
 from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = given.space, given.server, given.open_desk

@@ -15,7 +15,7 @@ from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, Server, store
 from tracejury.app import grants
 from tracejury.ingest.store import pack, write, writing
-from tracejury.judging.ledger import Workspace, open_workspace
+from tracejury.judging.store import Workspace, open_workspace
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = given.space, given.server, given.open_desk

@@ -11,7 +11,7 @@ from tracejury.ingest import check
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.check import Problem, check_store
 from tracejury.ingest.store import load_source, reading, schema, trace_ids, writing
-from tracejury.judging.ledger import Workspace, open_workspace
+from tracejury.judging.store import Workspace, open_workspace
 
 OTHER = "cd" * 16
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"

@@ -17,7 +17,7 @@ from tracejury.ingest.inbox import receive, show_stragglers, waiting
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import load, reading, schema, search, trace_ids
 from tracejury.ingest.trace import IngestError, Trace
-from tracejury.judging.ledger import Workspace
+from tracejury.judging.store import Workspace
 
 LIVE = "5b" * 16
 

@@ -20,7 +20,7 @@ from tracejury.ingest.pack import pack_long
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import load_source, reading, schema, trace_ids
 from tracejury.ingest.trace import Rejected, Source, Trace
-from tracejury.judging.ledger import open_workspace
+from tracejury.judging.store import open_workspace
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 DIALECTS = Path(__file__).resolve().parent / "dialects"

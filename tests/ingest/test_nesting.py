@@ -19,7 +19,7 @@ from tracejury.ingest.nesting import LEVELS, read_deep, write_deep
 from tracejury.ingest.parse import json_text, parse_json
 from tracejury.ingest.readers import read_bytes
 from tracejury.ingest.trace import Rejected, Trace
-from tracejury.judging.ledger import open_workspace
+from tracejury.judging.store import open_workspace
 
 DEEP = 10_000
 

@@ -30,7 +30,7 @@ from tracejury.ingest.store.load import load_message
 from tracejury.ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
 from tracejury.ingest.texts import TextRefs, restore
 from tracejury.ingest.trace import SPAN_COLUMNS, Source, Trace
-from tracejury.judging.ledger import open_workspace
+from tracejury.judging.store import open_workspace
 
 
 def bare(trace: Trace) -> Trace:

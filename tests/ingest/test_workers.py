@@ -15,7 +15,7 @@ from tracejury.ingest import workers
 from tracejury.ingest.batch import Report, ingest
 from tracejury.ingest.ready import Ready
 from tracejury.ingest.trace import Rejected
-from tracejury.judging.ledger import open_workspace
+from tracejury.judging.store import open_workspace
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples"
 

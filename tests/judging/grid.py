@@ -11,12 +11,12 @@ from tests.judging.traces import small_trace
 
 from tracejury.ingest.store import pack, write, writing
 from tracejury.ingest.trace import Trace
-from tracejury.judging.judge import Manners
-from tracejury.judging.ledger import open_workspace
-from tracejury.judging.ledger.runs import SqlRunStore, plan_run, run_spec, watch
-from tracejury.judging.model import ModelError, ModelReply, ModelRequest, Prices
-from tracejury.judging.rubric import agent_descriptions, rubrics
-from tracejury.judging.run import ModelSetup, Runner, RunSpec, Summary
+from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest, Prices
+from tracejury.judging.judges.rubric import agent_descriptions, rubrics
+from tracejury.judging.runs.run_store import SqlRunStore, plan_run, run_spec, watch
+from tracejury.judging.runs.runner import ModelSetup, Runner, RunSpec, Summary
+from tracejury.judging.store import open_workspace
 
 RUBRICS = rubrics()
 AGENTS = agent_descriptions()

@@ -11,11 +11,11 @@ from tests.build import span_id, trace_of, workspace
 
 from tracejury.ingest.store import writing
 from tracejury.ingest.trace import SpanDraft
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.labels import Applied, apply_ops, state
-from tracejury.judging.ledger.ops import Op
-from tracejury.judging.ledger.queue import QueueSpec, make_queue
+from tracejury.judging.labels.label_store import Applied, apply_ops, state
+from tracejury.judging.labels.ops import Op
+from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.store import Workspace
 
 T0 = 1_800_000_000_000_000  # a moment in microseconds
 HOUR = 3_600_000_000

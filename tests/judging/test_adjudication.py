@@ -11,16 +11,17 @@ from tests.build import error_label, span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.judging.adjudication import decisions as desk
+from tracejury.judging.adjudication import judge_column
+from tracejury.judging.adjudication.decisions import AdjudicationError, Case, Said
+from tracejury.judging.adjudication.disputes import Opinion, anonymous, dispute, groups
 from tracejury.judging.agreement.reliability import alpha
-from tracejury.judging.disputes import Opinion, anonymous, dispute, groups
-from tracejury.judging.ledger import Workspace, judge_column, tables
-from tracejury.judging.ledger import adjudication as desk
-from tracejury.judging.ledger import spans as ledger_spans
-from tracejury.judging.ledger.adjudication import AdjudicationError, Case, Said
-from tracejury.judging.ledger.frames import Selection, default_reference, load_frames
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import error_labels, reviews, score_labels
+from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
 from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
+from tracejury.judging.reports.frames import Selection, default_reference, load_frames
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store import spans as ledger_spans
 
 SEED = "a secret"
 PARENTS: dict[str, str | None] = {span_id(n): span_id(1) if n > 1 else None for n in range(1, 9)}
@@ -375,7 +376,7 @@ class TestAgreed:
     def test_a_name_that_is_taken_by_an_import_is_not_used_for_the_gold(self, space: Workspace) -> None:
         submit(space, "x", trace_id(3))
         with writing(space.engine) as connection:
-            from tracejury.judging.ledger.labels import ensure_annotator
+            from tracejury.judging.labels.label_store import ensure_annotator
 
             ensure_annotator(connection, "gold")
             assert desk.gold_name(connection) == "gold (adjudicated)"

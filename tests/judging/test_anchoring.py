@@ -8,8 +8,8 @@ from tests.build import finding, span_id
 from tests.judging.team import T0, many_traces, op, queue_of, send, submit, trace_id
 
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.anchoring import (
+from tracejury.judging.adjudication.practice import calibration, feedback, gold_of, practised
+from tracejury.judging.labels.anchoring import (
     REPORT_COLUMNS,
     added_errors,
     anchoring,
@@ -19,10 +19,10 @@ from tracejury.judging.ledger.anchoring import (
     traces_seen,
     visible_labels,
 )
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.practice import calibration, feedback, gold_of, practised
-from tracejury.judging.ledger.queue import PRACTICE, REPEAT, next_item
+from tracejury.judging.queues.queue_store import PRACTICE, REPEAT, next_item
 from tracejury.judging.records import Call, Verdict
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace
 
 ONE = trace_id(0)
 ERROR: dict[str, Any] = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "high"}
@@ -195,7 +195,7 @@ class TestPractice:
         assert table.to_dict("records") == [{"dimension": "TC", "n": 1, "own": 3.0, "gold": 1.0, "exact": 0.0}]
 
     def test_the_adjudicated_gold_goes_before_the_author(self, space: Workspace) -> None:
-        from tracejury.judging.ledger import adjudication
+        from tracejury.judging.adjudication import decisions as adjudication
 
         submit(space, "cyd", ONE, scores={"TC": 1})
         with writing(space.engine) as connection:
@@ -211,7 +211,7 @@ class TestPractice:
         assert len(found.extra) == 1
 
     def test_practice_stays_out_of_every_figure(self, space: Workspace) -> None:
-        from tracejury.judging.ledger.frames import Selection, load_frames
+        from tracejury.judging.reports.frames import Selection, load_frames
 
         queue_of(space, 1, practice=True, author="ben")
         submit(space, "ada", ONE, scores={"TC": 3}, occasion=PRACTICE)

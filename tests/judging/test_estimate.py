@@ -11,12 +11,12 @@ from tests.judging.grid import AGENTS, RUBRICS, Counting, planned
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import load_source, reading
 from tracejury.ingest.trace import Trace
-from tracejury.judging.estimate import ANSWER_TOKENS, Estimate, TraceSize, estimate, trace_sizes
-from tracejury.judging.judge import Manners
-from tracejury.judging.ledger.runs import SqlRunStore
-from tracejury.judging.model import ModelReply, ModelRequest, Prices, known_prices
-from tracejury.judging.prompt import build_prompt
-from tracejury.judging.run import ModelSetup, Runner, RunSpec
+from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.model import ModelReply, ModelRequest, Prices, known_prices
+from tracejury.judging.judges.prompt import build_prompt
+from tracejury.judging.runs.cost_estimate import ANSWER_TOKENS, Estimate, TraceSize, estimate, trace_sizes
+from tracejury.judging.runs.run_store import SqlRunStore
+from tracejury.judging.runs.runner import ModelSetup, Runner, RunSpec
 
 PRICES = Prices(prompt=1.0, completion=10.0, cache_read=0.1, cache_write=1.25, batch_prompt=0.5, batch_completion=5.0)
 SIZE = TraceSize(trace_id="t", raw_tokens=50_000, text_tokens=10_000, spans=4)

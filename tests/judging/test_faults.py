@@ -19,9 +19,9 @@ from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Reques
 from tests.judging.grid import AGENTS, RUBRICS, Grid, planned
 from tests.judging.workers import PRICES, setup, start_worker
 
-from tracejury.judging.ledger.runs import SqlRunStore, want_failed_again
-from tracejury.judging.model import LitellmModel, ModelError, ModelReply, ModelRequest
-from tracejury.judging.run import BatchModel, Paid, Runner, Sending, Summary
+from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
+from tracejury.judging.runs.run_store import SqlRunStore, want_failed_again
+from tracejury.judging.runs.runner import BatchModel, Paid, Runner, Sending, Summary
 
 GOOD = Answer(text=verdict(2))
 TOO_LONG = Status(code=400, message="maximum context length is 10 tokens", error_code="context_length_exceeded")

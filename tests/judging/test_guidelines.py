@@ -7,8 +7,7 @@ from sqlalchemy import select
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.guidelines import (
+from tracejury.judging.labels.guidelines import (
     GuidelineError,
     acknowledge,
     acknowledged,
@@ -19,6 +18,7 @@ from tracejury.judging.ledger.guidelines import (
     readers,
     to_acknowledge,
 )
+from tracejury.judging.store import Workspace, tables
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from tests.fake_provider import verdict
 from tests.judging.traces import CLAIM, SEARCH_ERROR, SPAN_IDS, small_reading
 
-from tracejury.judging.judge import (
+from tracejury.judging.judges.judge import (
     ERRORS_ONLY,
     Judge,
     Limit,
@@ -18,10 +18,10 @@ from tracejury.judging.judge import (
     judge_trace,
     spans_judged,
 )
-from tracejury.judging.model import ModelError, ModelReply, ModelRequest
-from tracejury.judging.reading import Reading
+from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest
+from tracejury.judging.judges.rubric import rubrics
+from tracejury.judging.judges.trace_text import Reading
 from tracejury.judging.records import Citation, Failure, Verdict
-from tracejury.judging.rubric import rubrics
 
 RUBRICS = rubrics()
 Reply = ModelReply | ModelError | str

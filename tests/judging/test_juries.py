@@ -14,23 +14,16 @@ from tests.judging.traces import SPAN_IDS
 
 from tracejury.ingest.store import reading, writing
 from tracejury.judging.agreement.juries import jury_table
-from tracejury.judging.export import inputs_of
-from tracejury.judging.figures import Bench, bias_lines, summary
-from tracejury.judging.joint import Member, joint_verdict, united
-from tracejury.judging.jury import jury_score, on_scale
-from tracejury.judging.ledger.anchoring import visible_labels
-from tracejury.judging.ledger.comparison import compare_trace, undecided
-from tracejury.judging.ledger.exploring import finding_places
-from tracejury.judging.ledger.frames import Frames, Selection, load_frames
-from tracejury.judging.ledger.imports import export_outcomes
-from tracejury.judging.ledger.joint_verdicts import keep_joint_verdicts
-from tracejury.judging.ledger.judge_models import judge_models
-from tracejury.judging.ledger.labels import ensure_annotator, put_labels
-from tracejury.judging.ledger.matches import decide, decisions, finding_reviews, propose_matches, review_finding
-from tracejury.judging.ledger.queue import judge_spread
-from tracejury.judging.ledger.runs import SqlRunStore, next_run, want_failed_again, wish
-from tracejury.judging.matching import TextLikeness
-from tracejury.judging.model import ModelError
+from tracejury.judging.judges.jury import jury_score, on_scale
+from tracejury.judging.judges.model import ModelError
+from tracejury.judging.juries.joint import Member, joint_verdict, united
+from tracejury.judging.juries.joint_verdicts import keep_joint_verdicts
+from tracejury.judging.labels.anchoring import visible_labels
+from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.matching.comparison import compare_trace, undecided
+from tracejury.judging.matching.matches import decide, decisions, finding_reviews, propose_matches, review_finding
+from tracejury.judging.matching.rule import TextLikeness
+from tracejury.judging.queues.queue_store import judge_spread
 from tracejury.judging.records import (
     Call,
     Citation,
@@ -42,6 +35,14 @@ from tracejury.judging.records import (
     ScoreLabel,
     Verdict,
 )
+from tracejury.judging.reports.estimates import Bench, bias_lines, summary
+from tracejury.judging.reports.exploring import finding_places
+from tracejury.judging.reports.export import inputs_of
+from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.runs.run_store import SqlRunStore, next_run, want_failed_again, wish
+from tracejury.judging.runs.verdict_imports import export_outcomes
+from tracejury.judging.store.judge_models import judge_models
+from tracejury.judging.store.people import ensure_annotator
 
 ROOT, PLAN, TOOL, CLAIM = SPAN_IDS
 PARENTS = {ROOT: None, PLAN: ROOT, TOOL: ROOT, CLAIM: ROOT}
@@ -324,7 +325,7 @@ class TestLedger:
             raise ValueError("no such finding")
 
         with monkeypatch.context() as broken:
-            broken.setattr("tracejury.judging.joint.joint_verdict", fails)
+            broken.setattr("tracejury.judging.juries.joint.joint_verdict", fails)
             with pytest.raises(ValueError, match="no such finding"):
                 made.run(says(2), says(2))
             SqlRunStore(made.engine, made.run_key).pause("out of order")  # as the worker does then
@@ -348,7 +349,7 @@ class TestLedger:
                 other.execute("BEGIN IMMEDIATE")  # raises where somebody is writing
             return joint_verdict(*members, **options)
 
-        monkeypatch.setattr("tracejury.judging.joint.joint_verdict", compare)
+        monkeypatch.setattr("tracejury.judging.juries.joint.joint_verdict", compare)
         made.run(says(2), says(2))
         assert keep_joint_verdicts(made.engine, made.run_key, "majority") == 0
         assert compared == 2

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracejury.judging.latex import LONG, latex_cell, latex_table, latex_text
+from tracejury.judging.reports.latex import LONG, latex_cell, latex_table, latex_text
 
 
 @pytest.mark.parametrize(

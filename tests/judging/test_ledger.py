@@ -18,11 +18,7 @@ from tests.judging.team import trace_id as team_trace
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import reading, writing
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
-from tracejury.judging.export import facts_of, selected_words
-from tracejury.judging.ledger import WorkspaceError, open_workspace, tables
-from tracejury.judging.ledger.frames import Selection, load_frames, read_splits, revision
-from tracejury.judging.ledger.imports import export_outcomes, import_outcomes, resolve_waiting
-from tracejury.judging.ledger.labels import (
+from tracejury.judging.labels.label_store import (
     Applied,
     Stale,
     apply_ops,
@@ -32,7 +28,8 @@ from tracejury.judging.ledger.labels import (
     score_labels,
     state,
 )
-from tracejury.judging.ledger.matches import (
+from tracejury.judging.labels.ops import Op, OpError, read_ops
+from tracejury.judging.matching.matches import (
     CANDIDATES,
     decide,
     decisions,
@@ -42,8 +39,11 @@ from tracejury.judging.ledger.matches import (
     propose_matches,
     review_finding,
 )
-from tracejury.judging.ledger.ops import Op, OpError, read_ops
-from tracejury.judging.ledger.verdicts import (
+from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
+from tracejury.judging.reports.export import facts_of, selected_words
+from tracejury.judging.reports.frames import Selection, load_frames, read_splits, revision
+from tracejury.judging.runs.verdict_imports import export_outcomes, import_outcomes, resolve_waiting
+from tracejury.judging.runs.verdicts import (
     JudgeVersion,
     add_cells,
     add_run,
@@ -51,8 +51,8 @@ from tracejury.judging.ledger.verdicts import (
     findings_of,
     finish_cell,
 )
-from tracejury.judging.ledger.workspace import HEAD, Workspace, alembic_config
-from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
+from tracejury.judging.store import WorkspaceError, open_workspace, tables
+from tracejury.judging.store.workspace import HEAD, Workspace, alembic_config
 
 
 def op(kind: str, payload: dict[str, Any], op_id: str = "") -> Op:

@@ -11,19 +11,25 @@ from tests.build import TRACE, error_label, finding, span_id, workspace
 from tests.fake_provider import Answer, Provider, Reset, Status, in_turn
 
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.judge import Manners
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.frames import Selection, load_frames
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import put_labels
-from tracejury.judging.ledger.llm_matches import LlmSummary, propose_with_model, withdraw_proposals
-from tracejury.judging.ledger.matches import Decision, decide, decisions, match_words, propose_matches
-from tracejury.judging.limits import Pace, StopRunError
-from tracejury.judging.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model, read_pairs
-from tracejury.judging.matching import AUTO, Candidate
-from tracejury.judging.model import LitellmModel, ModelError, ModelReply, ModelRequest
+from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.limits import Pace, StopRunError
+from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
+from tracejury.judging.judges.reply import Unparsable
+from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.matching.llm_matches import LlmSummary, propose_with_model, withdraw_proposals
+from tracejury.judging.matching.llm_matching import (
+    LlmMatcher,
+    Proposed,
+    build_match_prompt,
+    propose_by_model,
+    read_pairs,
+)
+from tracejury.judging.matching.matches import Decision, decide, decisions, match_words, propose_matches
+from tracejury.judging.matching.rule import AUTO, Candidate
 from tracejury.judging.records import Call, Failure, Review, Verdict
-from tracejury.judging.reply import Unparsable
+from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace, tables
 
 SAME = "The tool is called with a day it does not know."
 UNLIKE = "Nobody told the clerk about weekdays."
@@ -95,7 +101,7 @@ class TestPrompt:
         assert prompt.count(used) == 4  # named once in the sentence each, once as a line each
 
     def test_its_wording_is_no_part_of_a_judges_version(self) -> None:
-        from tracejury.judging.prompt import prompts_version
+        from tracejury.judging.judges.prompt import prompts_version
 
         assert prompts_version() not in Scripted("").matcher().author
         assert Scripted("").matcher("openai/x").author.startswith("llm:openai/x@")

@@ -9,10 +9,10 @@ import pytest
 from tests.judging.local_llm import model_file, serve
 from tests.judging.traces import small_reading
 
-from tracejury.judging.judge import Judge, judge_trace
-from tracejury.judging.model import LitellmModel, ModelReply, ModelRequest
+from tracejury.judging.judges.judge import Judge, judge_trace
+from tracejury.judging.judges.model import LitellmModel, ModelReply, ModelRequest
+from tracejury.judging.judges.rubric import Rubric, parse_rubric
 from tracejury.judging.records import Verdict
-from tracejury.judging.rubric import Rubric, parse_rubric
 
 SHORT = b"""
 key = "MINI"

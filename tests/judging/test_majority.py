@@ -10,20 +10,20 @@ from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
 
 from tracejury.ingest.store import reading, writing
+from tracejury.judging.adjudication import decisions as desk
+from tracejury.judging.adjudication.majority_errors import most_say
 from tracejury.judging.agreement.errors import error_table
 from tracejury.judging.agreement.findings import finding_table
 from tracejury.judging.agreement.majority import ERRORS, MAJORITY, ReferenceKind, vote_table
 from tracejury.judging.agreement.scores import score_table
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger import adjudication as desk
-from tracejury.judging.ledger.frames import Frames, Selection, load_frames
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import put_labels
-from tracejury.judging.ledger.matches import decide, propose_matches
-from tracejury.judging.ledger.side_frames import trail_scores
-from tracejury.judging.ledger.sides import Side, side_pairs
-from tracejury.judging.majority import most_say
+from tracejury.judging.labels.label_store import put_labels
+from tracejury.judging.matching.matches import decide, propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
+from tracejury.judging.reports.arms import Side, side_pairs
+from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.reports.side_frames import trail_scores
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace
 
 WRONG_TOOL = "The timetable tool is called with a day that it does not know."
 NO_CHECK = "The final answer is given without checking the winter timetable."

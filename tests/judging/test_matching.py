@@ -3,7 +3,7 @@
 import pytest
 from tests.build import error_label, finding, span_id
 
-from tracejury.judging.matching import Candidate, propose
+from tracejury.judging.matching.rule import Candidate, propose
 from tracejury.judging.records import Citation, Dimension, Finding
 
 PARENTS = {span_id(1): None, span_id(2): span_id(1), span_id(3): span_id(1), span_id(4): span_id(3)}

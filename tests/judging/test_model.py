@@ -12,7 +12,7 @@ from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Reset,
 from tests.judging.traces import small_reading
 
 from tracejury.ingest.trace import Json
-from tracejury.judging.model import (
+from tracejury.judging.judges.model import (
     RETRIED,
     LitellmModel,
     ModelError,
@@ -29,9 +29,9 @@ from tracejury.judging.model import (
     read_prices,
     read_response,
 )
-from tracejury.judging.prompt import Prompt, build_prompt
-from tracejury.judging.reply import Form, reply_schema
-from tracejury.judging.rubric import rubrics
+from tracejury.judging.judges.prompt import Prompt, build_prompt
+from tracejury.judging.judges.reply import Form, reply_schema
+from tracejury.judging.judges.rubric import rubrics
 
 LC = rubrics()["LC"]
 SONNET = Prices(prompt=3e-6, completion=15e-6, cache_read=0.3e-6, cache_write=3.75e-6)
@@ -334,5 +334,7 @@ def test_a_provider_without_batches_says_so() -> None:
 
 
 def test_litellm_is_imported_only_when_a_model_is_asked() -> None:
-    code = "import sys, tracejury.judging.model, tracejury.judging.judge; sys.exit('litellm' in sys.modules)"
+    code = (
+        "import sys, tracejury.judging.judges.model, tracejury.judging.judges.judge; sys.exit('litellm' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

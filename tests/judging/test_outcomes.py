@@ -8,7 +8,7 @@ from tests.build import small_trace, workspace
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.store import reading
 from tracejury.ingest.trace import Outcome, Trace
-from tracejury.judging.outcomes import outcome_tables
+from tracejury.judging.reports.benchmark_outcomes import outcome_tables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples" / "gaia2"
 

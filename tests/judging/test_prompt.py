@@ -3,9 +3,9 @@
 import pytest
 from tests.judging.traces import small_reading, small_trace
 
-from tracejury.judging.prompt import SpanToJudge, build_prompt, fence_mark, fenced, prompts_version
+from tracejury.judging.judges.prompt import SpanToJudge, build_prompt, fence_mark, fenced, prompts_version
+from tracejury.judging.judges.rubric import agent_descriptions, rubrics
 from tracejury.judging.records import DIMENSIONS
-from tracejury.judging.rubric import agent_descriptions, rubrics
 
 RUBRICS = rubrics()
 

@@ -9,9 +9,7 @@ from sqlalchemy import func, select
 from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
 
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.queue import (
+from tracejury.judging.queues.queue_store import (
     FIRST,
     PRACTICE,
     REPEAT,
@@ -33,6 +31,8 @@ from tracejury.judging.ledger.queue import (
     queues,
 )
 from tracejury.judging.records import Call, Verdict
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace, tables
 
 
 @pytest.fixture

@@ -10,11 +10,20 @@ from sqlalchemy import select
 from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
 
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, queue_changes, tables
-from tracejury.judging.ledger.guidelines import acknowledge, publish
-from tracejury.judging.ledger.people import add_person
-from tracejury.judging.ledger.queue import Assigned, QueueError, assignments, next_item, progress, queues, queues_for
-from tracejury.judging.ledger.queue_changes import settings_of
+from tracejury.judging.labels.guidelines import acknowledge, publish
+from tracejury.judging.queues import queue_changes
+from tracejury.judging.queues.queue_changes import settings_of
+from tracejury.judging.queues.queue_store import (
+    Assigned,
+    QueueError,
+    assignments,
+    next_item,
+    progress,
+    queues,
+    queues_for,
+)
+from tracejury.judging.store import Workspace, tables
+from tracejury.judging.store.people import add_person
 
 
 @pytest.fixture

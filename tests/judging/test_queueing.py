@@ -2,7 +2,7 @@
 
 import pytest
 
-from tracejury.judging.queueing import (
+from tracejury.judging.queues.queueing import (
     GAP,
     most_disputed,
     next_repeat,

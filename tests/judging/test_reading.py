@@ -7,7 +7,7 @@ from tests.build import LONG_TEXT, small_trace, span_id, trace_of
 
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import SpanDraft, Trace
-from tracejury.judging.reading import MIN_CUT, announces_plan, read
+from tracejury.judging.judges.trace_text import MIN_CUT, announces_plan, read
 
 
 def one_span(**fields: object) -> Trace:
@@ -163,7 +163,7 @@ class TestOnTrail:
         return [trace for trace in read_traces(shared / "trail" / "traces") if isinstance(trace, Trace)]
 
     def test_every_trace_stays_whole_under_128k_tokens(self, traces: list[Trace]) -> None:
-        from tracejury.judging.model import count_tokens
+        from tracejury.judging.judges.model import count_tokens
 
         longest = sorted((read(trace).text for trace in traces), key=len)[-3:]
         assert all(count_tokens("gpt-4o", text) < 128_000 for text in longest)

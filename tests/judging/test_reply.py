@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tracejury.judging.reply import WHOLE_EVIDENCE, ParsedReply, Unparsable, read_reply, reply_schema
-from tracejury.judging.rubric import rubrics
+from tracejury.judging.judges.reply import WHOLE_EVIDENCE, ParsedReply, Unparsable, read_reply, reply_schema
+from tracejury.judging.judges.rubric import rubrics
 
 RUBRICS = rubrics()
 FINDING = {"description": "d", "evidence": "e", "citations": ["S3"], "impact": "high"}

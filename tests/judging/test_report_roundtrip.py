@@ -15,11 +15,11 @@ from tracejury.ingest.store import reading, writing
 from tracejury.judging.agreement.findings import VERDICTS
 from tracejury.judging.agreement.majority import ReferenceKind
 from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
-from tracejury.judging.export import csv_text, inputs_of, opinions_of, write_inputs
-from tracejury.judging.ledger import Workspace, tables
-from tracejury.judging.ledger.frames import Selection, load_frames
-from tracejury.judging.ledger.matches import decide, review_finding
-from tracejury.judging.plain_csv import read_folder
+from tracejury.judging.matching.matches import decide, review_finding
+from tracejury.judging.reports.export import csv_text, inputs_of, opinions_of, write_inputs
+from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.plain_csv import read_folder
+from tracejury.judging.store import Workspace, tables
 
 SMALL = Size(traces=8, spans=5, repeats=2, errors=2.5, readers=(("ada", 1.0), ("ben", 0.8), ("cleo", 0.6)), second=0.7)
 BY_NAME = {table.name: table for table in TABLES}

@@ -8,10 +8,9 @@ from tests.judging.traces import small_trace
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.prompt import example_reply
-from tracejury.judging.records import DIMENSIONS
-from tracejury.judging.reply import ParsedReply, read_reply
-from tracejury.judging.rubric import (
+from tracejury.judging.judges.prompt import example_reply
+from tracejury.judging.judges.reply import ParsedReply, read_reply
+from tracejury.judging.judges.rubric import (
     RubricError,
     agent_descriptions,
     agent_for,
@@ -20,6 +19,7 @@ from tracejury.judging.rubric import (
     parse_rubric,
     rubrics,
 )
+from tracejury.judging.records import DIMENSIONS
 
 OWN = """
 key = "SAFE"

@@ -16,9 +16,12 @@ from tests.fake_provider import verdict
 from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
 
 from tracejury.ingest.store import reading
-from tracejury.judging import work
-from tracejury.judging.jury import jury_score
-from tracejury.judging.ledger.runs import (
+from tracejury.judging import wiring as work
+from tracejury.judging.judges.jury import jury_score
+from tracejury.judging.judges.limits import Budget, Pace, StopRunError, Together
+from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest
+from tracejury.judging.records import Failure
+from tracejury.judging.runs.run_store import (
     SqlRunStore,
     last_run_of,
     next_run,
@@ -27,10 +30,7 @@ from tracejury.judging.ledger.runs import (
     worker_is_dead,
     worker_name,
 )
-from tracejury.judging.limits import Budget, Pace, StopRunError, Together
-from tracejury.judging.model import ModelError, ModelReply, ModelRequest
-from tracejury.judging.records import Failure
-from tracejury.judging.run import Cell, Ended, ModelSetup, Progress, RunSpec, RunStatus
+from tracejury.judging.runs.runner import Cell, Ended, ModelSetup, Progress, RunSpec, RunStatus
 
 
 def judge_of(request: ModelRequest) -> str:
@@ -205,7 +205,7 @@ def test_a_repair_that_the_budget_forbids_is_made_later_and_the_first_reply_is_n
 def test_a_budget_without_prices_is_refused() -> None:
     from tests.judging.grid import RUBRICS
 
-    from tracejury.judging.run import ModelSetup, check_spec
+    from tracejury.judging.runs.runner import ModelSetup, check_spec
 
     spec = RunSpec(rubrics=("LC",), models=("m",), budget_usd=1.0)
     with pytest.raises(ValueError, match="a budget needs prices, and none are known for m"):
@@ -678,7 +678,7 @@ def test_unreadable_replies_are_not_taken_from_the_cache(tmp_path: Path) -> None
 def test_pausing_lets_calls_under_way_finish_and_keeps_the_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tracejury.judging.run.HEARTBEAT_S", 0.1)
+    monkeypatch.setattr("tracejury.judging.runs.runner.HEARTBEAT_S", 0.1)
     grid = planned(tmp_path, traces=8, concurrency=2)
 
     def script(number: int, _: ModelRequest) -> str:
@@ -819,7 +819,7 @@ def test_the_migrations_give_the_very_tables_of_the_code(tmp_path: Path, migrate
     from alembic.autogenerate import compare_metadata
     from alembic.migration import MigrationContext
 
-    from tracejury.judging.ledger import metadata, open_workspace
+    from tracejury.judging.store import metadata, open_workspace
 
     with open_workspace(tmp_path).engine.connect() as connection:
         found = compare_metadata(MigrationContext.configure(connection), metadata)
@@ -830,7 +830,7 @@ def test_a_worker_takes_waiting_runs_and_pauses_one_that_cannot_be_worked_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
 
-    from tracejury.judging.run import ModelSetup
+    from tracejury.judging.runs.runner import ModelSetup
 
     model, seen = Counting(), list[tuple[int, str]]()
     monkeypatch.setattr(work, "model_setups", lambda spec: {name: ModelSetup(call=model) for name in spec.models})
@@ -848,9 +848,9 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
     from tests.judging.grid import AGENTS, RUBRICS
     from tests.judging.traces import SPAN_IDS, small_trace
 
-    from tracejury.judging.judge import Manners
-    from tracejury.judging.reading import read
-    from tracejury.judging.run import ModelSetup, Runner
+    from tracejury.judging.judges.judge import Manners
+    from tracejury.judging.judges.trace_text import read
+    from tracejury.judging.runs.runner import ModelSetup, Runner
 
     long = small_trace(trace_id=f"{1:032x}", tool_output="word " * 20_000)
     grid, model = planned(tmp_path, [long], rubrics=("LC",)), Counting()
@@ -869,7 +869,7 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
 def test_what_cannot_be_cut_to_fit_is_too_long_and_not_sent(tmp_path: Path) -> None:
     from tests.judging.grid import AGENTS, RUBRICS
 
-    from tracejury.judging.run import ModelSetup, Runner
+    from tracejury.judging.runs.runner import ModelSetup, Runner
 
     grid, model = planned(tmp_path, 1, rubrics=("LC",)), Counting()
     setups = {"m": ModelSetup(call=model, context=1_000, count=len)}
@@ -898,7 +898,7 @@ def test_the_agent_description_is_chosen_by_the_trace_or_by_name(tmp_path: Path,
 def test_a_run_that_goes_on_takes_the_limits_of_today(tmp_path: Path) -> None:
     from dataclasses import replace
 
-    from tracejury.judging.ledger.runs import renew_limits
+    from tracejury.judging.runs.run_store import renew_limits
 
     grid = planned(tmp_path, budget_usd=0.0)
     assert grid.run(Counting(script=priced)).status == "paused"

@@ -11,21 +11,21 @@ from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
 
 from tracejury.ingest.store import reading
+from tracejury.judging.adjudication import decisions as desk
 from tracejury.judging.agreement.ceiling import ANY, error_ceiling
 from tracejury.judging.agreement.compare import compare_errors, compare_scores
 from tracejury.judging.agreement.tables import Inputs
-from tracejury.judging.export import inputs_of, opinions_of
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger import adjudication as desk
-from tracejury.judging.ledger.frames import Selection, load_frames, submitted
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import error_labels
-from tracejury.judging.ledger.matches import workspace_likeness
-from tracejury.judging.ledger.person_pairs import as_finding, person_pairs, person_revision
-from tracejury.judging.ledger.sides import Side, read_side, side_pairs
-from tracejury.judging.ledger.spans import parents_of
-from tracejury.judging.matching import Candidate, propose
+from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.matching.matches import workspace_likeness
+from tracejury.judging.matching.rule import Candidate, propose
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
+from tracejury.judging.reports.arms import Side, read_side, side_pairs
+from tracejury.judging.reports.export import inputs_of, opinions_of
+from tracejury.judging.reports.frames import Selection, load_frames, submitted
+from tracejury.judging.reports.person_pairs import as_finding, person_pairs, person_revision
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace
+from tracejury.judging.store.spans import parents_of
 
 WRONG_TOOL = "The timetable tool is called with a day that it does not know."
 NO_CHECK = "The final answer is given without checking the winter timetable."

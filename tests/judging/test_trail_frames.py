@@ -8,13 +8,13 @@ from tests.build import TRACE, span_id, workspace
 
 from tracejury.ingest.labels import Annotation, JudgeReply, read_annotation, read_reply
 from tracejury.ingest.store import reading, writing
-from tracejury.judging import trail
 from tracejury.judging.agreement.trail import trail_table
-from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.frames import Frames, Selection, load_frames
-from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import error_labels, put_labels
+from tracejury.judging.labels import trail_answers as trail
+from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.records import ErrorLabel
+from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.runs.verdict_imports import import_outcomes
+from tracejury.judging.store import Workspace
 
 NAMED = ("Task Orchestration Errors", "goal deviation", "tool")
 

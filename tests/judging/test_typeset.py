@@ -5,7 +5,7 @@ import pytest
 from tests.judging.agreement.test_tables import small_inputs
 
 from tracejury.judging.agreement.tables import TABLES, Table, tables_from_frames
-from tracejury.judging.typeset import typeset
+from tracejury.judging.reports.typeset import typeset
 
 MADE = {
     "human": "ada", "selection": {"matches": "proposed"}, "interval": "percentile", "bootstrap_draws": 2000, "seed": 7,

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tracejury.ingest.store import reading, writing
-from tracejury.judging.ledger import Workspace, open_workspace
-from tracejury.judging.ledger.audit import audit_log
-from tracejury.judging.ledger.views import LONGEST, SavedView, ViewError, delete_view, save_view, saved_views
+from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store.audit import audit_log
+from tracejury.judging.store.views import LONGEST, SavedView, ViewError, delete_view, save_view, saved_views
 
 
 @pytest.fixture

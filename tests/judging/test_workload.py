@@ -11,7 +11,7 @@ from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger.workload import COUNTS, workload
+from tracejury.judging.reports.workload import COUNTS, workload
 
 SEEN = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "low"}
 

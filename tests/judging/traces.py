@@ -3,7 +3,7 @@
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.reading import Reading, read
+from tracejury.judging.judges.trace_text import Reading, read
 
 PLAN = "Plan:\n1. Search for the length of both bridges.\n2. Subtract.\n3. Give the answer."
 SEARCH_ERROR = "TimeoutError: the search service did not answer in 30 s"

@@ -5,8 +5,8 @@ import contextlib
 
 from tests.judging import workers as workers
 
-from tracejury.judging.model import LitellmModel, ModelError, ModelRequest
-from tracejury.judging.prompt import Prompt
+from tracejury.judging.judges.model import LitellmModel, ModelError, ModelRequest
+from tracejury.judging.judges.prompt import Prompt
 
 
 def warm_up() -> None:

@@ -4,11 +4,11 @@ import multiprocessing
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from tracejury.judging.judge import Manners
-from tracejury.judging.ledger import open_workspace
-from tracejury.judging.model import LitellmModel, Prices, warm
-from tracejury.judging.run import ModelSetup
-from tracejury.judging.work import work_on
+from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.model import LitellmModel, Prices, warm
+from tracejury.judging.runs.runner import ModelSetup
+from tracejury.judging.store import open_workspace
+from tracejury.judging.wiring import work_on
 
 PRICES = Prices(prompt=1e-6, completion=2e-6)
 _context = multiprocessing.get_context("forkserver")

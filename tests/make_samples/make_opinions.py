@@ -12,7 +12,7 @@ from recording_ids import sample_trace_id
 
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Trace
-from tracejury.judging.reading import message_text
+from tracejury.judging.judges.trace_text import message_text
 
 DATA = Path(__file__).resolve().parents[2] / "data"
 CONTEXT = 40  # code points kept before and after a quote

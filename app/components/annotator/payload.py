@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from tracejury.app.components.annotator.masking import Hidden as Hidden
 from tracejury.app.components.annotator.masking import Mask
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, Trace
-from tracejury.judging.reading import Block, Part, Reading, Repeat, message_text
+from tracejury.judging.judges.trace_text import Block, Part, Reading, Repeat, message_text
 
 JsonObject: TypeAlias = "dict[str, Json]"
 STATUSES = ("UNSET", "OK", "ERROR")

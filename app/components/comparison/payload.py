@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tracejury.ingest.trace import Json
-from tracejury.judging.comparison import Comparison, Pair
-from tracejury.judging.reading import Block, Part, Reading
+from tracejury.judging.judges.trace_text import Block, Part, Reading
+from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.records import ErrorLabel, Finding
 
 Mark = Literal["", "reference", "judge", "both"]

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 from tracejury.app.components.figures import plain
 from tracejury.app.session import user, workspace
 from tracejury.ingest.store import writing
-from tracejury.judging.ledger.people import PeopleError
-from tracejury.judging.ledger.queue import QueueError
+from tracejury.judging.queues.queue_store import QueueError
+from tracejury.judging.store.people import PeopleError
 
 Made = TypeVar("Made")
 

@@ -15,8 +15,10 @@ from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.app.views.admin_forms.queues import chosen_rows, items_table, now
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger import people, queue, queue_changes
-from tracejury.judging.ledger.assignment import Assignments, all_assignments
+from tracejury.judging.queues import queue_changes
+from tracejury.judging.queues import queue_store as queue
+from tracejury.judging.queues.assignment import Assignments, all_assignments
+from tracejury.judging.store import people
 
 
 def show_assignments() -> None:

@@ -17,8 +17,10 @@ from tracejury.app.components.figures import counted, plain
 from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import reading
-from tracejury.judging.ledger import guidelines, queue, queue_changes
-from tracejury.judging.ledger.queue import QueueSettings, QueueSpec, TraceFilter
+from tracejury.judging.labels import guidelines
+from tracejury.judging.queues import queue_changes
+from tracejury.judging.queues import queue_store as queue
+from tracejury.judging.queues.queue_store import QueueSettings, QueueSpec, TraceFilter
 
 SAMPLINGS = {
     "all": "all of them",

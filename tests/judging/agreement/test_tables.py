@@ -20,7 +20,7 @@ from tracejury.judging.agreement.tables import (
     printed,
     tables_from_frames,
 )
-from tracejury.judging.export import csv_text
+from tracejury.judging.reports.export import csv_text
 
 TABLE = {table.name: table for table in TABLES}
 
@@ -259,7 +259,7 @@ def test_importing_the_registry_loads_no_heavy_library() -> None:
     code = (
         "import sys, tracejury.judging.agreement.tables; "
         "print([m for m in ('sklearn', 'scipy.stats', 'streamlit', 'plotly', 'sqlalchemy', "
-        "'tracejury.ingest', 'tracejury.judging.ledger') if m in sys.modules])"
+        "'tracejury.ingest', 'tracejury.judging.store') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -14,7 +14,7 @@ from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import SPAN_KINDS, Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
 from tracejury.judging.checks import CHECKS, checks_version, find, judge_offline
-from tracejury.judging.reading import read
+from tracejury.judging.judges.trace_text import read
 from tracejury.judging.records import DIMENSIONS, IMPACTS, Finding, Verdict
 from tracejury.judging.taxonomy import dimensions_of, normalise
 

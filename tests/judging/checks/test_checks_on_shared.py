@@ -20,7 +20,7 @@ from tests.benchmarks.bench_checks import (
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Span, Trace
 from tracejury.judging.checks import CHECKS, find, judge_offline
-from tracejury.judging.reading import read
+from tracejury.judging.judges.trace_text import read
 
 PAIRS_F1, PAIRS_PRECISION, SPANS_F1, SPANS_PRECISION = 0.136, 0.188, 0.250, 0.305
 """gemini-2.5-flash on the labelled GAIA traces, failures counted as zeros.

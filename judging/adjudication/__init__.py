@@ -1,0 +1,1 @@
+"""Disputes between annotators, and the gold that settles them."""

@@ -1,0 +1,1 @@
+"""One rubric asked of one judge model: the text, the prompt, the reply."""

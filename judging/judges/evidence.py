@@ -1,0 +1,126 @@
+"""Where a judge's quote stands: in a cited span, elsewhere in the trace, or nowhere; and who talks to the judge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from rapidfuzz import fuzz
+
+from tracejury.judging.judges.trace_text import Reading
+from tracejury.judging.records import EvidencePlace
+
+FUZZY_FROM = 90.0  # rapidfuzz partial ratio, 0..100
+FUZZY_LEAST = 16  # characters: shorter quotes are like too much
+PIECE_LEAST = 4  # characters of a piece between ellipses
+_ELLIPSIS = re.compile(r"\s*(?:\[\s*)?(?:\.{3,}|…)(?:\s*\])?\s*")
+_ESCAPES = {r"\n": " ", r"\t": " ", r"\r": " ", r"\"": '"', r"\'": "'", r"\/": "/", r"\\": "\\"}
+_ESCAPE = re.compile(r"\\[ntr\"'/\\]")
+_QUOTES = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "\u00a0": " ", "–": "-", "—": "-"})
+_TO_THE_JUDGE = re.compile(
+    r"""(?imx)
+      \b(?:ignore|disregard|forget|override)\b[^\n]{0,60}\b(?:rubric|instructions?|prompt|rules|criteria)\b
+    | \b(?:attention|note|message|dear|hello|hey|hi)\b[^\n]{0,12}\b(?:judge|grader|evaluator|reviewer)s?\b
+    | \b(?:llm|ai)[ -](?:judge|grader|evaluator)\b
+    | ^[ \t>*\#-]*(?:final[ ]|overall[ ])?score[ \t*]*[:=][ \t*]*[0-3]\b
+    | \b(?:score|rate|grade)[ ](?:this|it|me|the[ ](?:trace|run|agent))\b[^\n]{0,30}\b[0-3]\b
+    | <<<[ ]?(?:end[ ])?trace\b
+    | ^[ \t]*\[S\d+\][ ](?:AGENT|CHAIN|LLM|TOOL|EVENT|UNKNOWN)\b
+    | "score"\s*:\s*[0-3]\s*,\s*"not_applicable"
+    """
+)
+
+
+class Place(NamedTuple):
+    """Where a quote was found; the span is None when it was not."""
+
+    place: EvidencePlace
+    span_id: str | None
+
+
+class Finder:
+    """Looks for quotes in one trace; folds its texts once, however many quotes are looked for."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def place(self, quote: str, cited: Sequence[str]) -> Place | None:
+        """Look for `quote` in the cited spans, then in all others: exactly, then with white space, quotation
+        marks and escapes folded, then by likeness. None for an empty quote. The trace's texts are searched
+        whole, also where the reading cuts them.
+        """
+        pieces = [piece for piece in _ELLIPSIS.split(quote.strip().strip('"“”')) if len(piece) >= PIECE_LEAST]
+        pieces = pieces or ([quote.strip()] if quote.strip() else [])
+        if not pieces:
+            return None
+        wanted, blocks = set(cited), self.reading.blocks
+        found = self._find([n for n, block in enumerate(blocks) if block.span_id in wanted], pieces)
+        if found is not None:
+            return Place("verbatim", found)
+        found = self._find([n for n, block in enumerate(blocks) if block.span_id not in wanted], pieces)
+        return Place("not found", None) if found is None else Place("found elsewhere", found)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """A note for each span whose text talks to a judge: orders, ready scores, fences, made-up span headers."""
+        return addresses_judge(self.reading)
+
+    def _find(self, numbers: Sequence[int], pieces: Sequence[str]) -> str | None:
+        """The first block that holds all pieces; each way of looking is tried on every block before the next."""
+        exact = self._first(numbers, self._texts, pieces)
+        if exact is not None or not numbers:
+            return exact
+        folded = [_fold(piece) for piece in pieces]
+        same = self._first(numbers, self._folded, folded)
+        if same is not None or min(map(len, folded)) < FUZZY_LEAST:
+            return same
+        return self._likest(numbers, folded)
+
+    def _first(self, numbers: Sequence[int], texts: Sequence[str], pieces: Sequence[str]) -> str | None:
+        held = (number for number in numbers if all(piece in texts[number] for piece in pieces))
+        first = next(held, None)
+        return None if first is None else self.reading.blocks[first].span_id
+
+    def _likest(self, numbers: Sequence[int], pieces: Sequence[str]) -> str | None:
+        best, best_ratio = None, FUZZY_FROM
+        for number in numbers:
+            text = self._folded[number]
+            if len(text) < min(map(len, pieces)) * 0.8:  # a short text inside a long quote is no place for it
+                continue
+            ratio = min(fuzz.partial_ratio(piece, text, score_cutoff=best_ratio) for piece in pieces)
+            if ratio >= best_ratio and (best is None or ratio > best_ratio):
+                best, best_ratio = self.reading.blocks[number].span_id, ratio
+        return best
+
+    @cached_property
+    def _texts(self) -> tuple[str, ...]:
+        return tuple("\n".join([block.header, *(part.text for part in block.parts)]) for block in self.reading.blocks)
+
+    @cached_property
+    def _folded(self) -> tuple[str, ...]:
+        return tuple(_fold(text) for text in self._texts)
+
+
+def place_evidence(reading: Reading, quote: str, cited: Sequence[str]) -> Place | None:
+    """`Finder.place` for a single quote; for several quotes of one trace keep a `Finder`."""
+    return Finder(reading).place(quote, cited)
+
+
+def addresses_judge(reading: Reading) -> tuple[str, ...]:
+    """A note for each span whose text talks to a judge: orders, ready scores, fences, made-up span headers."""
+    notes = []
+    for block in reading.blocks:
+        for part in block.parts:
+            said = _TO_THE_JUDGE.search(part.text)
+            if said is not None:
+                shown = " ".join(said[0].split())[:80]
+                notes.append(f"addresses_judge: {block.ordinal} {part.label}: {shown!r}")
+                break
+    return tuple(notes)
+
+
+def _fold(text: str) -> str:
+    unescaped = _ESCAPE.sub(lambda escape: _ESCAPES[escape[0]], text)
+    return " ".join(unescaped.translate(_QUOTES).split()).lower()

@@ -1,0 +1,378 @@
+"""The strict reader of a judge's answer: JSON or the text template, one score of 0 to 3, or no verdict at all.
+
+Never looks for a number in prose. What is ambiguous, cut off or contradicts itself is `Unparsable`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tracejury.judging.judges.rubric import Rubric
+from tracejury.judging.records import IMPACTS, SCORES, Impact
+
+Form = Literal["json", "tool", "template"]
+"""How the answer is asked for: JSON by schema, the arguments of a tool call, or the text template."""
+
+_REASONING = re.compile(r"\A\s*<(think|thinking|reasoning)>.*?</\1>", re.DOTALL | re.IGNORECASE)
+_FENCE = re.compile(r"\A```[\w-]*[ \t]*\n(.*?)\n?[ \t]*```\Z", re.DOTALL)
+_HEADING = re.compile(
+    r"(?im)^[ \t]{0,3}(?P<hash>\#{1,6}[ \t]+)?(?:[-*][ \t]+)?(?:\*\*|__)?[ \t]*"
+    r"(?P<name>criteria|supporting evidence|rationale|findings|not applicable|score)"
+    r"[ \t]*(?:\*\*|__)?[ \t]*(?::[ \t]*(?:\*\*|__)?|(?(hash)$|(?!)))"
+)
+_SCORE = re.compile(
+    r"(?:\*\*|__)?[ \t]*\[?(?P<score>[0-3])\]?[ \t]*(?:\*\*|__)?"
+    r"[ \t]*(?:/[ \t]*3|out of 3|\([^()\d]*0[ \t]*(?:to|-|–|\.\.)[ \t]*3[^()\d]*\)|\([^()\d]*\))?"
+    r"[ \t]*(?:\*\*|__)?\.?",
+    re.ASCII | re.IGNORECASE,
+)
+_FINDING_LINE = re.compile(r"^[ \t]*[-*][ \t]+(.+\|.+)$")
+_CITED = re.compile(r"\bS\d{1,6}\b|\b[0-9a-f]{16}\b|\b[0-9a-f]{6,15}(?=\.\.|…)")
+_NOTHING = frozenset({"", "none", "none.", "no errors", "no errors.", "-"})
+_KEYS = ("criteria", "rationale", "findings", "score", "not_applicable")
+WHOLE_EVIDENCE = "finding_from_prose: the supporting evidence is taken as one finding"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedFinding:
+    """A finding as the judge wrote it: citations not yet resolved."""
+
+    description: str
+    evidence: str
+    citations: tuple[str, ...]
+    impact: Impact | None = None
+    category: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ParsedReply:
+    """A readable answer. Exactly one of `score` and `not_applicable` is given, neither by a rubric of errors."""
+
+    criteria: str
+    rationale: str
+    findings: tuple[ParsedFinding, ...]
+    score: int | None = None
+    not_applicable: str | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsable:
+    """No verdict; `reason` says what was wrong, for the repair call and for the reader of the failure."""
+
+    reason: str
+
+
+class _BadReplyError(Exception):
+    """Raised inside the reader only; `read_reply` turns it into `Unparsable`."""
+
+
+def read_reply(text: str, rubric: Rubric) -> ParsedReply | Unparsable:
+    """The verdict in `text`, which must be one JSON object (bare or fenced) or the template, and nothing else."""
+    body = _bare(text)
+    try:
+        if not body:
+            raise _BadReplyError("the reply is empty")
+        if body.startswith(("{", "[")):
+            return _checked(_from_json(body, rubric), rubric)
+        return _checked(_from_template(body, rubric), rubric)
+    except _BadReplyError as bad:
+        return Unparsable(str(bad))
+
+
+def read_object(text: str) -> dict[str, Any] | Unparsable:
+    """The one JSON object that `text` must be (bare or fenced), and nothing else."""
+    try:
+        return _load(_bare(text))
+    except _BadReplyError as bad:
+        return Unparsable(str(bad))
+
+
+def reply_schema(rubric: Rubric) -> dict[str, Any]:
+    """JSON schema of the answer: the same for all scoring rubrics, since providers cache it before the prompt."""
+    properties: dict[str, Any] = {
+        "criteria": {"type": "string"},
+        "rationale": {"type": "string"},
+        "findings": {"type": "array", "items": _finding_schema(rubric)},
+    }
+    if rubric.answer == "score":
+        properties["score"] = {"anyOf": [{"type": "integer", "enum": list(SCORES)}, {"type": "null"}]}
+        properties["not_applicable"] = {"anyOf": [{"type": "string"}, {"type": "null"}]}
+    return _closed_object(properties)
+
+
+def _finding_schema(rubric: Rubric) -> dict[str, Any]:
+    properties: dict[str, Any] = {
+        "description": {"type": "string"},
+        "evidence": {"type": "string"},
+        "citations": {"type": "array", "items": {"type": "string"}},
+        "impact": {"type": "string", "enum": list(IMPACTS)},
+    }
+    if rubric.categories:
+        properties["category"] = {"type": "string", "enum": list(rubric.categories)}
+    return _closed_object(properties)
+
+
+def _closed_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _bare(text: str) -> str:
+    """The reply without byte order mark, leading reasoning blocks and one fence around the whole."""
+    body = text.lstrip("\ufeff").replace("\r\n", "\n")
+    while (block := _REASONING.match(body)) is not None:
+        body = body[block.end() :]
+    body = body.strip()
+    fenced = _FENCE.match(body)
+    return body if fenced is None else fenced[1].strip()
+
+
+def _checked(reply: ParsedReply, rubric: Rubric) -> ParsedReply:
+    if rubric.answer == "errors":
+        return reply
+    if reply.score is None and reply.not_applicable is None:
+        raise _BadReplyError("neither a score nor a reason why none applies")
+    if reply.score is not None and reply.not_applicable is not None:
+        raise _BadReplyError("both a score and 'not applicable'")
+    if reply.not_applicable is not None and rubric.not_applicable is None:
+        raise _BadReplyError(f"'not applicable' is no answer for {rubric.key}")
+    return reply
+
+
+# JSON ---------------------------------------------------------------------------------------------------------
+
+
+def _from_json(body: str, rubric: Rubric) -> ParsedReply:
+    content = _load(body)
+    _refuse_second_scores(content)
+    raw = content.get("findings")
+    if not isinstance(raw, list):
+        raise _BadReplyError("'findings' must be a list, empty if there is nothing to report")
+    notes: list[str] = []
+    findings = tuple(_json_finding(item, number, rubric, notes) for number, item in enumerate(raw))
+    scoring = rubric.answer == "score"
+    return ParsedReply(
+        criteria=_string(content, "criteria"),
+        rationale=_string(content, "rationale"),
+        findings=findings,
+        score=_json_score(content.get("score")) if scoring else None,
+        not_applicable=_reason(content.get("not_applicable")) if scoring else None,
+        notes=tuple(notes),
+    )
+
+
+def _load(body: str) -> dict[str, Any]:
+    try:
+        content = json.loads(body, object_pairs_hook=_no_duplicates, parse_constant=_no_constant, strict=False)
+    except (ValueError, RecursionError) as error:
+        raise _BadReplyError(f"not valid JSON: {error}") from error
+    if not isinstance(content, dict):
+        raise _BadReplyError("the JSON is no object")
+    return content
+
+
+def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    content = dict(pairs)
+    if len(content) != len(pairs):
+        raise _BadReplyError("a key stands twice in one object")
+    return content
+
+
+def _no_constant(name: str) -> None:
+    raise _BadReplyError(f"{name} is no JSON value")
+
+
+def _refuse_second_scores(content: Mapping[str, Any]) -> None:
+    others = [key for key in content if key not in _KEYS and "score" in key.lower()]
+    if others:
+        raise _BadReplyError(f"more than one score: {others[0]!r}")
+
+
+def _json_score(value: Any) -> int | None:
+    if value is None:
+        return None
+    if type(value) is not int or value not in SCORES:
+        raise _BadReplyError(f"the score must be one of the integers 0, 1, 2, 3, not {_short(value)}")
+    return value
+
+
+def _reason(value: Any) -> str | None:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if not isinstance(value, str):
+        raise _BadReplyError(f"'not_applicable' must be a reason as text, or null, not {_short(value)}")
+    return value.strip()
+
+
+def _string(content: Mapping[str, Any], key: str) -> str:
+    value = content.get(key, "")
+    if not isinstance(value, str):
+        raise _BadReplyError(f"{key!r} must be text, not {_short(value)}")
+    return value
+
+
+def _json_finding(item: Any, number: int, rubric: Rubric, notes: list[str]) -> ParsedFinding:
+    if not isinstance(item, dict):
+        raise _BadReplyError(f"finding {number + 1} is no object")
+    citations = item.get("citations")
+    if not isinstance(citations, list) or not all(isinstance(cite, str) for cite in citations):
+        raise _BadReplyError(f"'citations' of finding {number + 1} must be a list of span names as text")
+    description = _string(item, "description").strip()
+    if not description:
+        raise _BadReplyError(f"finding {number + 1} has no description")
+    return ParsedFinding(
+        description=description,
+        evidence=_string(item, "evidence"),
+        citations=tuple(citations),
+        impact=_impact(item.get("impact"), notes),
+        category=_category(item.get("category"), rubric, notes),
+    )
+
+
+def _impact(value: Any, notes: list[str]) -> Impact | None:
+    if value is None:
+        return None
+    for impact in IMPACTS:
+        if isinstance(value, str) and value.strip().lower() == impact:
+            return impact
+    notes.append(f"unknown_impact: {_short(value)} is left out")
+    return None
+
+
+def _category(value: Any, rubric: Rubric, notes: list[str]) -> str | None:
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if not isinstance(value, str):
+        raise _BadReplyError(f"a category must be text, not {_short(value)}")
+    written = value.strip()
+    for category in rubric.categories:
+        if _folded(category) == _folded(written):
+            return category
+    if rubric.categories:
+        notes.append(f"unknown_category: {_short(written)} is kept as written")
+    return written
+
+
+def _folded(text: str) -> str:
+    return re.sub(r"[\s_-]+", "", text).lower()
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:60]}…"
+
+
+# The text template ---------------------------------------------------------------------------------------------
+
+
+def _from_template(body: str, rubric: Rubric) -> ParsedReply:
+    phrase = _not_applicable_phrase(body, rubric)
+    sections = _sections(body, may_begin_with_text=phrase)
+    if not sections:
+        if phrase:
+            return ParsedReply(criteria="", rationale=body, findings=(), not_applicable=body)
+        raise _BadReplyError("neither JSON nor the template's sections")
+    if phrase and "score" in sections:
+        raise _BadReplyError("both a score and 'not applicable'")
+    rationale = "\n".join(filter(None, (sections.get("supporting evidence"), sections.get("rationale")))).strip()
+    score = _template_score(sections["score"]) if "score" in sections and rubric.answer == "score" else None
+    if score is not None and _is_phrase(rationale, rubric):
+        raise _BadReplyError("both a score and 'not applicable'")
+    notes: list[str] = []
+    findings = _template_findings(sections, rationale, score, rubric, notes)
+    return ParsedReply(
+        criteria=sections.get("criteria", ""),
+        rationale=rationale,
+        findings=findings,
+        score=score,
+        not_applicable=body if phrase else _template_reason(sections, rationale, rubric),
+        notes=tuple(notes),
+    )
+
+
+def _template_reason(sections: Mapping[str, str], rationale: str, rubric: Rubric) -> str | None:
+    if "score" in sections:
+        reason = sections.get("not applicable", "")
+        return None if reason.strip().lower() in _NOTHING else reason
+    if _is_phrase(rationale, rubric):
+        return rationale
+    return sections.get("not applicable") or None
+
+
+def _sections(body: str, *, may_begin_with_text: bool) -> dict[str, str]:
+    """Text by heading. The reply must begin with a heading; a second score is ambiguous, a second other is text."""
+    marks: list[tuple[str, int, int]] = []
+    for mark in _HEADING.finditer(body):
+        name = mark["name"].lower()
+        if name == "score" and any(name == known for known, _, _ in marks):
+            raise _BadReplyError("more than one score line")
+        if all(name != known for known, _, _ in marks):
+            marks.append((name, mark.start(), mark.end()))
+    if not marks:
+        return {}
+    if body[: marks[0][1]].strip() and not may_begin_with_text:
+        raise _BadReplyError("text before the template's first section")
+    ends = [start for _, start, _ in marks[1:]] + [len(body)]
+    return {name: body[start:end].strip() for (name, _, start), end in zip(marks, ends, strict=True)}
+
+
+def _template_score(section: str) -> int:
+    value = _SCORE.fullmatch(re.sub(r"\n\s*-{3,}\s*\Z", "", section).strip())
+    if value is None:
+        raise _BadReplyError(f"the score must be one of the integers 0, 1, 2, 3, not {_short(section)}")
+    return int(value["score"])
+
+
+def _not_applicable_phrase(body: str, rubric: Rubric) -> bool:
+    """Whether the reply begins with the sentence by which the rubric lets a judge say that it does not apply."""
+    return any(_normal(body).startswith(_normal(phrase)) for phrase in rubric.not_applicable_phrases)
+
+
+def _is_phrase(text: str, rubric: Rubric) -> bool:
+    return any(_normal(text) == _normal(phrase) for phrase in rubric.not_applicable_phrases)
+
+
+def _normal(text: str) -> str:
+    return re.sub(r"[\s\"'*_.`]+", " ", text).strip().lower()
+
+
+def _template_findings(
+    sections: Mapping[str, str], rationale: str, score: int | None, rubric: Rubric, notes: list[str]
+) -> tuple[ParsedFinding, ...]:
+    listed = sections.get("findings")
+    lines = [m[1] for line in (listed or rationale).splitlines() if (m := _FINDING_LINE.match(line)) is not None]
+    if lines:
+        return tuple(_line_finding(line, rubric, notes) for line in lines)
+    if listed is not None and listed.strip().lower() in _NOTHING:
+        return ()
+    if rubric.answer == "errors" or listed is not None:
+        raise _BadReplyError("the findings are not in the form '- span | impact | description | quote', nor 'none'")
+    if score is None or score == max(SCORES) or not rationale:
+        return ()
+    notes.append(WHOLE_EVIDENCE)
+    cited = tuple(dict.fromkeys(_CITED.findall(rationale)))
+    return (ParsedFinding(description=rationale, evidence="", citations=cited),)
+
+
+def _line_finding(line: str, rubric: Rubric, notes: list[str]) -> ParsedFinding:
+    """`S12, S14 | high | description | "quote" | category`; what follows the description may be missing."""
+    fields = [field.strip() for field in line.split("|")]
+    if len(fields) < 3 or not fields[2]:
+        raise _BadReplyError(f"a finding needs span, impact and description: {_short(line)}")
+    quote = fields[3].strip('"“”') if len(fields) > 3 else ""
+    return ParsedFinding(
+        description=fields[2],
+        evidence=quote,
+        citations=tuple(filter(None, re.split(r"[,;\s]+", fields[0].strip("[]")))),
+        impact=_impact(fields[1] or None, notes),
+        category=_category(fields[4] if len(fields) > 4 else None, rubric, notes),
+    )

@@ -1,0 +1,1 @@
+"""Several judge models that give one verdict."""

@@ -1,0 +1,1 @@
+"""What people store about a trace."""

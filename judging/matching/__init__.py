@@ -1,0 +1,1 @@
+"""Human errors and judge findings that describe the same thing."""

@@ -1,0 +1,628 @@
+"""Matches between human errors and judge findings: proposed by the machine, decided by people, all kept."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+import pandas as pd
+from sqlalchemy import Connection, Engine, Select, insert, select
+from sqlalchemy.sql.elements import ColumnElement
+
+from tracejury.ingest.store import reading, schema, writing
+from tracejury.judging.labels.label_store import LabelPlace, error_labels, label_places, newest, put_labels
+from tracejury.judging.matching.rule import (
+    AUTO,
+    BY_MODEL,
+    Candidate,
+    TextLikeness,
+    assign,
+    error_text,
+    is_localized,
+    propose,
+)
+from tracejury.judging.records import (
+    DIMENSIONS,
+    Dimension,
+    ErrorLabel,
+    Evidence,
+    Finding,
+    FindingVerdict,
+    Match,
+    MatchStatus,
+)
+from tracejury.judging.runs.verdict_imports import resolve_waiting
+from tracejury.judging.runs.verdicts import findings_of, now
+from tracejury.judging.store import tables
+from tracejury.judging.store.judge_models import is_own_word, judge_model_name
+from tracejury.judging.store.people import ensure_annotator
+from tracejury.judging.store.spans import parents_of
+from tracejury.judging.taxonomy import dimensions_of
+
+_match, _finding, _cell = tables.match, tables.finding, tables.cell
+Progress = Callable[[int, int], None]
+CANDIDATES = "candidates"
+"""Whose labels the accepted findings of judges are, until somebody adjudicates them."""
+_CORPUS = 20_000  # findings whose words are counted
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    """What stands for one pair now: the newest human word on it, else what is proposed.
+
+    `proposers` are all who propose the pair (`auto`, models), whatever a person says; `author` joins them with ` + `
+    while nobody has decided.
+    """
+
+    label_id: str
+    finding_key: int
+    cell_key: int
+    status: MatchStatus
+    author: str
+    confidence: float
+    reasons: tuple[str, ...]
+    localized: bool
+    at: int
+    proposers: tuple[str, ...] = ()
+
+
+def propose_matches(
+    engine: Engine, *, judge_model: str | None = None, progress: Progress | None = None
+) -> dict[str, int]:
+    """Propose pairs for every person and every judged cell (of `judge` or of all), and store what changed.
+
+    Proposals that are no longer made are withdrawn; human decisions stay untouched. Returns
+    `{"pairs", "new", "withdrawn", "traces"}`.
+    """
+    resolve_waiting(engine)
+    totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
+    with reading(engine) as connection:
+        by_trace = complete_errors(connection)
+        likeness = workspace_likeness(connection, by_trace)
+    for number, (trace_id, errors) in enumerate(by_trace.items()):
+        with writing(engine) as connection:
+            totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
+        if progress is not None:
+            progress(number + 1, len(by_trace))
+    return dict(totals)
+
+
+def finding_dimensions(finding: Finding, rubric: str) -> frozenset[Dimension]:
+    """The dimensions a finding speaks of: its own, its judge's, else those of its TRAIL category."""
+    if finding.dimension is not None:
+        return frozenset({finding.dimension})
+    if rubric in DIMENSIONS:
+        return frozenset({rubric})
+    return frozenset(dimensions_of(finding.category)) if finding.category else frozenset()
+
+
+def decide(connection: Connection, *, label_id: str, finding_key: int, status: MatchStatus, author: str) -> None:
+    """A person's word on one pair, appended.
+
+    Confirming rejects the pairs that stood confirmed before it for this label or this finding (of the same
+    person's labels, in the same cell): pairs are one to one. Raises `KeyError` when label or finding is
+    unknown, `ValueError` for the author of proposals.
+    """
+    if author == AUTO or author.startswith(BY_MODEL):
+        raise ValueError(f"{author!r} is an author of proposals, not a person")
+    error = next(iter(error_labels(connection, tables.error_label.c.label_id == label_id)), None)
+    if error is None:
+        raise KeyError(f"no error label {label_id}")
+    cell = connection.execute(
+        select(_finding.c.cell_key, _cell.c.trace_id)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .where(_finding.c.finding_key == finding_key)
+    ).one_or_none()
+    if cell is None:
+        raise KeyError(f"no finding {finding_key}")
+    found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])
+    rivals = _rivals(connection, error, finding_key, cell) if status == "confirmed" else []
+    said = [(label_id, finding_key, status), *((label, finding, "rejected") for label, finding in rivals)]
+    _append(
+        connection,
+        [
+            Match(
+                label_id=label,
+                finding_id=finding,
+                status=word,
+                author=author,
+                confidence=1.0,
+                reasons=("decided by a person",),
+                localized=label == label_id and is_localized(error, found[finding]),
+            )
+            for label, finding, word in said
+        ],
+    )
+
+
+def _rivals(connection: Connection, error: ErrorLabel, finding_key: int, cell: Any) -> list[tuple[str, int]]:
+    """Confirmed pairs of the same person and cell that share the label or the finding of a new one."""
+    own = {
+        label.label_id for label in error_labels(connection, tables.error_label.c.trace_id == error.trace_id)
+        if label.annotator == error.annotator
+    }  # fmt: skip
+    return [
+        (d.label_id, d.finding_key)
+        for d in decisions(connection, trace_id=cell.trace_id)
+        if d.status == "confirmed"
+        and d.cell_key == cell.cell_key
+        and d.label_id in own
+        and (d.label_id == error.label_id) != (d.finding_key == finding_key)
+    ]
+
+
+def review_finding(
+    connection: Connection, *, finding_key: int, verdict: FindingVerdict | None, author: str
+) -> str | None:
+    """A person's verdict on a finding that matches no human error; None takes it back.
+
+    A valid new error becomes a candidate label of `CANDIDATES`, credited to the judge: its id is returned. It
+    counts in no table before somebody adjudicates it. Raises `KeyError` for an unknown finding.
+    """
+    label_id = None
+    if verdict == "valid new error":
+        label_id = _add_candidate(connection, finding_key, author)
+    connection.execute(
+        insert(tables.finding_review).values(
+            finding_key=finding_key, verdict=verdict, author=author, label_id=label_id, created_at=now()
+        )
+    )
+    return label_id
+
+
+def _add_candidate(connection: Connection, finding_key: int, author: str) -> str:
+    cell = connection.execute(
+        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.rubric, tables.judge_version.c.model)
+        .join(_finding, _finding.c.cell_key == _cell.c.cell_key)
+        .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
+        .where(_finding.c.finding_key == finding_key)
+    ).one_or_none()
+    if cell is None:
+        raise KeyError(f"no finding {finding_key}")
+    found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])[finding_key]
+    label = ErrorLabel(
+        label_id=f"candidate-{finding_key}",
+        trace_id=cell.trace_id,
+        annotator=CANDIDATES,
+        span_ids=tuple(dict.fromkeys(c.span_id for c in found.citations if c.span_id is not None)),
+        dimensions=tuple(sorted(finding_dimensions(found, cell.rubric), key=DIMENSIONS.index)),
+        impact=found.impact,
+        description=found.description,
+        category=found.category,
+        evidence=(Evidence(quote=found.evidence, span_id=found.evidence_span_id),) if found.evidence else (),
+        phase="revealed",
+        attributes={"finding": finding_key, "dimension": cell.rubric, "judge_model": cell.model, "accepted_by": author},
+    )
+    ensure_annotator(connection, CANDIDATES, kind="imported")
+    put_labels(connection, errors=[label], scores=(), reviews=(), author=author)
+    return label.label_id
+
+
+def decisions(
+    connection: Connection,
+    *,
+    trace_id: str | None = None,
+    annotator: str | None = None,
+    versions: Collection[str] | None = None,
+) -> list[Decision]:
+    """What stands for every pair of a label that is there: human words first (the newest), else the proposal.
+
+    Proposals that contradict a confirmed match are left out, and of proposals that contradict each other the weaker.
+    `localized` is that of the label as it is now.
+    `trace_id`, `annotator` (whose labels) and `versions` (of judges) narrow it.
+    """
+    of_cell = [] if trace_id is None else [_cell.c.trace_id == trace_id]
+    if versions is not None:
+        of_cell.append(_cell.c.judge_version.in_(versions))
+    of_label = [] if trace_id is None else [tables.error_label.c.trace_id == trace_id]
+    if annotator is not None:
+        of_label.append(tables.error_label.c.annotator == annotator)
+    labels = label_places(connection, *of_label)
+    standing = _standing(connection, labels, *of_cell)
+    cited = cited_spans(connection, [said.finding_key for said in standing])
+    return [_decision(said, labels[said.label_id], cited.get(said.finding_key, frozenset())) for said in standing]
+
+
+def finding_statuses(
+    connection: Connection, *, annotator: str, versions: Collection[str], repeat: int
+) -> dict[int, MatchStatus]:
+    """Of `decisions` on one run of judges, the status alone by finding; rejected pairs are left out."""
+    labels = label_places(connection, tables.error_label.c.annotator == annotator)
+    standing = _standing(connection, labels, _cell.c.judge_version.in_(versions), _cell.c.repeat == repeat)
+    return {said.finding_key: said.status for said in standing if said.status != "rejected"}
+
+
+class _Said(NamedTuple):
+    """What stands for a pair: the row of a person's newest word, else the first of the proposals; and all of these."""
+
+    label_id: str
+    finding_key: int
+    cell_key: int
+    status: MatchStatus
+    confidence: float
+    row: Any
+    proposals: tuple[Any, ...]
+
+
+def _said(rows: Sequence[Any]) -> _Said:
+    """Of all rows of a pair (oldest first): the newest word of a person, else the proposals together."""
+    words = [row for row in rows if row.status != "proposed"]
+    proposals = sorted((row for row in rows if row.status == "proposed"), key=lambda row: row.author != AUTO)
+    row = words[-1] if words else proposals[0]
+    confidence = row.confidence if words else max(one.confidence for one in proposals)
+    return _Said(row.label_id, row.joint_key, row.cell_key, row.status, confidence, row, tuple(proposals))
+
+
+def _standing(connection: Connection, labels: Mapping[str, LabelPlace], *of_cell: ColumnElement[bool]) -> list[_Said]:
+    """What stands for each pair of these labels: of a jury's finding what is said of it, else of its members'."""
+    own = _said_of(connection, labels, _pairs_of_findings().where(*of_cell))
+    members = _said_of(connection, labels, _pairs_of_members().where(*of_cell))
+    found = [*own, *_said_of_juries(members, {(said.label_id, said.finding_key) for said in own})]
+    return _one_to_one(_without_contradicted(found, labels), labels)
+
+
+def _pairs_of_findings() -> Select[Any]:
+    """The pairs; `joint_key` is the finding that a pair speaks of."""
+    return (
+        select(_match, _match.c.finding_key.label("joint_key"), _finding.c.cell_key)
+        .join(_finding, _finding.c.finding_key == _match.c.finding_key)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .order_by(_match.c.row_key)
+    )
+
+
+def _pairs_of_members() -> Select[Any]:
+    """The pairs of members' findings, each once for every jury's finding that it is part of."""
+    joint = tables.joint_finding
+    return (
+        select(_match, joint.c.finding_key.label("joint_key"), _finding.c.cell_key)
+        .join(joint, joint.c.member_key == _match.c.finding_key)
+        .join(_finding, _finding.c.finding_key == joint.c.finding_key)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .order_by(_match.c.row_key)
+    )
+
+
+def _said_of(connection: Connection, labels: Mapping[str, LabelPlace], pairs: Select[Any]) -> list[_Said]:
+    rows = [row for row in connection.execute(pairs) if row.label_id in labels]
+    newest_rows = {(_pair_key(row), row.author): row for row in rows}
+    by_pair: dict[tuple[str, int, int], list[Any]] = defaultdict(list)
+    for row in sorted(newest_rows.values(), key=lambda row: row.row_key):
+        if not row.withdrawn:
+            by_pair[_pair_key(row)].append(row)
+    return [_said(rows) for rows in by_pair.values()]
+
+
+def _pair_key(row: Any) -> tuple[str, int, int]:
+    """Label, finding, and the finding that is spoken of: of a jury one of its members'."""
+    return row.label_id, row.joint_key, row.finding_key
+
+
+_SAYS_MORE: Mapping[MatchStatus, int] = {"rejected": 0, "proposed": 1, "confirmed": 2}
+
+
+def _said_of_juries(members: Sequence[_Said], decided: Set[tuple[str, int]]) -> list[_Said]:
+    """What members' findings say of each pair of a jury's: the error is described as soon as one describes it."""
+    best: dict[tuple[str, int], _Said] = {}
+    for said in sorted(members, key=lambda said: (_SAYS_MORE[said.status], said.confidence)):
+        best[said.label_id, said.finding_key] = said
+    return [said for pair, said in best.items() if pair not in decided]
+
+
+def cited_spans(connection: Connection, finding_keys: Sequence[int]) -> dict[int, frozenset[str]]:
+    """The spans that each finding cites."""
+    citation = tables.citation
+    spans: dict[int, set[str]] = defaultdict(set)
+    for at in range(0, len(finding_keys), 5000):
+        query = select(citation.c.finding_key, citation.c.span_id).where(
+            citation.c.finding_key.in_(finding_keys[at : at + 5000]), citation.c.span_id.is_not(None)
+        )
+        for finding_key, span_id in connection.execute(query).all():
+            spans[finding_key].add(span_id)
+    return {key: frozenset(found) for key, found in spans.items()}
+
+
+def finding_reviews(connection: Connection) -> dict[int, FindingVerdict]:
+    """The newest verdict on each reviewed finding that its author has not taken back.
+
+    A jury's finding that nobody has reviewed has the verdict of its members' findings: the best of theirs.
+    """
+    table = tables.finding_review
+    rows = connection.execute(
+        select(table.c.finding_key, table.c.author, table.c.verdict).order_by(table.c.row_key)
+    ).all()
+    by_author = {(row.finding_key, row.author): row.verdict for row in rows}
+    order = {(row.finding_key, row.author): number for number, row in enumerate(rows)}
+    standing = sorted((key for key, verdict in by_author.items() if verdict is not None), key=order.__getitem__)
+    reviewed = {finding_key: by_author[finding_key, author] for finding_key, author in standing}
+    return {**_reviews_of_members(connection, reviewed), **reviewed} if reviewed else {}
+
+
+_BEST_LAST: tuple[FindingVerdict, ...] = ("false alarm", "duplicate", "valid new error")
+
+
+def _reviews_of_members(connection: Connection, reviewed: Mapping[int, FindingVerdict]) -> dict[int, FindingVerdict]:
+    joint = tables.joint_finding
+    pairs = connection.execute(select(joint.c.finding_key, joint.c.member_key)).all()
+    said = [(row.finding_key, reviewed[row.member_key]) for row in pairs if row.member_key in reviewed]
+    return dict(sorted(said, key=lambda one: _BEST_LAST.index(one[1])))
+
+
+def match_words(connection: Connection) -> pd.DataFrame:
+    """Every person's newest word on every pair: trace_id, dimension, judge_model, label_id, finding_id, matcher,
+    status.
+
+    The input of `judging.agreement.matchers`: proposals are nobody's word, and words on labels that are gone count
+    no more.
+    """
+    version = tables.judge_version
+    rows = connection.execute(
+        select(
+            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
+            _match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status,
+        )
+        .join(_finding, _finding.c.finding_key == _match.c.finding_key)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .join(version, version.c.judge_version == _cell.c.judge_version)
+        .where(_match.c.status != "proposed")
+        .order_by(_match.c.row_key)
+    ).all()  # fmt: skip
+    newest_word = {(row.label_id, row.finding_key, row.author): row for row in rows}
+    there = set(label_places(connection)) if newest_word else set()
+    found = [
+        (
+            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.label_id,
+            row.finding_key, row.author, row.status,
+        )
+        for row in newest_word.values()
+        if row.label_id in there
+    ]  # fmt: skip
+    columns = ["trace_id", "dimension", "judge_model", "label_id", "finding_id", "matcher", "status"]
+    return pd.DataFrame(found, columns=columns)
+
+
+def finding_words(connection: Connection) -> pd.DataFrame:
+    """Every person's verdict that stands on every finding: trace_id, dimension, judge_model, finding_id, reviewer,
+    verdict.
+
+    The input of `judging.agreement.matchers`: a verdict that its author took back counts no more.
+    """
+    version, review = tables.judge_version, tables.finding_review
+    rows = connection.execute(
+        select(
+            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
+            review.c.finding_key, review.c.author, review.c.verdict,
+        )
+        .join(_finding, _finding.c.finding_key == review.c.finding_key)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .join(version, version.c.judge_version == _cell.c.judge_version)
+        .order_by(review.c.row_key)
+    ).all()  # fmt: skip
+    newest_word = {(row.finding_key, row.author): row for row in rows}
+    found = [
+        (
+            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.finding_key,
+            row.author, row.verdict,
+        )
+        for row in newest_word.values()
+        if row.verdict is not None
+    ]  # fmt: skip
+    return pd.DataFrame(found, columns=["trace_id", "dimension", "judge_model", "finding_id", "reviewer", "verdict"])
+
+
+def _without_contradicted(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:
+    """One to one: where a pair is confirmed, other proposals of its label or finding fall, per person and cell."""
+    confirmed = [d for d in found if d.status == "confirmed"]
+    taken = {(d.cell_key, d.label_id) for d in confirmed}
+    findings = {(labels[d.label_id].annotator, d.finding_key) for d in confirmed}
+    return [
+        d
+        for d in found
+        if d.status != "proposed"
+        or ((d.cell_key, d.label_id) not in taken and (labels[d.label_id].annotator, d.finding_key) not in findings)
+    ]
+
+
+def _one_to_one(found: Sequence[_Said], labels: Mapping[str, LabelPlace]) -> list[_Said]:
+    """Of proposals that contradict each other (the rule's and a model's), per person and cell the best assignment.
+
+    A pair that two propose outweighs any that one proposes.
+    """
+    groups: dict[tuple[int, str], list[_Said]] = defaultdict(list)
+    for d in found:
+        if d.status == "proposed":
+            groups[d.cell_key, labels[d.label_id].annotator].append(d)
+    fallen = {(d.label_id, d.finding_key) for group in groups.values() for d in _outweighed(group)}
+    return [d for d in found if d.status != "proposed" or (d.label_id, d.finding_key) not in fallen]
+
+
+def _outweighed(group: Sequence[_Said]) -> list[_Said]:
+    ours = {key: n for n, key in enumerate(dict.fromkeys(said.label_id for said in group))}
+    theirs = {key: n for n, key in enumerate(dict.fromkeys(said.finding_key for said in group))}
+    if len(ours) == len(theirs) == len(group):
+        return []
+    weights = np.zeros((len(ours), len(theirs)))
+    for d in group:
+        weights[ours[d.label_id], theirs[d.finding_key]] = d.confidence + len(d.proposals) - 1
+    chosen = set(assign(weights, least=0.0))
+    return [d for d in group if (ours[d.label_id], theirs[d.finding_key]) not in chosen]
+
+
+def _decision(said: _Said, label: LabelPlace, cited: frozenset[str]) -> Decision:
+    row, is_decided = said.row, said.status != "proposed"
+    return Decision(
+        label_id=said.label_id,
+        finding_key=said.finding_key,
+        cell_key=said.cell_key,
+        status=said.status,
+        author=row.author if is_decided else " + ".join(one.author for one in said.proposals),
+        confidence=said.confidence,
+        reasons=tuple(orjson.loads(row.reasons)) if is_decided else _reasons(said.proposals),
+        localized=bool(cited.intersection(label.span_ids)),
+        at=row.created_at,
+        proposers=tuple(one.author for one in said.proposals),
+    )
+
+
+def _reasons(proposals: Sequence[Any]) -> tuple[str, ...]:
+    """The rule's reasons as they are, a model's with its name."""
+    return tuple(
+        reason if row.author == AUTO else f"{row.author}: {reason}"
+        for row in proposals
+        for reason in orjson.loads(row.reasons)
+    )
+
+
+def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
+    """Everybody's complete errors of the first occasion, by trace (those in the workspace)."""
+    by_trace: dict[str, list[ErrorLabel]] = defaultdict(list)
+    present = set(connection.scalars(select(schema.trace.c.trace_id)))
+    for label in error_labels(connection, tables.error_label.c.occasion == 0):
+        if label.is_complete and label.trace_id in present:
+            by_trace[label.trace_id].append(label)
+    return by_trace
+
+
+def workspace_likeness(
+    connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]] | None = None
+) -> TextLikeness:
+    """Text likeness with the words of every error and of the newest findings of the workspace."""
+    known = complete_errors(connection) if by_trace is None else by_trace
+    errors = [error_text(error) for labels in known.values() for error in labels]
+    newest_first = (
+        select(_finding.c.description, _finding.c.evidence)
+        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
+        .where(is_own_word())
+        .order_by(_finding.c.finding_key.desc())
+    )
+    findings = [
+        f"{description} {evidence}" for description, evidence in connection.execute(newest_first.limit(_CORPUS)).all()
+    ]
+    return TextLikeness([*errors, *findings])
+
+
+def _propose_trace(
+    connection: Connection,
+    trace_id: str,
+    errors: Sequence[ErrorLabel],
+    judge_model: str | None,
+    likeness: TextLikeness,
+) -> Counter[str]:
+    chosen = judged_cells(connection, trace_id, judge_model)
+    if not chosen:
+        return Counter()
+    by_cell = candidates_of(connection, chosen)
+    parents = parents_of(connection, trace_id)
+    proposals, people = [], by_person(errors)
+    for cell in chosen:
+        for own in people:
+            proposals += propose(own, by_cell.get(cell.cell_key, ()), parents=parents, likeness=likeness)
+    finding_keys = [candidate.finding_id for found in by_cell.values() for candidate in found]
+    return store_proposals(connection, proposals, author=AUTO, finding_keys=finding_keys) + Counter(traces=1)
+
+
+def by_person(errors: Sequence[ErrorLabel]) -> list[tuple[ErrorLabel, ...]]:
+    """Each person's errors, people in the order in which they come."""
+    people = dict.fromkeys(error.annotator for error in errors)
+    return [tuple(error for error in errors if error.annotator == person) for person in people]
+
+
+def judged_cells(connection: Connection, trace_id: str, judge_model: str | None = None) -> Sequence[Any]:
+    """The answered cells of a trace (of a judge or a model, or all): cell_key, judge, model.
+
+    A jury's are left out: what is proposed for its members' findings is proposed for its own.
+    """
+    cells = connection.execute(
+        select(_cell.c.cell_key, _cell.c.rubric, tables.judge_version.c.model)
+        .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
+        .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")), is_own_word())
+    ).all()
+    return [cell for cell in cells if judge_model in (None, cell.model)]
+
+
+def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, list[Candidate]]:
+    """The findings of cells as matching sees them, by cell; cells without any are left out."""
+    found = findings_of(connection, [cell.cell_key for cell in cells])
+    return {
+        cell.cell_key: [
+            Candidate(finding_id=key, finding=finding, dimensions=finding_dimensions(finding, cell.rubric))
+            for key, finding in found[cell.cell_key]
+        ]
+        for cell in cells
+        if found.get(cell.cell_key)
+    }
+
+
+def store_proposals(
+    connection: Connection,
+    proposals: Sequence[Match],
+    *,
+    author: str,
+    is_prefix: bool = False,
+    finding_keys: Sequence[int] | None = None,
+    label_ids: Sequence[str] | None = None,
+) -> Counter[str]:
+    """Append what an author proposes now and withdraw what they proposed before and no longer do.
+
+    `author` is a name, or (`is_prefix`) its beginning: a newer prompt of a model stands in the place of the older.
+    Only pairs of these findings and labels (default: all) are looked at.
+    """
+    by_author = _match.c.author.startswith(author, autoescape=True) if is_prefix else _match.c.author == author
+    chosen = [by_author]
+    if finding_keys is not None:
+        chosen.append(_match.c.finding_key.in_(finding_keys))
+    if label_ids is not None:
+        chosen.append(_match.c.label_id.in_(label_ids))
+    rows = connection.execute(
+        select(_match).where(*chosen, newest(_match, ("label_id", "finding_key", "author"), *chosen))
+    ).all()
+    known = {(row.label_id, row.finding_key, row.author): row for row in rows if not row.withdrawn}
+    wanted = {(match.label_id, match.finding_id, match.author): match for match in proposals}
+    new = [match for key, match in wanted.items() if key not in known or not _equal(known[key], match)]
+    gone = [_as_match(row) for key, row in known.items() if key not in wanted]
+    _append(connection, new)
+    _append(connection, gone, withdrawn=True)
+    return Counter(pairs=len(wanted), new=len(new), withdrawn=len(gone))
+
+
+def _equal(row: Any, match: Match) -> bool:
+    return bool(
+        row.confidence == match.confidence
+        and row.localized == match.localized
+        and tuple(orjson.loads(row.reasons)) == match.reasons
+    )
+
+
+def _as_match(row: Any) -> Match:
+    return Match(
+        label_id=row.label_id,
+        finding_id=row.finding_key,
+        status=row.status,
+        author=row.author,
+        confidence=row.confidence,
+        reasons=tuple(orjson.loads(row.reasons)),
+        localized=row.localized,
+    )
+
+
+def _append(connection: Connection, matches: Iterable[Match], *, withdrawn: bool = False) -> None:
+    rows = [
+        {
+            "label_id": match.label_id,
+            "finding_key": match.finding_id,
+            "status": match.status,
+            "author": match.author,
+            "confidence": match.confidence,
+            "reasons": orjson.dumps(match.reasons).decode(),
+            "localized": match.localized,
+            "withdrawn": withdrawn,
+            "created_at": now(),
+        }
+        for match in matches
+    ]
+    if rows:
+        connection.execute(insert(_match), rows)

@@ -1,0 +1,1 @@
+"""Work handed out to annotators."""

@@ -1,0 +1,902 @@
+"""Queues: who labels what next, leases that expire, and the rule that k people count and one more is extra.
+
+A person's place in a queue is a lease: taken when the item is handed out, closed when they submit or skip.
+"Room" of an item is what it wants less those who count and those who are at work on it. Every change happens
+in the caller's write transaction, so that two people can never both be the last one wanted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import orjson
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Engine,
+    Row,
+    Select,
+    and_,
+    case,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
+
+from tracejury.ingest.store import schema, writing
+from tracejury.judging.queues import queueing
+from tracejury.judging.queues.assignment import Assignments, all_assignments, assignments_of
+from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.store import tables
+from tracejury.judging.store.audit import record
+from tracejury.judging.store.judge_models import is_own_word
+
+FIRST, REPEAT, PRACTICE = 0, 1, 2
+"""The occasions of a person's work on a trace: in earnest, the hidden repeat, practice."""
+
+SUBMITTED = ("counted", "extra")
+FINISHED = (*SUBMITTED, "skipped")
+SECOND = 1_000_000
+Status = Literal["open", "submitted", "skipped"]
+Outcome = Literal["counted", "extra", "skipped", "expired"]
+Hidden = Literal["agent", "model"]
+Sampling = Literal["all", "random", "stratified", "disputed"]
+_queue, _item, _lease, _review = tables.queue, tables.queue_item, tables.lease, tables.review
+_is_live = _item.c.retired_at.is_(None)
+
+
+class QueueError(ValueError):
+    """A queue that cannot be made; the message says why."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TraceFilter:
+    """Which traces a queue takes. Empty and None mean all; `search` looks into name and goal.
+
+    `untouched` leaves out traces that somebody has submitted. Of the rest `count` are taken as `sampling` says;
+    strata are formats.
+    """
+
+    trace_ids: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
+    agents: tuple[str, ...] = ()
+    search: str = ""
+    with_errors: bool = False
+    min_spans: int = 0
+    max_spans: int | None = None
+    untouched: bool = False
+    sampling: Sampling = "all"
+    count: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueSettings:
+    """How a queue works, as far as it may be changed; `overlap_share` of the items want `k` people, the others one.
+
+    People must have read `guideline_version` (None: the newest). `due_at` is told, it stops nobody.
+    """
+
+    name: str
+    k: int = 1
+    overlap_share: float = 1.0
+    repeat_share: float = 0.0
+    blind: bool = True
+    lease_s: int = 4 * 3600
+    hide: tuple[Hidden, ...] = ()
+    guideline_version: int | None = None
+    due_at: int | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name.strip():
+            raise QueueError("a queue needs a name")
+        if self.k < 1:
+            raise QueueError(f"k is {self.k}: an item wants at least one person")
+        for title, share in (("overlap", self.overlap_share), ("repeats", self.repeat_share)):
+            if not 0 <= share <= 1:
+                raise QueueError(f"the share of {title} is {share}: it lies between 0 and 1")
+        if self.lease_s < 60:
+            raise QueueError(f"a lease of {self.lease_s} s is too short to label a trace: give 60 s or more")
+
+
+@dataclass(frozen=True, kw_only=True)
+class QueueSpec(QueueSettings):
+    """A queue to be made. Seed and kind stay as they are: another order would be another queue."""
+
+    author: str
+    seed: int = 1
+    practice: bool = False
+    chosen_by: TraceFilter = field(default_factory=TraceFilter)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Assigned:
+    """A person's place in a queue. `outcome` is None while they are at work on it."""
+
+    lease_key: int
+    queue_key: int
+    item_key: int
+    trace_id: str
+    annotator: str
+    occasion: int
+    expires_at: int
+    outcome: Outcome | None
+    late: bool
+    blind: bool
+    hide: tuple[Hidden, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Progress:
+    """`mine` and `total` count items of one person (hidden repeats among them), `team` and `team_total` places."""
+
+    mine: int
+    total: int
+    team: int
+    team_total: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Neighbours:
+    """Lease keys of the places before and after; None at the ends."""
+
+    previous: int | None
+    next: int | None
+
+
+# ---- making queues ---------------------------------------------------------------------------------------------
+
+
+def find_traces(connection: Connection, chosen_by: TraceFilter, *, seed: int = 1) -> list[str]:
+    """The traces that a filter takes, in order of ingestion."""
+    rows = connection.execute(_matching(chosen_by)).all()
+    found = {row.trace_id: row.format for row in rows if _has_one(row, chosen_by)}
+    if chosen_by.untouched:
+        touched = set(connection.scalars(select(_review.c.trace_id).where(_review.c.status == "submitted")))
+        found = {trace_id: kind for trace_id, kind in found.items() if trace_id not in touched}
+    count = len(found) if chosen_by.count is None else chosen_by.count
+    match chosen_by.sampling:
+        case "all":
+            return list(found)[:count]
+        case "random":
+            return queueing.random_sample(list(found), count, seed=seed)
+        case "stratified":
+            return queueing.stratified_sample(found, count, seed=seed)
+        case "disputed":
+            spreads = {key: value for key, value in judge_spread(connection).items() if key in found}
+            chosen = set(queueing.most_disputed(spreads, count, seed=seed))
+            return [trace_id for trace_id in found if trace_id in chosen]
+
+
+def judge_spread(connection: Connection) -> dict[str, float]:
+    """How far the judges' scores of a trace are apart (`queueing.spread`); traces judged once are left out."""
+    cell = tables.cell
+    rows = connection.execute(
+        select(cell.c.trace_id, cell.c.rubric, cell.c.score).where(
+            cell.c.state == "scored", cell.c.score.is_not(None), cell.c.rubric.in_(DIMENSIONS), is_own_word()
+        )
+    )
+    scores: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for trace_id, judge, score in rows:
+        scores[trace_id][judge].append(score)
+    spreads = {trace_id: queueing.spread(by_judge.values()) for trace_id, by_judge in scores.items()}
+    return {trace_id: value for trace_id, value in spreads.items() if value is not None}
+
+
+def make_queue(connection: Connection, spec: QueueSpec, trace_ids: Sequence[str], *, now: int) -> int:
+    """Make a queue of these traces and return its key. Raises `QueueError`."""
+    trace_ids = list(dict.fromkeys(trace_ids))
+    if not trace_ids:
+        raise QueueError("no trace fits the filter, so the queue would be empty: choose a wider filter")
+    must_be_present(connection, trace_ids)
+    must_be_free(connection, spec.name)
+    must_be_published(connection, spec.guideline_version)
+    key = connection.execute(insert(_queue).values(_queue_row(spec, now))).inserted_primary_key
+    assert key is not None
+    wants = queueing.wanted(trace_ids, k=spec.k, share=spec.overlap_share, seed=spec.seed)
+    rows = [
+        {
+            "queue_key": key[0],
+            "trace_id": trace_id,
+            "position": position,
+            "wanted": wants[trace_id],
+            "is_practice": spec.practice,
+        }
+        for position, trace_id in enumerate(trace_ids)
+    ]
+    connection.execute(insert(_item), rows)
+    record(connection, who=spec.author, what="queue made", subject=spec.name, detail={"items": len(rows)}, at=now)
+    return int(key[0])
+
+
+def must_be_present(connection: Connection, trace_ids: Sequence[str]) -> None:
+    """Raises `QueueError` for a trace that is not in the workspace."""
+    present = set(connection.scalars(select(schema.trace.c.trace_id)))
+    unknown = [trace_id for trace_id in trace_ids if trace_id not in present]
+    if unknown:
+        raise QueueError(f"trace {unknown[0]} is not in this workspace: ingest it first")
+
+
+def must_be_free(connection: Connection, name: str, *, but: int | None = None) -> None:
+    """Raises `QueueError` where another queue than `but` has this name."""
+    owner = connection.scalar(select(_queue.c.queue_key).where(_queue.c.name == name))
+    if owner is not None and owner != but:
+        raise QueueError(f"a queue named {name!r} exists: choose another name")
+
+
+def must_be_published(connection: Connection, version: int | None) -> None:
+    """Raises `QueueError` for a version of the guideline that does not exist."""
+    known = select(tables.guideline.c.version).where(tables.guideline.c.version == version)
+    if version is not None and connection.scalar(known) is None:
+        raise QueueError(f"there is no version {version} of the guideline: publish it first")
+
+
+def queues(connection: Connection) -> list[Row[Any]]:
+    """Every queue with `items`, `places` (people wanted, summed), `done` (places that count) and `is_practice`.
+
+    Retired items count in none of them.
+    """
+    items = (
+        select(
+            _item.c.queue_key,
+            func.sum(case((_is_live, 1), else_=0)).label("items"),
+            func.sum(case((_is_live, _item.c.wanted), else_=0)).label("places"),
+            func.max(case((_item.c.is_practice, 1), else_=0)).label("is_practice"),
+        )
+        .group_by(_item.c.queue_key)
+        .subquery()
+    )
+    done = (
+        select(_item.c.queue_key, func.count().label("done"))
+        .join(_lease, _lease.c.item_key == _item.c.item_key)
+        .where(_lease.c.outcome == "counted", _lease.c.occasion != REPEAT, _is_live)
+        .group_by(_item.c.queue_key)
+        .subquery()
+    )
+    query = (
+        select(
+            _queue, items.c["items"], items.c.places, items.c.is_practice, func.coalesce(done.c.done, 0).label("done")
+        )
+        .join(items, items.c.queue_key == _queue.c.queue_key)
+        .outerjoin(done, done.c.queue_key == _queue.c.queue_key)
+        .order_by(_queue.c.queue_key)
+    )
+    return list(connection.execute(query).all())
+
+
+def queues_for(connection: Connection, annotator: str, *, also: int | None = None) -> list[Row[Any]]:
+    """The queues in which this person may work: open ones that are theirs, and those in which they hold a place.
+
+    `also` is a queue that was asked for by name: it is among them where this person has ever met an item of it.
+    """
+    assigned = all_assignments(connection)
+    rows = connection.execute(
+        select(_item.c.queue_key, _lease.c.outcome, _item.c.retired_at)
+        .join(_lease, _lease.c.item_key == _item.c.item_key)
+        .where(_lease.c.annotator == annotator)
+    ).all()
+    held = {row.queue_key for row in rows if row.outcome is None and row.retired_at is None}
+    asked = {row.queue_key for row in rows if row.queue_key == also}
+    return [
+        row
+        for row in queues(connection)
+        if row.queue_key in held | asked
+        or (row.closed_at is None and assigned.get(row.queue_key, Assignments()).concerns(annotator))
+    ]
+
+
+# ---- handing out -----------------------------------------------------------------------------------------------
+
+
+def next_item(engine: Engine, queue_key: int, annotator: str, *, now: int) -> Assigned | None:
+    """The place at which this person works next: the one they hold, else a new one; None when nothing is left.
+
+    Asking again gives the same place until it is submitted or skipped. A closed queue gives nothing new, but a
+    place that is held may be finished. Raises `KeyError` for an unknown queue.
+    """
+    with writing(engine) as connection:
+        return take_next(connection, queue_key, annotator, now=now)
+
+
+def take_next(connection: Connection, queue_key: int, annotator: str, *, now: int) -> Assigned | None:
+    """As `next_item`, in the caller's write transaction."""
+    queue = connection.execute(select(_queue).where(_queue.c.queue_key == queue_key).with_for_update()).one_or_none()
+    if queue is None:
+        raise KeyError(f"no queue {queue_key}")
+    _expire(connection, queue_key, now)
+    held = connection.execute(
+        _places(
+            _lease.c.annotator == annotator, _item.c.queue_key == queue_key, _lease.c.outcome.is_(None), _is_live
+        ).limit(1)
+    ).one_or_none()  # fmt: skip
+    if held is not None:
+        return _assigned(held)
+    if queue.closed_at is not None:
+        return None
+    _credit_earlier_work(connection, queue, annotator, now)
+    again = _due_repeat(connection, queue, annotator, is_end=False)
+    item = None if again is not None else _free_item(connection, queue, annotator, now)
+    if item is not None:
+        occasion = PRACTICE if item.is_practice else FIRST
+        return _take(connection, queue, item.item_key, annotator, occasion, now)
+    again = again if again is not None else _due_repeat(connection, queue, annotator, is_end=True)
+    return None if again is None else _take(connection, queue, again, annotator, REPEAT, now)
+
+
+def held(connection: Connection, lease_key: int, annotator: str) -> Assigned | None:
+    """This person's place of that key; None where it is nobody's or someone else's."""
+    row = connection.execute(_places(_lease.c.lease_key == lease_key, _lease.c.annotator == annotator)).one_or_none()
+    return None if row is None else _assigned(row)
+
+
+def place_of(connection: Connection, queue_key: int, annotator: str, trace_id: str) -> Assigned | None:
+    """This person's place on a trace in a queue: the open one, else the one met last."""
+    rows = connection.execute(
+        _places(_lease.c.annotator == annotator, _item.c.queue_key == queue_key, _item.c.trace_id == trace_id)
+    ).all()
+    best = max(rows, key=lambda row: (row.outcome is None, row.lease_key), default=None)
+    return None if best is None else _assigned(best)
+
+
+def neighbours(connection: Connection, place: Assigned) -> Neighbours:
+    """The places before and after in the order in which this person met them.
+
+    While a hidden repeat is open its first time is left out: nobody copies from themselves.
+    """
+    rows = connection.execute(
+        _places(_lease.c.annotator == place.annotator, _item.c.queue_key == place.queue_key)
+    ).all()
+    open_repeats = {row.item_key for row in rows if row.occasion == REPEAT and row.outcome is None}
+    keys = [
+        row.lease_key
+        for row in rows
+        if not (row.occasion == FIRST and row.item_key in open_repeats)
+        and (row.retired_at is None or row.outcome in FINISHED)
+    ]
+    if place.lease_key not in keys:
+        return Neighbours(previous=None, next=None)
+    at = keys.index(place.lease_key)
+    return Neighbours(previous=keys[at - 1] if at > 0 else None, next=keys[at + 1] if at + 1 < len(keys) else None)
+
+
+def occasion_of(connection: Connection, annotator: str, trace_id: str) -> int:
+    """The occasion on which a person who opens this trace works: an open repeat or practice goes first."""
+    rows = connection.execute(
+        _places(_lease.c.annotator == annotator, _item.c.trace_id == trace_id, _lease.c.outcome.is_(None))
+    ).all()
+    return max((row.occasion for row in rows), default=FIRST)
+
+
+def due_at(connection: Connection, queue_key: int) -> int | None:
+    """When the queue is wanted, in microseconds."""
+    due: int | None = connection.scalar(select(_queue.c.due_at).where(_queue.c.queue_key == queue_key))
+    return due
+
+
+def pinned_guideline(connection: Connection, *, annotator: str, trace_id: str, occasion: int) -> int | None:
+    """The version that the queue asks for in which this person met the trace last; None: it asks for the newest."""
+    version: int | None = connection.scalar(
+        select(_queue.c.guideline_version)
+        .join(_item, _item.c.queue_key == _queue.c.queue_key)
+        .join(_lease, _lease.c.item_key == _item.c.item_key)
+        .where(_lease.c.annotator == annotator, _lease.c.occasion == occasion, _item.c.trace_id == trace_id)
+        .order_by(_lease.c.taken_at.desc(), _lease.c.lease_key.desc())
+        .limit(1)
+    )
+    return version
+
+
+def progress(connection: Connection, queue_key: int, annotator: str) -> Progress:
+    """How far one person and the team are in a queue."""
+    queue = connection.execute(select(_queue).where(_queue.c.queue_key == queue_key)).one_or_none()
+    if queue is None:
+        raise KeyError(f"no queue {queue_key}")
+    items = connection.execute(select(_item).where(_item.c.queue_key == queue_key, _is_live)).all()
+    leases = [lease for lease in _leases_of(connection, queue_key) if lease.retired_at is None]
+    counted = Counter(lease.item_key for lease in leases if lease.outcome == "counted" and lease.occasion != REPEAT)
+    mine = [lease for lease in leases if lease.annotator == annotator]
+    done = sum(1 for lease in mine if lease.outcome in FINISHED)
+    return Progress(
+        mine=done,
+        total=done + _left_to(connection, queue, annotator, leases, items, counted),
+        team=sum(min(counted[item.item_key], item.wanted) for item in items if not item.is_practice),
+        team_total=sum(item.wanted for item in items if not item.is_practice),
+    )
+
+
+def _left_to(
+    connection: Connection,
+    queue: Row[Any],
+    annotator: str,
+    leases: Sequence[Row[Any]],
+    items: Sequence[Row[Any]],
+    counted: Counter[int],
+) -> int:
+    """How many places this person still has before them, hidden repeats (as planned) among them."""
+    mine = [lease for lease in leases if lease.annotator == annotator]
+    first = {lease.item_key: lease for lease in mine if lease.occasion != REPEAT}
+    at_work = sum(1 for lease in mine if lease.outcome is None)
+    if queue.closed_at is not None:
+        return at_work
+    assigned = assignments_of(connection, queue.queue_key)
+    begun = _begun(leases)
+    free: int = sum(
+        _has_room(item, counted[item.item_key], annotator, assigned, begun[item.item_key])
+        for item in items
+        if item.item_key not in first or first[item.item_key].outcome == "expired"
+    )
+    if free == 0 and at_work == 0:
+        return int(_due_repeat(connection, queue, annotator, is_end=True) is not None)
+    usable = sum(1 for lease in first.values() if lease.outcome in ("counted", "extra", None)) + free
+    planned = queueing.round_half_up(queue.repeat_share * usable)
+    repeated = sum(1 for lease in mine if lease.occasion == REPEAT)
+    return at_work + free + max(0, planned - repeated)
+
+
+# ---- what a person's work does to their places -----------------------------------------------------------------
+
+
+def follow_review(
+    connection: Connection, *, annotator: str, trace_id: str, occasion: int, status: Status, now: int
+) -> int | None:
+    """Close or reopen this person's places on the trace as their review says; the key of the item, if there is one.
+
+    Called in the transaction that stores the review. A trace may stand in several queues: one piece of work
+    counts in each of them, also in one that has not handed it out to this person, if it would.
+    """
+    first: int | None = None
+    for item in _items_of(connection, trace_id, occasion):
+        lease = _lease_of(connection, item.item_key, annotator, occasion)
+        if lease is None and (
+            status != "submitted" or occasion == REPEAT or not _is_open_to(connection, item, annotator)
+        ):
+            continue
+        if lease is None:
+            _insert_lease(connection, item.item_key, annotator, occasion, now, now)
+        match status:
+            case "submitted":
+                submit(connection, item.item_key, annotator, occasion, now=now)
+            case "skipped":
+                skip(connection, item.item_key, annotator, occasion, now=now)
+            case "open":
+                reopen(connection, item.item_key, annotator, occasion, now=now)
+        first = item.item_key if first is None else first
+    return first
+
+
+def submit(connection: Connection, item_key: int, annotator: str, occasion: int, *, now: int) -> Outcome:
+    """Close a place: `counted` while fewer people count than the item wants, else `extra`. Kept either way.
+
+    Submitting again changes nothing. After the lease's end the place is marked `late`. Raises `KeyError`
+    where this person has no such place.
+    """
+    item = connection.execute(select(_item).where(_item.c.item_key == item_key).with_for_update()).one()
+    lease = _must_lease(connection, item_key, annotator, occasion)
+    if lease.outcome in {"counted", "extra"}:
+        return "counted" if lease.outcome == "counted" else "extra"
+    others = connection.scalar(
+        select(func.count()).where(
+            _lease.c.item_key == item_key, _lease.c.occasion == occasion, _lease.c.outcome == "counted"
+        )
+    )
+    has_room = occasion != FIRST or int(others or 0) < item.wanted
+    outcome: Outcome = "counted" if has_room else "extra"
+    _close(connection, lease.lease_key, outcome, now, late=lease.late or now > lease.expires_at)
+    return outcome
+
+
+def skip(connection: Connection, item_key: int, annotator: str, occasion: int, *, now: int) -> None:
+    """Give a place up; it is not handed to this person again. The reason stands at the review."""
+    lease = _must_lease(connection, item_key, annotator, occasion)
+    _close(connection, lease.lease_key, "skipped", now, late=lease.late)
+    recount(connection, [item_key])
+
+
+def recount(connection: Connection, item_keys: Iterable[int]) -> int:
+    """Hold these items to their rule: of those who submitted, the first `wanted` count, the others are extra.
+
+    A place that somebody has reopened is kept for them. Gives how many places changed sides.
+    """
+    changed = 0
+    for item in connection.execute(select(_item).where(_item.c.item_key.in_(list(item_keys)))).all():
+        leases = connection.execute(
+            select(_lease)
+            .where(_lease.c.item_key == item.item_key, _lease.c.occasion == FIRST, _lease.c.outcome.in_(SUBMITTED))
+            .order_by(_lease.c.ended_at, _lease.c.lease_key)
+        ).all()
+        now_counted = sum(lease.outcome == "counted" for lease in leases)
+        room = min(item.wanted, max(now_counted, item.wanted - _reopened(connection, item)))
+        counted = leases[:room]
+        for lease in leases:
+            outcome: Outcome = "counted" if lease in counted else "extra"
+            if lease.outcome != outcome:
+                connection.execute(update(_lease).where(_lease.c.lease_key == lease.lease_key).values(outcome=outcome))
+                changed += 1
+    return changed
+
+
+def reopen(connection: Connection, item_key: int, annotator: str, occasion: int, *, now: int) -> None:
+    """A person is at work on a finished item again: the place is theirs for another lease."""
+    lease = _must_lease(connection, item_key, annotator, occasion)
+    if lease.outcome in FINISHED:
+        _renew(connection, lease.lease_key, item_key, now)
+
+
+def touch(connection: Connection, *, annotator: str, trace_id: str, occasion: int, now: int) -> None:
+    """Whoever works keeps their places: a running lease on the trace is put off. An expired one is not revived."""
+    mine = (
+        select(_lease.c.lease_key, _queue.c.lease_s)
+        .join(_item, _item.c.item_key == _lease.c.item_key)
+        .join(_queue, _queue.c.queue_key == _item.c.queue_key)
+        .where(
+            _lease.c.annotator == annotator,
+            _lease.c.occasion == occasion,
+            _item.c.trace_id == trace_id,
+            _lease.c.outcome.is_(None),
+            _lease.c.expires_at > now,
+        )
+    )
+    for key, lease_s in connection.execute(mine).all():
+        connection.execute(update(_lease).where(_lease.c.lease_key == key).values(expires_at=now + lease_s * SECOND))
+
+
+# ---- what the administrator sees -------------------------------------------------------------------------------
+
+
+def assignments(connection: Connection, queue_key: int, *, now: int) -> list[tuple[str, int, str, int, str, bool]]:
+    """Every place of a queue: trace_id, wanted, annotator, occasion, state, late. Retired items are left out.
+
+    The state is the outcome, or `at work`, or `expired` where a lease ran out and nobody has asked since.
+    Items that nobody has met come with an empty annotator and the state `open`.
+    """
+    rows = connection.execute(
+        select(
+            _item.c.trace_id, _item.c.wanted, _lease.c.annotator, _lease.c.occasion, _lease.c.outcome,
+            _lease.c.expires_at, _lease.c.late,
+        )
+        .outerjoin(_lease, _lease.c.item_key == _item.c.item_key)
+        .where(_item.c.queue_key == queue_key, _is_live)
+        .order_by(_item.c.position, _lease.c.lease_key)
+    ).all()  # fmt: skip
+    return [
+        (row.trace_id, row.wanted, "", FIRST, "open", False)
+        if row.annotator is None
+        else (row.trace_id, row.wanted, row.annotator, row.occasion, _state(row, now), row.late)
+        for row in rows
+    ]
+
+
+def traces_of(connection: Connection, queue_key: int) -> list[str]:
+    """The traces in a queue, retired ones left out."""
+    query = select(_item.c.trace_id).where(_item.c.queue_key == queue_key, _is_live).order_by(_item.c.position)
+    return list(connection.scalars(query))
+
+
+def assigned_names(connection: Connection, queue_key: int) -> dict[str, list[str]]:
+    """Who is assigned to single items of a queue, by trace."""
+    people = assignments_of(connection, queue_key).items
+    rows = connection.execute(select(_item.c.item_key, _item.c.trace_id).where(_item.c.item_key.in_(people))).all()
+    return {row.trace_id: sorted(people[row.item_key]) for row in rows}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Load:
+    """One person in one queue: items done, at work on, and kept for them that they have not begun."""
+
+    queue_key: int
+    annotator: str
+    done: int
+    at_work: int
+    waiting: int
+
+
+def workload(connection: Connection, *, now: int) -> list[Load]:
+    """Everyone who has or is meant to have work in a queue, by queue and name; hidden repeats are left out."""
+    rows = connection.execute(
+        select(_item.c.queue_key, _lease)
+        .join(_item, _item.c.item_key == _lease.c.item_key)
+        .where(_is_live, _lease.c.occasion != REPEAT)
+    ).all()
+    live = set(connection.scalars(select(_item.c.item_key).where(_is_live)))
+    begun, done, at_work = _begun(rows), Counter[tuple[int, str]](), Counter[tuple[int, str]]()
+    waiting = Counter[tuple[int, str]]()
+    for row in rows:
+        done[row.queue_key, row.annotator] += row.outcome in FINISHED
+        at_work[row.queue_key, row.annotator] += _state(row, now) == "at work"
+    for queue_key, assigned in all_assignments(connection).items():
+        for item_key, people in assigned.items.items():
+            for name in people - begun.get(item_key, set()) if item_key in live else ():
+                waiting[queue_key, name] += 1
+        waiting.update(dict.fromkeys(((queue_key, name) for name in assigned.queue), 0))
+    keys = sorted(done.keys() | at_work.keys() | waiting.keys())
+    return [
+        Load(queue_key=key, annotator=who, done=done[key, who], at_work=at_work[key, who], waiting=waiting[key, who])
+        for key, who in keys
+    ]
+
+
+def _state(lease: Any, now: int) -> str:
+    if lease.outcome is not None:
+        return str(lease.outcome)
+    return "at work" if lease.expires_at > now else "expired"
+
+
+def _matching(chosen_by: TraceFilter) -> Select[Any]:
+    trace = schema.trace
+    conditions: list[ColumnElement[bool]] = [trace.c.spans >= chosen_by.min_spans]
+    if chosen_by.max_spans is not None:
+        conditions.append(trace.c.spans <= chosen_by.max_spans)
+    if chosen_by.trace_ids:
+        conditions.append(trace.c.trace_id.in_(chosen_by.trace_ids))
+    if chosen_by.formats:
+        conditions.append(trace.c.format.in_(chosen_by.formats))
+    if chosen_by.with_errors:
+        conditions.append(trace.c.error_spans > 0)
+    if chosen_by.search:
+        wanted = chosen_by.search
+        conditions.append(
+            or_(trace.c.name.icontains(wanted, autoescape=True), trace.c.goal.icontains(wanted, autoescape=True))
+        )
+    columns = (trace.c.trace_id, trace.c.format, trace.c.models, trace.c.agents)
+    return select(*columns).where(*conditions).order_by(trace.c.trace_key)
+
+
+def _has_one(row: Row[Any], chosen_by: TraceFilter) -> bool:
+    """Whether the trace has one of the models and one of the agents asked for."""
+    for wanted, column in ((chosen_by.models, row.models), (chosen_by.agents, row.agents)):
+        if wanted and set(wanted).isdisjoint(orjson.loads(column)):
+            return False
+    return True
+
+
+def _queue_row(spec: QueueSpec, now: int) -> dict[str, Any]:
+    return {
+        "name": spec.name,
+        "k": spec.k,
+        "overlap_share": spec.overlap_share,
+        "repeat_share": spec.repeat_share,
+        "blind": spec.blind,
+        "seed": spec.seed,
+        "lease_s": spec.lease_s,
+        "hide": orjson.dumps(spec.hide).decode(),
+        "filter": orjson.dumps(spec.chosen_by).decode(),
+        "author": spec.author,
+        "guideline_version": spec.guideline_version,
+        "due_at": spec.due_at,
+        "created_at": now,
+    }
+
+
+def _places(*conditions: ColumnElement[bool]) -> Select[Any]:
+    return (
+        select(
+            _lease, _item.c.queue_key, _item.c.trace_id, _item.c.is_practice, _item.c.wanted, _item.c.retired_at,
+            _queue.c.blind, _queue.c.hide,
+        )
+        .join(_item, _item.c.item_key == _lease.c.item_key)
+        .join(_queue, _queue.c.queue_key == _item.c.queue_key)
+        .where(*conditions)
+        .order_by(_lease.c.lease_key)
+    )  # fmt: skip
+
+
+def _assigned(row: Row[Any]) -> Assigned:
+    return Assigned(
+        lease_key=row.lease_key,
+        queue_key=row.queue_key,
+        item_key=row.item_key,
+        trace_id=row.trace_id,
+        annotator=row.annotator,
+        occasion=row.occasion,
+        expires_at=row.expires_at,
+        outcome=row.outcome,
+        late=row.late,
+        blind=row.blind,
+        hide=tuple(orjson.loads(row.hide)),
+    )
+
+
+def _expire(connection: Connection, queue_key: int, now: int) -> None:
+    """End the leases that ran out. Where one had been reopened, the next who submitted counts instead."""
+    items = select(_item.c.item_key).where(_item.c.queue_key == queue_key)
+    over = (_lease.c.item_key.in_(items), _lease.c.outcome.is_(None), _lease.c.expires_at <= now)
+    touched = set(connection.scalars(select(_lease.c.item_key).where(*over)))
+    if touched:
+        connection.execute(update(_lease).where(*over).values(outcome="expired", ended_at=_lease.c.expires_at))
+        recount(connection, touched)
+
+
+def _leases_of(connection: Connection, queue_key: int) -> list[Row[Any]]:
+    return list(connection.execute(_places(_item.c.queue_key == queue_key)).all())
+
+
+def _begun(leases: Iterable[Row[Any]]) -> dict[int, set[str]]:
+    """By item, the people who have finished it or are at work on it: no place is kept for them any more."""
+    begun: dict[int, set[str]] = defaultdict(set)
+    for lease in leases:
+        if lease.occasion != REPEAT and lease.outcome != "expired":
+            begun[lease.item_key].add(lease.annotator)
+    return begun
+
+
+def _has_room(item: Row[Any], taken: int, annotator: str, assigned: Assignments, begun: Collection[str]) -> bool:
+    if not assigned.may_take(annotator, item.item_key):
+        return False
+    return bool(item.is_practice or taken + assigned.kept_from(annotator, item.item_key, begun) < item.wanted)
+
+
+def _free_item(connection: Connection, queue: Row[Any], annotator: str, now: int) -> Row[Any] | None:
+    """The first item in this person's order that has room; one they let expire goes first, then those assigned."""
+    items = {
+        row.trace_id: row
+        for row in connection.execute(select(_item).where(_item.c.queue_key == queue.queue_key, _is_live)).all()
+    }
+    assigned = assignments_of(connection, queue.queue_key)
+    leases = [lease for lease in _leases_of(connection, queue.queue_key) if lease.occasion != REPEAT]
+    begun = _begun(leases)
+    taken = Counter(
+        lease.item_key
+        for lease in leases
+        if lease.outcome == "counted" or (lease.outcome is None and lease.expires_at > now)
+    )
+    mine = {lease.item_key: lease.outcome for lease in leases if lease.annotator == annotator}
+    free = [
+        item
+        for item in (items[trace_id] for trace_id in queueing.order(items, seed=queue.seed, person=annotator))
+        if mine.get(item.item_key, "expired") == "expired"
+        and _has_room(item, taken[item.item_key], annotator, assigned, begun[item.item_key])
+    ]
+    free.sort(key=lambda item: (item.item_key not in mine, annotator not in assigned.of(item.item_key)))
+    return free[0] if free else None
+
+
+def _due_repeat(connection: Connection, queue: Row[Any], annotator: str, *, is_end: bool) -> int | None:
+    """The item that this person is to meet a second time now. A repeat that expired is taken up again."""
+    rows = connection.execute(
+        _places(
+            _lease.c.annotator == annotator, _item.c.queue_key == queue.queue_key, _item.c.is_practice.is_(False),
+            _is_live,
+        ).order_by(None).order_by(_lease.c.ended_at, _lease.c.lease_key)
+    ).all()  # fmt: skip
+    items = {row.trace_id: row.item_key for row in rows}
+    expired = [row.item_key for row in rows if row.occasion == REPEAT and row.outcome == "expired"]
+    if expired:
+        return int(expired[0])
+    again = queueing.next_repeat(
+        [row.trace_id for row in rows if row.occasion == FIRST and row.outcome in ("counted", "extra")],
+        [row.trace_id for row in rows if row.occasion == REPEAT],
+        share=queue.repeat_share,
+        seed=queue.seed,
+        person=annotator,
+        unfit=_revealed(connection, annotator),
+        is_end=is_end,
+    )
+    return None if again is None else items[again]
+
+
+def _revealed(connection: Connection, annotator: str) -> set[str]:
+    return set(
+        connection.scalars(
+            select(_review.c.trace_id).where(_review.c.annotator == annotator, _review.c.revealed.is_(True))
+        )
+    )
+
+
+def _credit_earlier_work(connection: Connection, queue: Row[Any], annotator: str, now: int) -> None:
+    """What this person submitted before the queue came to it counts: nobody labels the same trace twice unasked."""
+    newest = (
+        select(func.max(_review.c.row_key))
+        .where(_review.c.annotator == annotator, _review.c.occasion == FIRST)
+        .group_by(_review.c.trace_id)
+    )
+    met = select(_lease.c.item_key).where(_lease.c.annotator == annotator, _lease.c.occasion == FIRST)
+    keys = connection.scalars(
+        select(_item.c.item_key)
+        .join(_review, _review.c.trace_id == _item.c.trace_id)
+        .where(
+            _item.c.queue_key == queue.queue_key,
+            _item.c.is_practice.is_(False),
+            _is_live,
+            _item.c.item_key.not_in(met),
+            _review.c.row_key.in_(newest),
+            _review.c.status == "submitted",
+        )
+        .order_by(_item.c.item_key)
+    ).all()
+    assigned = assignments_of(connection, queue.queue_key)
+    for item_key in (key for key in keys if assigned.may_take(annotator, key)):
+        _insert_lease(connection, item_key, annotator, FIRST, now, now)
+        submit(connection, item_key, annotator, FIRST, now=now)
+
+
+def _take(connection: Connection, queue: Row[Any], item_key: int, annotator: str, occasion: int, now: int) -> Assigned:
+    lease = _lease_of(connection, item_key, annotator, occasion)
+    if lease is None:
+        _insert_lease(connection, item_key, annotator, occasion, now, now + queue.lease_s * SECOND)
+    else:
+        _renew(connection, lease.lease_key, item_key, now)
+    row = connection.execute(
+        _places(_lease.c.item_key == item_key, _lease.c.annotator == annotator, _lease.c.occasion == occasion)
+    ).one()
+    return _assigned(row)
+
+
+def _insert_lease(
+    connection: Connection, item_key: int, annotator: str, occasion: int, now: int, expires_at: int
+) -> None:
+    connection.execute(
+        insert(_lease).values(
+            item_key=item_key,
+            annotator=annotator,
+            occasion=occasion,
+            taken_at=now,
+            expires_at=expires_at,
+            late=False,
+        )
+    )
+
+
+def _renew(connection: Connection, lease_key: int, item_key: int, now: int) -> None:
+    lease_s = connection.scalar(
+        select(_queue.c.lease_s)
+        .join(_item, _item.c.queue_key == _queue.c.queue_key)
+        .where(_item.c.item_key == item_key)
+    )
+    connection.execute(
+        update(_lease)
+        .where(_lease.c.lease_key == lease_key)
+        .values(outcome=None, ended_at=None, taken_at=now, expires_at=now + int(lease_s or 0) * SECOND)
+    )
+
+
+def _close(connection: Connection, lease_key: int, outcome: Outcome, now: int, *, late: bool) -> None:
+    connection.execute(
+        update(_lease).where(_lease.c.lease_key == lease_key).values(outcome=outcome, ended_at=now, late=late)
+    )
+
+
+def _reopened(connection: Connection, item: Row[Any]) -> int:
+    """How many people have taken a finished place of the item up again: it is still theirs."""
+    submitted = select(_review.c.annotator).where(
+        _review.c.trace_id == item.trace_id, _review.c.occasion == FIRST, _review.c.status == "submitted"
+    )
+    query = select(func.count()).where(
+        _lease.c.item_key == item.item_key,
+        _lease.c.occasion == FIRST,
+        _lease.c.outcome.is_(None),
+        _lease.c.annotator.in_(submitted),
+    )
+    return int(connection.scalar(query) or 0)
+
+
+def _is_open_to(connection: Connection, item: Row[Any], annotator: str) -> bool:
+    """Whether work of this person that the queue has not handed out counts at this item."""
+    closed_at = connection.scalar(select(_queue.c.closed_at).where(_queue.c.queue_key == item.queue_key))
+    is_open = item.retired_at is None and closed_at is None
+    return is_open and assignments_of(connection, item.queue_key).may_take(annotator, item.item_key)
+
+
+def _items_of(connection: Connection, trace_id: str, occasion: int) -> list[Row[Any]]:
+    is_practice = _item.c.is_practice.is_(occasion == PRACTICE)
+    query = select(_item).where(and_(_item.c.trace_id == trace_id, is_practice)).order_by(_item.c.item_key)
+    return list(connection.execute(query).all())
+
+
+def _lease_of(connection: Connection, item_key: int, annotator: str, occasion: int) -> Row[Any] | None:
+    return connection.execute(
+        select(_lease).where(
+            _lease.c.item_key == item_key, _lease.c.annotator == annotator, _lease.c.occasion == occasion
+        )
+    ).one_or_none()
+
+
+def _must_lease(connection: Connection, item_key: int, annotator: str, occasion: int) -> Row[Any]:
+    lease = _lease_of(connection, item_key, annotator, occasion)
+    if lease is None:
+        raise KeyError(f"{annotator} has no place at item {item_key} (occasion {occasion})")
+    return lease

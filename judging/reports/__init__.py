@@ -1,0 +1,1 @@
+"""Frames, estimates and files for the researcher."""

@@ -1,0 +1,177 @@
+"""Two sides to compare on the same traces: judge models, versions of judges, single runs, or people in a judge's
+place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import pandas as pd
+from sqlalchemy import Connection
+
+from tracejury.judging.agreement.ceiling import ANY
+from tracejury.judging.reports.frames import (
+    PEOPLE,
+    Frames,
+    LateFrames,
+    Selection,
+    load_frames,
+    reference_annotators,
+    with_person,
+)
+from tracejury.judging.reports.person_pairs import person_pairs
+from tracejury.judging.store.judge_models import VERSION_SHOWN, judge_models, judge_versions
+
+_PART = re.compile(r"(?:^|,)(judge_model|version|repeat|person)=")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Side:
+    """Who stands on one side: a judge model (all its judges), judge versions by their hash, or a person.
+
+    `repeat` is the run of a judge model or version, from 0. A person stands as the judge of every dimension.
+    """
+
+    judge_model: str | None = None
+    versions: tuple[str, ...] = ()
+    repeat: int = 0
+    person: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.person is None) == (self.judge_model is None and not self.versions):
+            raise ValueError("a side is a person, or a judge model or versions of judges")
+
+    @property
+    def name(self) -> str:
+        """How the side is called in tables."""
+        if self.person is not None:
+            return f"person {self.person}"
+        named = [
+            *([] if self.judge_model is None else [self.judge_model]),
+            *(f"@{v[:VERSION_SHOWN]}" for v in self.versions),
+        ]
+        return " ".join([*named, *([f"repeat {self.repeat}"] if self.repeat else [])])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SidePairs:
+    """The inputs of `judging.agreement.compare` for one side; one judge model, named by the side."""
+
+    error_pairs: pd.DataFrame
+    score_pairs: pd.DataFrame
+
+
+def read_side(text: str) -> Side:
+    """A side as the command line takes it: a judge model's name, or `judge_model=`, `version=`, `repeat=`, `person=`
+    by commas.
+
+    `version=` may stand several times, one version for each judge. Raises `ValueError`.
+    """
+    marks = list(_PART.finditer(text))
+    if not marks or marks[0].start() > 0:
+        return Side(judge_model=text)
+    ends = [mark.start() for mark in marks[1:]] + [len(text)]
+    parts = [(mark[1], text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
+    given = {
+        key: [value for name, value in parts if name == key] for key in ("judge_model", "version", "repeat", "person")
+    }
+    for key in ("judge_model", "repeat", "person"):
+        if len(given[key]) > 1:
+            raise ValueError(f"{text!r}: {key} stands twice; a side is one of each")
+    repeat = given["repeat"][0] if given["repeat"] else "0"
+    if not repeat.isdecimal():
+        raise ValueError(f"{text!r}: repeat is {repeat!r}, expected a number from 0")
+    try:
+        return Side(
+            judge_model=next(iter(given["judge_model"]), None),
+            versions=tuple(given["version"]),
+            repeat=int(repeat),
+            person=next(iter(given["person"]), None),
+        )
+    except ValueError as error:
+        raise ValueError(f"{text!r}: {error}") from error
+
+
+@dataclass(frozen=True, kw_only=True)
+class Known:
+    """What the pairs of a side are made from, for callers that have read it already."""
+
+    frames: Callable[[Selection], Frames | LateFrames]
+    person_pairs: Callable[[], pd.DataFrame]
+    """Those of the selection."""
+
+
+def side_pairs(connection: Connection, selection: Selection, side: Side, known: Known | None = None) -> SidePairs:
+    """The pairs of one side against the selection's human, on the selection's traces.
+
+    Raises `ValueError` naming what is not there and what is.
+    """
+    chosen = with_person(connection, selection)
+    known = known or Known(
+        frames=lambda wanted: load_frames(connection, wanted), person_pairs=lambda: person_pairs(connection, chosen)
+    )
+    if side.person is not None:
+        return _person_pairs(connection, chosen, side, known)
+    versions = whole_versions(connection, side.versions)
+    if side.judge_model is not None and side.judge_model not in judge_models(connection):
+        raise ValueError(
+            f"no judge is called {side.judge_model!r}; there are {', '.join(judge_models(connection)) or 'none'}"
+        )
+    wanted = replace(chosen, judge_models=(), versions=versions, repeat=side.repeat)
+    if side.judge_model is not None and not versions:
+        wanted = replace(wanted, judge_models=(side.judge_model,))
+    found = known.frames(wanted)
+    if found.judged.empty and found.error_pairs.empty and found.score_pairs.empty:
+        raise ValueError(f"{side.name} has no answer on a trace that {found.reference} reviewed (repeat {side.repeat})")
+    return SidePairs(
+        error_pairs=found.error_pairs.assign(judge_model=side.name),
+        score_pairs=found.score_pairs.assign(judge_model=side.name),
+    )
+
+
+def whole_versions(connection: Connection, given: Sequence[str]) -> tuple[str, ...]:
+    """Versions by their hash or its beginning (a leading @ is left aside). Raises `ValueError` naming what there is."""
+    held = judge_versions(connection)
+    known = "; ".join(f"{one.judge_version[:12]} ({one.rubric} by {one.judge_model})" for one in held)
+    found = []
+    for text in given:
+        start = text.removeprefix("@").strip()
+        fits = [one.judge_version for one in held if start and one.judge_version.startswith(start)]
+        if len(fits) != 1:
+            what = "no judge version begins with" if not fits else "several judge versions begin with"
+            raise ValueError(f"{what} {start!r}; there are {known or 'none'}")
+        found.append(fits[0])
+    return tuple(found)
+
+
+def _person_pairs(connection: Connection, selection: Selection, side: Side, known: Known) -> SidePairs:
+    people = [str(name) for name in reference_annotators(connection)["annotator"]]
+    if side.person not in people:
+        raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(people) or 'none'}")
+    if selection.reference is None:
+        raise ValueError(f"{side.person!r} is one of the majority that is compared with; choose a person with --human")
+    if side.person == selection.reference:
+        raise ValueError(f"{side.person!r} is the person compared with; choose another with --human")
+    pairs = known.person_pairs()
+    mine = pairs[
+        (pairs["author"] == selection.reference) & (pairs["other"] == side.person) & (pairs["dimension"] != ANY)
+    ].drop(columns=["author", "other", "reviewers"])
+    return SidePairs(
+        error_pairs=mine.assign(judge_model=side.name, state="scored").reset_index(drop=True),
+        score_pairs=_scores_of(known.frames(selection).ratings, side, str(selection.reference)),
+    )
+
+
+def _scores_of(ratings: pd.DataFrame, side: Side, reference: str) -> pd.DataFrame:
+    """The reference's scores with the other person's in the judge's place."""
+    people = ratings[ratings["judge_model"] == PEOPLE]
+    keys = ["trace_id", "dimension", "split"]
+    ours = people.loc[people["rater"] == reference, [*keys, "value"]].rename(columns={"value": "reference_score"})
+    theirs = people.loc[people["rater"] == side.person, [*keys, "value", "state"]].rename(
+        columns={"value": "judge_score"}
+    )
+    joined = ours.merge(theirs, on=keys).assign(judge_model=side.name)
+    joined["state"] = joined["state"].where(joined["reference_score"].notna(), "not_applicable")
+    return joined[["trace_id", "dimension", "judge_model", "split", "reference_score", "judge_score", "state"]]

@@ -1,0 +1,264 @@
+"""The ledger's rows as columns, whatever is chosen: read once a revision, shared by every choice of `frames`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence, Set
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import orjson
+import pandas as pd
+from sqlalchemy import Connection, Select, func, select
+
+from tracejury.ingest.labels import JudgeReply, normal_category, read_reply
+from tracejury.ingest.store import schema
+from tracejury.ingest.texts import decompress
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.frames import among
+from tracejury.judging.labels.label_store import newest
+from tracejury.judging.labels.submissions import submissions
+from tracejury.judging.matching.matches import decisions, finding_reviews
+from tracejury.judging.records import CELL_STATES, DIMENSIONS
+from tracejury.judging.store import tables
+from tracejury.judging.store.judge_models import ANSWERED, current_versions, judge_model_name
+from tracejury.judging.store.people import gold_names
+from tracejury.judging.store.revisions import Revision, revision
+
+
+@dataclass(frozen=True, kw_only=True)
+class MadeOf:
+    """What the columns were read from, as a manifest tells it: all of one revision.
+
+    `data_hash` is of the contents of all traces.
+    """
+
+    revision: Revision
+    data_hash: str
+    judge_versions: tuple[Mapping[str, Json], ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Columns:
+    """Everything that the frames of any choice are made from. Never changed once made.
+
+    `cells`: finished cells of traces in the workspace, the newest of each last. `rationales` and
+    `findings` go by `cell_key`. `errors` holds every revision of a label that is not of a hidden repeat, of
+    traces that are here, in the order of writing; `scores` every current score; `submitted` who reviewed which trace.
+    """
+
+    cells: pd.DataFrame
+    rationales: pd.DataFrame
+    findings: pd.DataFrame
+    predictions: pd.DataFrame
+    errors: pd.DataFrame
+    scores: pd.DataFrame
+    repeats: pd.DataFrame
+    submitted: pd.DataFrame
+    decisions: pd.DataFrame
+    present: Mapping[str, str]
+    """The traces of the workspace, with the format of each."""
+    current: frozenset[str]
+    golds: frozenset[str]
+    made_of: MadeOf
+
+
+def load_columns(connection: Connection) -> Columns:
+    """Read them all."""
+    present = dict(connection.execute(select(schema.trace.c.trace_id, schema.trace.c.format)).all())
+    cells = _cells(connection)
+    return Columns(
+        cells=cells.drop(columns="rationale"),
+        rationales=cells.loc[cells["rationale"].notna() & (cells["rationale"] != ""), ["cell_key", "rationale"]],
+        findings=_findings(connection),
+        predictions=_predictions(connection),
+        errors=_errors(connection, set(present)),
+        scores=_scores(connection, set(present)),
+        repeats=_repeats(connection),
+        submitted=submissions(connection),
+        decisions=_decisions(connection),
+        present=present,
+        current=frozenset(current_versions(connection).values()),
+        golds=gold_names(connection),
+        made_of=_made_of(connection),
+    )
+
+
+def newest_in_place(rows: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The last row of each combination of `keys`, at the place of the first."""
+    order = rows[list(keys)].drop_duplicates()
+    return order.merge(rows.drop_duplicates(list(keys), keep="last"), on=list(keys), how="left")
+
+
+def _made_of(connection: Connection) -> MadeOf:
+    trace, version = schema.trace.c, tables.judge_version.c
+    digests = connection.execute(select(trace.trace_id, trace.digest).order_by(trace.trace_id)).all()
+    versions = connection.execute(
+        select(version.judge_version, version.rubric, version.model, version.rubric_version, version.mode).order_by(
+            version.created_at, version.judge_version
+        )
+    )
+    return MadeOf(
+        revision=revision(connection),
+        data_hash=blake2b(orjson.dumps([list(row) for row in digests]), digest_size=16).hexdigest(),
+        judge_versions=tuple({str(name): value for name, value in row.items()} for row in versions.mappings()),
+    )
+
+
+def _cells(connection: Connection) -> pd.DataFrame:
+    cell, version = tables.cell, tables.judge_version
+    columns = ("cell_key", "trace_id", "dimension", "judge_version", "repeat", "state", "score", "rationale")
+    query = (
+        select(*(cell.c["rubric" if name == "dimension" else name] for name in columns))
+        .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
+        .where(cell.c.state.in_(CELL_STATES))
+        .order_by(cell.c.finished_at, cell.c.cell_key)
+    )
+    found = _frame(connection, query, columns)
+    asked = select(version.c.judge_version, version.c.model, version.c.mode, version.c.prompt_order)
+    names = {
+        row.judge_version: judge_model_name(row.model, row.mode, row.prompt_order) for row in connection.execute(asked)
+    }
+    found.insert(4, "judge_model", found["judge_version"].map(names))
+    return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
+
+
+def _findings(connection: Connection) -> pd.DataFrame:
+    """finding_id, cell_key, citations, invalid_citations, verdict."""
+    finding, citation = tables.finding, tables.citation
+    cited = func.count(citation.c.citation_key)
+    counts = _frame(
+        connection,
+        select(citation.c.finding_key, cited, cited - func.count(citation.c.span_id)).group_by(citation.c.finding_key),
+        ("finding_id", "citations", "invalid_citations"),
+    )
+    keys = _frame(
+        connection,
+        select(finding.c.finding_key, finding.c.cell_key).order_by(finding.c.finding_key),
+        ("finding_id", "cell_key"),
+    )
+    whole = {"finding_id": "int64", "cell_key": "int64", "citations": "int64", "invalid_citations": "int64"}
+    found = keys.merge(counts, on="finding_id", how="left").fillna({"citations": 0, "invalid_citations": 0})
+    verdicts = pd.Series(finding_reviews(connection), dtype="str")
+    return found.astype(whole).assign(verdict=found["finding_id"].map(verdicts).astype("str"))
+
+
+def _predictions(connection: Connection) -> pd.DataFrame:
+    """cell_key, category, location: what TRAIL's official scorer reads.
+
+    Of an imported answer in TRAIL's form every entry as it was written; of any other judge the findings that have a
+    category, a row a citation (unresolved ones as written).
+    """
+    written = _written(connection)
+    finding, citation = tables.finding, tables.citation
+    query = (
+        select(finding.c.cell_key, finding.c.category, func.coalesce(citation.c.span_id, citation.c.cite, ""))
+        .outerjoin(citation, citation.c.finding_key == finding.c.finding_key)
+        .where(finding.c.category.is_not(None))
+        .order_by(finding.c.cell_key, finding.c.position, citation.c.position)
+    )
+    found = _frame(connection, query, ("cell_key", "category", "location"))
+    return pd.concat([found[~found["cell_key"].isin(written["cell_key"])], written], ignore_index=True)
+
+
+def _written(connection: Connection) -> pd.DataFrame:
+    """cell_key, category, location of every entry of imported answers, before any spelling was mended."""
+    cell, version = tables.cell, tables.judge_version
+    bodies = connection.execute(
+        select(cell.c.cell_key, cell.c.trace_id, cell.c.raw_reply)
+        .join(version, version.c.judge_version == cell.c.judge_version)
+        .where(version.c.mode == "imported", cell.c.state.in_(ANSWERED), cell.c.raw_reply.is_not(None))
+        .order_by(cell.c.cell_key)
+    )
+    rows = []
+    for key, trace_id, body in bodies:
+        reply = read_reply(decompress(body).decode("utf-8", "surrogatepass"), file=trace_id, trace_id=trace_id)
+        if isinstance(reply, JudgeReply):
+            rows += [(key, error.category_raw, error.location or "") for error in reply.errors]
+    return pd.DataFrame(rows, columns=["cell_key", "category", "location"]).astype({"cell_key": "int64"})
+
+
+_ERROR = ("label_id", "trace_id", "annotator", "impact", "category", "phase", "span_ids", "dimensions", "deleted")
+
+
+def _errors(connection: Connection, present: Set[str]) -> pd.DataFrame:
+    """Every revision of error labels; span_ids and locations tuples, dimensions joined by commas.
+
+    `category` and `locations` are as they were written: what TRAIL's official scorer reads.
+    """
+    table = tables.error_label
+    query = select(*(table.c[name] for name in (*_ERROR, "attributes"))).where(table.c.occasion == 0)
+    rows = _frame(connection, query.order_by(table.c.row_key), (*_ERROR, "attributes"))
+    rows = rows[among(rows["trace_id"], present)]
+    return rows.assign(
+        span_ids=pd.Series([tuple(orjson.loads(v)) for v in rows["span_ids"]], index=rows.index, dtype="object"),
+        dimensions=[",".join(orjson.loads(v)) for v in rows["dimensions"]],
+        category=[_category(*pair) for pair in zip(rows["category"], rows["attributes"], strict=True)],
+        locations=pd.Series(
+            [_locations(*pair) for pair in zip(rows["span_ids"], rows["attributes"], strict=True)],
+            index=rows.index,
+            dtype="object",
+        ),
+        deleted=rows["deleted"].astype(bool),
+    ).drop(columns="attributes")
+
+
+def _category(category: object, attributes: str) -> str:
+    """As the annotation has it, unless a person has given the error another category since."""
+    known = category if isinstance(category, str) and category else None
+    raw = orjson.loads(attributes).get("category_raw") if "category_raw" in attributes else None
+    return raw if isinstance(raw, str) and known in (None, normal_category(raw)) else known or ""
+
+
+def _locations(span_ids: str, attributes: str) -> tuple[str, ...]:
+    raw = orjson.loads(attributes).get("location_raw") if "location_raw" in attributes else None
+    return (raw,) if isinstance(raw, str) else tuple(orjson.loads(span_ids)) or ("",)
+
+
+def _scores(connection: Connection, present: Set[str]) -> pd.DataFrame:
+    """annotator, trace_id, dimension, value, not_applicable, phase of every current score that is given."""
+    table = tables.score_label
+    columns = ("annotator", "trace_id", "dimension", "value", "not_applicable", "phase")
+    given = table.c.value.is_not(None) | table.c.not_applicable.is_(True)
+    query = (
+        select(*(table.c[name] for name in columns))
+        .where(
+            newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
+            given,
+            table.c.occasion == 0,
+            table.c.dimension.in_(DIMENSIONS),
+        )
+        .order_by(table.c.row_key)
+    )
+    rows = _frame(connection, query, columns)
+    rows = rows[among(rows["trace_id"], present)]
+    return rows.astype({"value": "float64", "not_applicable": bool})
+
+
+def _repeats(connection: Connection) -> pd.DataFrame:
+    """Scores that people gave twice, on a trace and on its hidden repeat: rater, unit, judge, first, second."""
+    table = tables.score_label
+    keys = ("annotator", "trace_id", "occasion", "dimension", "phase")
+    shown_twice = select(table.c.trace_id).where(table.c.occasion == 1)
+    query = select(table.c.annotator, table.c.trace_id, table.c.dimension, table.c.occasion, table.c.value).where(
+        table.c.trace_id.in_(shown_twice),
+        newest(table, keys, table.c.trace_id.in_(shown_twice)),
+        table.c.phase == "blind",
+        table.c.dimension.in_(DIMENSIONS),
+    )
+    found = _frame(connection, query, ("rater", "unit", "dimension", "occasion", "value"))
+    wide = found.pivot_table(index=["rater", "unit", "dimension"], columns="occasion", values="value", aggfunc="last")
+    if not {0, 1} <= set(wide.columns):
+        return pd.DataFrame(columns=["rater", "unit", "dimension", "first", "second"])
+    return wide.rename(columns={0: "first", 1: "second"})[["first", "second"]].dropna().reset_index()
+
+
+def _decisions(connection: Connection) -> pd.DataFrame:
+    """cell_key, label_id, finding_id, status, localized of every pair that stands."""
+    made = [(d.cell_key, d.label_id, d.finding_key, d.status, d.localized) for d in decisions(connection)]
+    columns = ["cell_key", "label_id", "finding_id", "status", "localized"]
+    return pd.DataFrame(made, columns=columns).astype({"cell_key": "int64", "finding_id": "int64", "localized": bool})
+
+
+def _frame(connection: Connection, query: Select[Any], columns: Sequence[str]) -> pd.DataFrame:
+    return pd.DataFrame([tuple(row) for row in connection.execute(query).all()], columns=list(columns))

@@ -1,0 +1,328 @@
+"""Tables as files: CSV, JSON, Markdown, LaTeX, Parquet, each report with a manifest of what it was made from."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from hashlib import blake2b, sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pandas as pd
+from sqlalchemy import Connection
+
+from tracejury.ingest.spreadsheet import safe_cell, safe_texts
+from tracejury.ingest.trace import Json
+from tracejury.judging.agreement.majority import vote_table
+from tracejury.judging.agreement.tables import (
+    COLUMNS,
+    TABLES,
+    Inputs,
+    Table,
+    numeric_columns,
+    printed,
+    tables_from_frames,
+)
+from tracejury.judging.matching.matches import finding_words, match_words
+from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
+from tracejury.judging.reports.frames import Frames, LateFrames, Selection, chosen_traces
+from tracejury.judging.reports.latex import latex_table
+from tracejury.judging.reports.person_pairs import person_pairs
+from tracejury.judging.reports.typeset import typeset
+
+MadeFrom = Mapping[str, Json]
+"""What a manifest tells: it goes into every file that can hold it."""
+
+MISSING_RULES = {
+    "drop": "failed judgements are left out and counted beside the figure",
+    "disagree": "failed judgements count as disagreement (a missed error, a wrong score)",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Written:
+    """One file of a report; `sha256` of its bytes tells whether it is still the one that was written."""
+
+    file: str
+    table: str
+    rows: int
+    sha256: str
+
+
+def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.DataFrame]:
+    """The tables asked for (all that the inputs allow by default). Raises `ValueError` for an unknown name."""
+    return tables_from_frames(inputs, list(names) or None)
+
+
+def inputs_of(frames: Frames, **settings: Any) -> Inputs:
+    """The frames of a selection as inputs of the tables; `settings` as `Inputs` takes them."""
+    given = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
+    return Inputs(**given, **settings)
+
+
+def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
+    """The inputs that no judge enters: people against people, what people said of matches and of unmatched findings."""
+    return {"person_pairs": person_pairs(connection, selection), **selected_words(connection, selection)}
+
+
+def selected_words(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
+    """What people said of matches and of unmatched findings, on the traces and of the judge models of the selection."""
+    return words_of(connection, selection, every_word(connection))
+
+
+def every_word(connection: Connection) -> dict[str, pd.DataFrame]:
+    """`selected_words` of all traces and judge models."""
+    return {"match_words": match_words(connection), "finding_words": finding_words(connection)}
+
+
+def words_of(
+    connection: Connection, selection: Selection, every: Mapping[str, pd.DataFrame]
+) -> dict[str, pd.DataFrame]:
+    """Of `every_word`, those of the selection."""
+    traces = chosen_traces(connection, selection)
+    if selection.only_split:
+        traces &= set(selection.splits)
+    return {name: _said_of(words, traces, selection) for name, words in every.items()}
+
+
+def _said_of(words: pd.DataFrame, traces: set[str], selection: Selection) -> pd.DataFrame:
+    kept = words["trace_id"].isin(traces) & (
+        words["judge_model"].isin(selection.judge_models) | (not selection.judge_models)
+    )
+    return words[kept].reset_index(drop=True)
+
+
+def write_report(
+    out: Path, made: Mapping[str, pd.DataFrame], *, formats: Sequence[str], made_from: MadeFrom
+) -> list[Written]:
+    """Write every table in every format into `out`. Raises `ValueError` for an unknown format."""
+    unknown = [name for name in formats if name not in WRITERS]
+    if unknown:
+        raise ValueError(f"no such format: {', '.join(unknown)}; there are {', '.join(WRITERS)}")
+    out.mkdir(parents=True, exist_ok=True)
+    by_name = {table.name: table for table in (*TABLES, *OUTCOME_TABLES)}
+    written = []
+    for name, frame in made.items():
+        for form in formats:
+            data = WRITERS[form](frame, by_name[name], made_from)
+            written.append(_write(out, f"{name}.{form}", data, table=name, rows=len(frame)))
+    return written
+
+
+def write_manifest(out: Path, manifest: Mapping[str, Json], written: Sequence[Written]) -> None:
+    """Write `manifest.json` beside the files it tells of."""
+    content = {**manifest, "files": [asdict(one) for one in written]}
+    (out / "manifest.json").write_bytes(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def write_inputs(out: Path, inputs: Inputs) -> list[Written]:
+    """Write every input that is given as `<input>.csv`, as `judging.plain_csv` reads it: the report can be made again.
+
+    Figures are whole; text that a spreadsheet would run as a formula is quoted, and had back by the reader.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    given = {name: inputs.given(name) for name in COLUMNS}
+    return [
+        _write(out.parent, f"{out.name}/{name}.csv", input_csv(frame), table=name, rows=len(frame))
+        for name, frame in given.items()
+        if frame is not None
+    ]
+
+
+def _write(folder: Path, file: str, data: bytes, *, table: str, rows: int) -> Written:
+    (folder / file).write_bytes(data)
+    return Written(file=file, table=table, rows=rows, sha256=sha256(data).hexdigest())
+
+
+def input_csv(frame: pd.DataFrame) -> bytes:
+    """An input as CSV in UTF-8: true and false in words, empty where missing."""
+    safe = frame.copy()
+    for name in safe.columns.difference(numeric_columns(safe), sort=False):
+        safe[name] = safe_texts(safe[name])
+    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Facts:
+    """What a manifest tells of the frames: who is compared, how much of what, and the data they were read from."""
+
+    reference: str | None
+    judge_models: Sequence[str]
+    traces: int
+    human_errors: int
+    incomplete_errors: int
+    """Without a span, a dimension or an impact: in no figure."""
+    votes: list[Json]
+    data_hash: str
+    judge_versions: list[Json]
+    ledger_revision: list[Json]
+
+
+def facts_of(frames: Frames | LateFrames) -> Facts:
+    """Counted from the frames."""
+    runs = frames.ratings[frames.ratings["rater_kind"] == "judge"]  # people are no judge model
+    judge_models = sorted(set(frames.error_pairs["judge_model"]) | set(runs["judge_model"]))
+    return Facts(
+        reference=frames.reference,
+        judge_models=[str(judge_model) for judge_model in judge_models],
+        traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
+        human_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        incomplete_errors=len(frames.incomplete),
+        votes=_rows(vote_table(frames.votes)),
+        data_hash=frames.made_of.data_hash,
+        judge_versions=[dict(version) for version in frames.made_of.judge_versions],
+        ledger_revision=list(frames.made_of.revision),
+    )
+
+
+def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str, Json]:
+    """What a report was made from: versions, hashes of data and judges, filters, seed, draws, rules for missing."""
+    chosen = asdict(replace(selection, splits={}))
+    del chosen["splits"]
+    return {
+        **settings_of(inputs),
+        "reference": facts.reference,
+        "judge_models": list(facts.judge_models),
+        "selection": {key: list(value) if isinstance(value, tuple) else value for key, value in chosen.items()},
+        "splits": _counted(selection.splits.values()),
+        "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
+        "traces": facts.traces,
+        "human_errors": facts.human_errors,
+        "incomplete_errors": facts.incomplete_errors,
+        "votes": facts.votes,
+        "data_hash": facts.data_hash,
+        "ledger_revision": facts.ledger_revision,
+        "judge_versions": facts.judge_versions,
+    }
+
+
+def settings_of(inputs: Inputs) -> dict[str, Json]:
+    """The part of a manifest that needs no workspace."""
+    return {
+        "made_with": f"tracejury {version('tracejury')}",
+        "made_at": datetime.now(UTC).isoformat(timespec="seconds"),
+        "libraries": {name: version(name) for name in ("numpy", "pandas", "scipy", "scikit-learn", "krippendorff")},
+        "bootstrap_draws": inputs.draws,
+        "seed": inputs.seed,
+        "interval": inputs.method,
+        "missing": inputs.missing,
+        "missing_rule": MISSING_RULES[inputs.missing],
+    }
+
+
+def _rows(table: pd.DataFrame) -> list[Json]:
+    """What a majority was found by, and what had none; empty where one person or the adjudicated gold counts."""
+    counts = table.select_dtypes(exclude="float")
+    return [{str(name): value for name, value in row.items()} for row in counts.to_dict("records")]
+
+
+def _counted(values: Any) -> Json:
+    counts = pd.Series(list(values), dtype="object").value_counts()
+    return {str(name): int(count) for name, count in counts.items()}
+
+
+def _hash(rows: Sequence[Any]) -> str:
+    return blake2b(orjson.dumps([list(row) for row in rows]), digest_size=16).hexdigest()
+
+
+def csv_text(frame: pd.DataFrame, table: Table) -> str:
+    """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, figures are not."""
+    text = printed(frame, table)
+    for column in text.columns.intersection(frame.columns.difference(numeric_columns(frame)), sort=False):
+        text[column] = safe_texts(text[column])
+    return text.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n")
+
+
+def _csv(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    """No word of what it was made from: every reader of CSV would take that for a row. The manifest has it."""
+    return csv_text(frame, table).encode()
+
+
+def _json(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    rows = frame.astype(object).where(frame.notna(), None).to_dict("records")
+    document = {"table": table.name, "title": table.title, "paper": table.paper, "made_from": made_from, "rows": rows}
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2 | orjson.OPT_SERIALIZE_NUMPY) + b"\n"
+
+
+def _markdown(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    made = typeset(frame, table, made_from)
+    said = f" ({in_markdown(made.said)})" if made.said else ""
+    notes = f"\n{in_markdown(' '.join(made.notes))}\n" if made.notes else ""
+    text = f"**{in_markdown(made.title)}**{said}\n\n{markdown_text(made.cells, numeric=made.numeric)}{notes}"
+    return (text + markdown_origin(made_from)).encode()
+
+
+def _latex(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    made = typeset(frame, table, made_from)
+    notes = [*([f"{made.said[0].upper()}{made.said[1:]}."] if made.said else []), *made.notes]
+    about = latex_origin(made_from)
+    return latex_table(
+        made.cells, title=made.title, name=table.name, numeric=made.numeric, notes=notes, about=about
+    ).encode()
+
+
+_GREATER = r"\u003e"  # in JSON within a comment, which it would end
+_MARKUP = re.compile(r"[\\`*_\[\]<>|~&$]")
+
+
+def in_markdown(text: str) -> str:
+    """Text none of which is markup."""
+    return _MARKUP.sub(r"\\\g<0>", text)
+
+
+def markdown_text(cells: pd.DataFrame, *, numeric: Sequence[str] = ()) -> str:
+    """Cells of text as a Markdown table: each on one line, empty where missing, and none of it markup."""
+
+    def line(value: object) -> str:
+        return in_markdown(" ".join(str(value).split()))  # any line ends a row
+
+    text = cells.astype("object").where(cells.notna(), "").map(line).rename(columns=line)  # a judge may head a column
+    sides = ["right" if name in numeric else "left" for name in cells.columns]
+    return text.to_markdown(index=False, disable_numparse=True, colalign=sides if len(text) else None) + "\n"
+
+
+def markdown_origin(made_from: MadeFrom) -> str:
+    """What it was made from, as a comment that no reader sees and every editor does."""
+    return f"\n<!-- Made from: {json.dumps(made_from).replace('>', _GREATER)} -->\n"
+
+
+def latex_origin(made_from: MadeFrom) -> list[str]:
+    """What it was made from, as lines for comments."""
+    return [f"Made from: {json.dumps(made_from)}"]
+
+
+def parquet_bytes(frame: pd.DataFrame, about: Mapping[str, Json]) -> bytes:
+    """Parquet (zstd) that says what it is `about` under the key `tracejury` of its schema's metadata, as JSON.
+
+    A column of text that holds none is text all the same: files of two reports can be joined.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    empty = [name for name in frame.columns if frame[name].dtype == object and frame[name].isna().all()]
+    table = pa.Table.from_pandas(frame.astype(dict.fromkeys(empty, "str")), preserve_index=False)
+    told = {**(table.schema.metadata or {}), ORIGIN: json.dumps(about).encode()}
+    held = pa.BufferOutputStream()
+    pq.write_table(table.replace_schema_metadata(told), held, compression="zstd")
+    return bytes(held.getvalue())
+
+
+ORIGIN = b"tracejury"
+
+
+def _parquet(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:
+    return parquet_bytes(frame, {"table": table.name, "title": table.title, "paper": table.paper, **made_from})
+
+
+WRITERS: dict[str, Callable[[pd.DataFrame, Table, MadeFrom], bytes]] = {
+    "csv": _csv,
+    "json": _json,
+    "md": _markdown,
+    "tex": _latex,
+    "parquet": _parquet,
+}

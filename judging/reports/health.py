@@ -1,0 +1,158 @@
+"""How the workspace is: its size, who works on runs, what failed of late; and its backup while people work."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+import pandas as pd
+from sqlalchemy import Connection, Engine, Select, Table, func, select
+
+from tracejury.ingest.store import reading, schema
+from tracejury.judging.store import tables
+from tracejury.judging.store.judge_models import is_own_word
+
+ALIVE_S = 120  # seconds since its last sign within which a worker counts as alive
+FOLDER = "backups"
+_FAILED = ("unparsable", "too_long", "refused", "error")
+
+
+class BackupError(Exception):
+    """A backup that was not made; the message says why and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunHealth:
+    """A run that is not finished. `is_alive`: a worker gave a sign within `ALIVE_S`; None while none has it."""
+
+    run_key: int
+    name: str
+    status: str
+    worker: str | None
+    seen_s: float | None
+    is_alive: bool | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Health:
+    """Sizes in bytes, None where the database is no file. `errors`: judge, trace, reason of the newest failed cells."""
+
+    database: str
+    bytes: int | None
+    log_bytes: int | None
+    traces: int
+    labels: int
+    runs: tuple[RunHealth, ...]
+    errors: tuple[tuple[str, str, str], ...]
+
+
+def health(engine: Engine, *, now: int) -> Health:
+    """The state of the workspace at `now` (UTC microseconds)."""
+    file = database_file(engine)
+    log = None if file is None else file.with_name(f"{file.name}-wal")
+    with reading(engine) as connection:
+        return Health(
+            database=engine.dialect.name,
+            bytes=None if file is None else file.stat().st_size,
+            log_bytes=log.stat().st_size if log is not None and log.exists() else None,
+            traces=_count(connection, schema.trace.c.trace_key),
+            labels=_count(connection, tables.error_label.c.row_key) + _count(connection, tables.score_label.c.row_key),
+            runs=tuple(_runs(connection, now)),
+            errors=tuple(_errors(connection)),
+        )
+
+
+def database_file(engine: Engine) -> Path | None:
+    """The file of an SQLite database; None for one that is in memory or on a server."""
+    name = engine.url.database
+    return Path(name) if engine.dialect.name == "sqlite" and name and name != ":memory:" else None
+
+
+def backup(engine: Engine, folder: Path) -> Path:
+    """Copy the database into `folder` while others read and write it; the copy is whole and checked.
+
+    Raises `BackupError` where the database is not an SQLite file, or the copy is damaged or cannot be written.
+    """
+    if database_file(engine) is None:
+        raise BackupError(f"the database is on a {engine.dialect.name} server: back it up with its own tools")
+    target = folder / f"tracejury-{datetime.now(UTC):%Y%m%d-%H%M%S}-{time.monotonic_ns() % 1_000_000:06d}.db"
+    partial = target.with_suffix(".partial")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            _copy(engine, partial)
+            partial.replace(target)
+        finally:
+            partial.unlink(missing_ok=True)
+    except (OSError, sqlite3.Error) as error:
+        raise BackupError(f"the backup could not be written to {folder}: {error}") from error
+    return target
+
+
+def backups(folder: Path) -> list[Path]:
+    """The backups there are, newest first."""
+    return sorted(folder.glob("tracejury-*.db"), reverse=True)
+
+
+def _copy(engine: Engine, target: Path) -> None:
+    copy = sqlite3.connect(target)
+    raw = engine.raw_connection()
+    try:
+        cast("sqlite3.Connection", raw.driver_connection).backup(copy)
+        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
+        answer = copy.execute("PRAGMA quick_check").fetchone()
+    finally:
+        raw.close()
+        copy.close()
+    if answer is None or answer[0] != "ok":
+        raise sqlite3.DatabaseError(f"the copy is damaged: {answer}")
+
+
+def label_rows(connection: Connection) -> pd.DataFrame:
+    """annotator, errors, scores: the rows that `Health.labels` counts, by whose they are."""
+    counts = [
+        {str(who): int(number) for who, number in connection.execute(_by_annotator(table)).all()}
+        for table in (tables.error_label, tables.score_label)
+    ]
+    rows = [(who, *(of.get(who, 0) for of in counts)) for who in sorted(set().union(*counts))]
+    return pd.DataFrame(rows, columns=["annotator", "errors", "scores"])
+
+
+def _by_annotator(table: Table) -> Select[Any]:
+    return select(table.c.annotator, func.count()).group_by(table.c.annotator)
+
+
+def _count(connection: Connection, key: object) -> int:
+    return int(connection.scalar(select(func.count(key))) or 0)  # type: ignore[arg-type]
+
+
+def _runs(connection: Connection, now: int) -> list[RunHealth]:
+    run = tables.run
+    rows = connection.execute(
+        select(run).where(run.c.status.in_(("queued", "running", "paused"))).order_by(run.c.run_key)
+    ).all()
+    found = []
+    for row in rows:
+        seen = None if row.heartbeat_at is None else (now - row.heartbeat_at) / 1_000_000
+        is_alive = None if row.worker is None else seen is not None and seen <= ALIVE_S
+        found.append(
+            RunHealth(
+                run_key=row.run_key, name=row.name, status=row.status, worker=row.worker, seen_s=seen, is_alive=is_alive
+            )
+        )
+    return found
+
+
+def _errors(connection: Connection, most: int = 20) -> list[tuple[str, str, str]]:
+    cell = tables.cell
+    rows = connection.execute(
+        select(cell.c.rubric, cell.c.trace_id, cell.c.reason, cell.c.state)
+        .where(cell.c.state.in_(_FAILED), is_own_word())
+        .order_by(cell.c.finished_at.desc())
+        .limit(most)
+    ).all()
+    return [(row.rubric, row.trace_id, row.reason or row.state) for row in rows]

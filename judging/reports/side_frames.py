@@ -1,0 +1,155 @@
+"""The frames beside the main ones: units for corpus rates, TRAIL's own measures."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Set
+from typing import Any
+
+import pandas as pd
+from sqlalchemy import Connection, select
+
+from tracejury.ingest.labels import JudgeReply, read_reply
+from tracejury.ingest.texts import decompress
+from tracejury.judging.agreement.frames import among
+from tracejury.judging.agreement.juries import JURY_VOTES
+from tracejury.judging.agreement.majority import majority_scores
+from tracejury.judging.judges.jury import jury_score, on_scale
+from tracejury.judging.labels.label_store import newest
+from tracejury.judging.records import DIMENSIONS
+from tracejury.judging.store import tables
+from tracejury.judging.store.judge_models import joint_mode
+
+TRAIL_JUDGE = "trail"
+
+
+def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFrame, reviewed: Set[str]) -> pd.DataFrame:
+    """Does a trace hold an error of the judge's kind: `model` as the judge says, `human` where a person looked."""
+    reference = among(cells["trace_id"], errors["trace_id"])
+    for dimension in DIMENSIONS:
+        asked = cells["dimension"] == dimension
+        with_it = errors.loc[errors["dimensions"].astype("str").str.contains(dimension, regex=False), "trace_id"]
+        reference[asked] = among(cells.loc[asked, "trace_id"], with_it)
+    said = cells["cell_key"].isin(findings["cell_key"])
+    answered = cells["state"].isin(["scored", "not_applicable"])
+    return pd.DataFrame(
+        {
+            "dimension": cells["dimension"],
+            "judge_model": cells["judge_model"],
+            "unit": cells["trace_id"],
+            "model": _where(said, answered),
+            "reference_label": _where(reference, among(cells["trace_id"], reviewed)),
+        }
+    ).reset_index(drop=True)
+
+
+def _where(said: pd.Series, known: pd.Series) -> pd.Series:
+    """What was said, None where nothing is known."""
+    return said if known.all() else said.astype("object").where(known, None)
+
+
+def trail_gold(errors: pd.DataFrame) -> pd.DataFrame:
+    """The human's errors as TRAIL's scorer reads them: category and location as they were written."""
+    rows = errors[["trace_id", "category", "locations"]].explode("locations", ignore_index=True)
+    return rows.rename(columns={"locations": "location"})
+
+
+def trail_predictions(predictions: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """What judge models say in TRAIL's categories, as it was written: trace_id, judge_model, category, location."""
+    rows = predictions.merge(cells[["cell_key", "trace_id", "judge_model"]], on="cell_key", how="inner")
+    return rows[["trace_id", "judge_model", "category", "location"]]
+
+
+def trail_traces(cells: pd.DataFrame) -> pd.DataFrame:
+    """Every trace a judge model was asked about: failed when none of its judges answered there."""
+    answered = cells["state"].isin(("scored", "not_applicable"))
+    by_trace = answered.groupby([cells["judge_model"], cells["trace_id"]]).any().rename("answered").reset_index()
+    state = by_trace["answered"].map({True: "scored", False: "failed"})
+    return pd.DataFrame({"trace_id": by_trace["trace_id"], "judge_model": by_trace["judge_model"], "state": state})
+
+
+def jury_votes(connection: Connection, cells: pd.DataFrame) -> pd.DataFrame:
+    """The votes behind each joint verdict among `cells`: members, voted, scores (different ones), tied (0 or 1)."""
+    cell, member = tables.cell, tables.jury_member
+    said: dict[int, list[int | None]] = defaultdict(list)
+    for key, score in connection.execute(
+        select(member.c.cell_key, cell.c.score).join(cell, cell.c.cell_key == member.c.member_key)
+    ):
+        said[key].append(score)
+    joint = cells[cells["cell_key"].isin(list(said))]
+    rows = [
+        (dimension, judge_model, trace_id, *_counted(said[int(key)], str(judge_model)))
+        for dimension, judge_model, trace_id, key in zip(
+            joint["dimension"], joint["judge_model"], joint["trace_id"], joint["cell_key"], strict=True
+        )
+    ]
+    return pd.DataFrame(rows, columns=list(JURY_VOTES))
+
+
+def _counted(scores: list[int | None], judge_model: str) -> tuple[int, int, int, int]:
+    joint = on_scale(jury_score(scores, "mean" if joint_mode("mean") in judge_model else "majority"))
+    return len(scores), sum(joint.votes.values()), len(joint.votes), int(bool(joint.tied))
+
+
+def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
+    """TRAIL's scales (1 to 5) as people and imported judges gave them: trace_id, judge_model, scale, human, model.
+
+    `people` (annotator, trace_id): whose word counts on which trace; of several on one trace that of their majority.
+    """
+    columns = ["trace_id", "judge_model", "scale", "reference_score", "judge_score"]
+    asked = cells[cells["dimension"] == TRAIL_JUDGE]
+    if asked.empty:
+        return pd.DataFrame(columns=columns)
+    gold = _trail_scales(connection, people)
+    replies = dict(
+        connection.execute(
+            select(tables.cell.c.cell_key, tables.cell.c.raw_reply).where(
+                tables.cell.c.cell_key.in_([int(key) for key in asked["cell_key"]])
+            )
+        ).all()
+    )
+    found = [
+        {
+            "trace_id": cell.trace_id,
+            "judge_model": cell.judge_model,
+            "scale": name,
+            "reference_score": value,
+            "judge_score": scores.get(name),
+        }
+        for cell in rows_of(asked)
+        for scores in [_scores(replies.get(cell.cell_key), cell.trace_id)]
+        for name, value in gold.get(cell.trace_id, ())
+    ]
+    return pd.DataFrame(found, columns=columns)
+
+
+def _trail_scales(connection: Connection, people: pd.DataFrame) -> dict[str, list[tuple[str, float]]]:
+    """By trace, the name and value of each scale."""
+    table = tables.score_label
+    names = ["annotator", "trace_id", "dimension", "value"]
+    query = select(*(table.c[name] for name in names)).where(
+        newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
+        table.c.annotator.in_(list(people["annotator"].unique())),
+        table.c.dimension.startswith("trail."),
+    )
+    rows = pd.DataFrame(connection.execute(query).all(), columns=names)
+    rows = rows.merge(people[["annotator", "trace_id"]].drop_duplicates(), on=["annotator", "trace_id"])
+    rows = rows.drop_duplicates(names[:3], keep="last").assign(not_applicable=False)
+    people_of = people.groupby("trace_id")["annotator"].nunique()
+    several = among(rows["trace_id"], people_of.index[people_of > 1])  # of whom one alone may have given the scale
+    voted = pd.concat([rows[~several], majority_scores(rows[several])]) if several.any() else rows
+    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for row in rows_of(voted):
+        found[row.trace_id].append((row.dimension.removeprefix("trail."), row.value))
+    return found
+
+
+def _scores(body: bytes | None, trace_id: str) -> dict[str, float | None]:
+    if body is None:
+        return {}
+    reply = read_reply(decompress(body).decode("utf-8", "surrogatepass"), file=trace_id, trace_id=trace_id)
+    return {score.name: score.score for score in reply.scores} if isinstance(reply, JudgeReply) else {}
+
+
+def rows_of(frame: pd.DataFrame) -> Iterator[Any]:
+    yield from frame.itertuples(index=False)

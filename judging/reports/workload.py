@@ -1,0 +1,72 @@
+"""How much people do: traces and errors, and what a trace takes them as a mean with interval and n; all summed by the
+database."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from sqlalchemy import Connection, Select, Subquery, and_, case, func, select
+
+from tracejury.ingest.table import query_frame
+from tracejury.judging.agreement.intervals import divide, mean_bounds
+from tracejury.judging.labels.label_store import newest
+from tracejury.judging.queues.queue_store import FIRST
+from tracejury.judging.store import tables
+
+COUNTS = ("submitted", "skipped", "errors")
+MEANS = ("errors_a_trace", "minutes_a_trace")
+_MS = 60_000.0  # in a minute
+
+
+def workload(connection: Connection) -> pd.DataFrame:
+    """annotator, `COUNTS`, then of each of `MEANS` the mean over submitted traces, `_low`, `_high` (jackknife-t), `_n`.
+
+    A row for everyone who has a review, be it an open one. `submitted` and `skipped` count traces; `errors` counts all
+    that the person marked, the means those of submitted traces alone. NaN where nothing is known. Minutes leave out
+    traces that were not timed; no bound lies below 0.
+    """
+    sums, errors = query_frame(connection, _sums()), query_frame(connection, _errors_in_all())
+    counted = sums[["annotator", "submitted", "skipped"]].merge(errors, on="annotator", how="left")
+    parts = [counted[["annotator"]], counted[list(COUNTS)].fillna(0).astype("int64")]
+    for name in MEANS:
+        n, total, squares = (sums[f"{name}{end}"].to_numpy(dtype=np.float64) for end in ("_n", "_sum", "_squares"))
+        low, high = mean_bounds(n, total, squares)
+        figures = {"": divide(total, n), "_low": np.maximum(low, 0.0), "_high": high, "_n": n.astype(np.int64)}
+        parts.append(pd.DataFrame({f"{name}{end}": values for end, values in figures.items()}))
+    return pd.concat(parts, axis=1)
+
+
+def _sums() -> Select[tuple[object, ...]]:
+    """Traces of each person by state; n, sum and sum of squares of what they did on each that they submitted."""
+    review, made = tables.review, _errors_made()
+    newest_of = newest(review, ("annotator", "trace_id", "occasion"))
+    columns = (review.c.annotator, review.c.trace_id, review.c.status, (review.c.active_ms / _MS).label("minutes"))
+    own = select(*columns).where(newest_of, review.c.occasion == FIRST).subquery()
+    is_submitted = own.c.status == "submitted"
+    errors, minutes = case((is_submitted, func.coalesce(made.c.errors, 0))), case((is_submitted, own.c.minutes))
+    sums = [(func.count(value), func.sum(value * 1.0), func.sum(value * value * 1.0)) for value in (errors, minutes)]
+    named = [
+        column.label(f"{name}{end}")
+        for name, of in zip(MEANS, sums, strict=True)
+        for column, end in zip(of, ("_n", "_sum", "_squares"), strict=True)
+    ]
+    states = [func.sum(case((own.c.status == state, 1), else_=0)).label(state) for state in ("submitted", "skipped")]
+    same = and_(made.c.annotator == own.c.annotator, made.c.trace_id == own.c.trace_id)
+    joined = select(own.c.annotator, *states, *named).join_from(own, made, same, isouter=True)
+    return joined.group_by(own.c.annotator).order_by(own.c.annotator)
+
+
+def _errors_in_all() -> Select[tuple[object, ...]]:
+    made = _errors_made()
+    return select(made.c.annotator, func.sum(made.c.errors).label("errors")).group_by(made.c.annotator)
+
+
+def _errors_made() -> Subquery:
+    """annotator, trace_id, errors: how many labels stand."""
+    error = tables.error_label
+    return (
+        select(error.c.annotator, error.c.trace_id, func.count().label("errors"))
+        .where(newest(error, ("label_id",)), error.c.deleted.is_(False), error.c.occasion == FIRST)
+        .group_by(error.c.annotator, error.c.trace_id)
+        .subquery()
+    )

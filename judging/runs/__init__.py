@@ -1,0 +1,1 @@
+"""Starts of judges over a grid of cells, and their verdicts."""

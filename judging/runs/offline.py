@@ -1,0 +1,137 @@
+"""Runs the offline judge over traces and keeps its verdicts; what it judged before is not judged again."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from sqlalchemy import Connection, Engine, select
+
+from tracejury.ingest.store import load, reading, trace_ids, writing
+from tracejury.ingest.trace import Json, Trace
+from tracejury.judging.checks import MODEL, checks_version, judge_offline
+from tracejury.judging.judges.trace_text import read
+from tracejury.judging.records import DIMENSIONS, Call, Dimension, Failure, Verdict
+from tracejury.judging.runs.verdicts import (
+    JudgeVersion,
+    add_cells,
+    add_run,
+    ensure_judge_version,
+    finish_cell,
+    set_run_status,
+    trace_digests,
+)
+from tracejury.judging.store import tables
+
+Progress = Callable[[int, int], None]
+_log = logging.getLogger(__name__)
+
+
+def judge_versions(dimensions: Sequence[Dimension] = DIMENSIONS) -> dict[str, JudgeVersion]:
+    """The offline judge's version for each dimension."""
+    return {
+        dimension: JudgeVersion(rubric=dimension, model=MODEL, rubric_version=checks_version(), mode="checks")
+        for dimension in dimensions
+    }
+
+
+def judge_all(
+    engine: Engine,
+    *,
+    traces: Sequence[str] | None = None,
+    dimensions: Sequence[Dimension] = DIMENSIONS,
+    author: str = "command",
+    progress: Progress | None = None,
+) -> dict[str, object]:
+    """Judge `traces` (default: all) offline under `dimensions`; one transaction a trace.
+
+    Returns `{"run", "model", "traces", "cells", "states", "findings", "skipped", "cost_usd"}`; `skipped` counts
+    cells that this very version of the checks had judged before, on the same content.
+    """
+    versions = judge_versions(dimensions)
+    with reading(engine) as connection:
+        wanted = list(traces) if traces is not None else trace_ids(connection)
+        done = _done(connection, versions)
+        digests = trace_digests(connection)
+    todo = {t: [d for d in dimensions if (versions[d].version, t, digests.get(t)) not in done] for t in wanted}
+    todo = {trace_id: missing for trace_id, missing in todo.items() if missing}
+    states: Counter[str] = Counter()
+    findings = 0
+    run_key = _new_run(engine, versions, author) if todo else None
+    for number, (trace_id, missing) in enumerate(todo.items()):
+        with reading(engine) as connection:
+            trace = load(connection, trace_id, with_logs=False)
+        verdicts = _verdicts(trace, missing)
+        assert run_key is not None
+        with writing(engine) as connection:
+            _keep(connection, run_key, verdicts, versions)
+        states.update(verdict.state for verdict in verdicts)
+        findings += sum(len(verdict.findings) for verdict in verdicts if isinstance(verdict, Verdict))
+        if progress is not None:
+            progress(number + 1, len(todo))
+    if run_key is not None:
+        with writing(engine) as connection:
+            set_run_status(connection, run_key, "done")
+    return {
+        "run": run_key,
+        "model": MODEL,
+        "traces": len(wanted),
+        "cells": sum(states.values()),
+        "states": dict(states),
+        "findings": findings,
+        "skipped": len(wanted) * len(dimensions) - sum(len(missing) for missing in todo.values()),
+        "cost_usd": 0.0,
+    }
+
+
+def _verdicts(trace: Trace, wanted: Sequence[Dimension]) -> list[Verdict | Failure]:
+    """The verdicts of the wanted dimensions; a check that breaks on a trace is a failure of them, never a score."""
+    try:
+        return [verdict for verdict in judge_offline(trace, read(trace)) if verdict.rubric in wanted]
+    except Exception as error:
+        _log.exception("the offline checks failed on trace %s", trace.trace_id)
+        reason = f"a check failed: {type(error).__name__}: {error}"
+        call = Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0)
+        return [
+            Failure(rubric=name, trace_id=trace.trace_id, state="error", reason=reason, call=call) for name in wanted
+        ]
+
+
+def _done(connection: Connection, versions: dict[str, JudgeVersion]) -> set[tuple[str, str, str | None]]:
+    cell = tables.cell
+    hashes = [judge.version for judge in versions.values()]
+    rows = connection.execute(
+        select(cell.c.judge_version, cell.c.trace_id, cell.c.trace_digest).where(
+            cell.c.judge_version.in_(hashes), cell.c.state.in_(("scored", "not_applicable"))
+        )
+    )
+    return set(rows.all())
+
+
+def _new_run(engine: Engine, versions: dict[str, JudgeVersion], author: str) -> int:
+    with writing(engine) as connection:
+        for judge in versions.values():
+            ensure_judge_version(connection, judge)
+        spec: dict[str, Json] = {"model": MODEL, "judges": [*versions], "runs": 1, "mode": "checks"}
+        return add_run(connection, name="offline checks", spec=spec, author=author, status="running")
+
+
+def _keep(
+    connection: Connection, run_key: int, verdicts: Sequence[Verdict | Failure], versions: dict[str, JudgeVersion]
+) -> None:
+    cell = tables.cell
+    add_cells(
+        connection,
+        run_key,
+        [(versions[v.rubric].version, v.rubric, v.trace_id, 0) for v in verdicts],
+        state="running",
+    )
+    for verdict in verdicts:
+        key = connection.scalar(
+            select(cell.c.cell_key).where(
+                cell.c.run_key == run_key, cell.c.rubric == verdict.rubric, cell.c.trace_id == verdict.trace_id
+            )
+        )
+        assert key is not None
+        finish_cell(connection, key, verdict)

@@ -1,0 +1,362 @@
+"""People: who there is, what they may do, their passwords, and the limit on guessing them."""
+
+from __future__ import annotations
+
+import re
+import time
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Literal, get_args
+
+import orjson
+from argon2 import PasswordHasher
+from argon2.exceptions import InvalidHashError, VerificationError
+from sqlalchemy import Connection, Engine, Row, func, insert, select, update
+
+from tracejury.ingest.store import reading, writing
+from tracejury.judging.store import tables
+from tracejury.judging.store.audit import record
+
+Role = Literal["annotator", "adjudicator", "researcher", "admin"]
+ROLES: tuple[Role, ...] = get_args(Role)
+PERSON = "person"
+SHORTEST_PASSWORD = 10
+LONGEST_PASSWORD = 1000  # characters: hashing takes time by length
+
+WINDOW_S = 15 * 60
+TRIES_BY_NAME = 8
+TRIES_BY_ADDRESS = 40
+_TRIED, _IN, _OUT = "sign-in tried", "signed in", "signed out"
+_EPOCH, _SCRIPTS = "epoch", "script_epoch"  # counters in `annotator.settings`
+_SECOND = 1_000_000
+_table = tables.annotator
+
+
+class PeopleError(ValueError):
+    """A change that is not made; the message says why and what to do."""
+
+
+class TooManyTriesError(Exception):
+    """Too many wrong passwords of late; `wait_s` seconds from now it goes on."""
+
+    def __init__(self, wait_s: int) -> None:
+        super().__init__(f"too many attempts: wait {max(1, round(wait_s / 60))} min")
+        self.wait_s = wait_s
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Person:
+    """Someone who can sign in. `epoch` is part of every session: a new one ends the sessions made before."""
+
+    name: str
+    display_name: str
+    role: Role
+    email: str | None
+    has_password: bool
+    active: bool
+    epoch: int
+
+
+def add_person(
+    connection: Connection,
+    name: str,
+    *,
+    role: Role,
+    by: str,
+    display_name: str = "",
+    email: str | None = None,
+    password: str | None = None,
+) -> Person:
+    """Make someone known. A name that so far only stood at imported labels becomes a person. Raises `PeopleError`."""
+    name = name.strip()
+    if not re.fullmatch(r"[\w.@+-][\w .@+-]{0,63}", name):
+        raise PeopleError(f"{name!r} is no name: use 1 to 64 letters, digits, spaces or . _ @ + -")
+    known = _row(connection, name)
+    if known is not None and known.kind != "imported":
+        raise PeopleError(f"{name!r} is taken: choose another name")
+    values = {
+        "display_name": display_name.strip() or name,
+        "kind": PERSON,
+        "role": _checked_role(role),
+        "email": _free_email(connection, email, name),
+        "password_hash": None if password is None else hashed(password),
+        "active": True,
+    }
+    if known is None:
+        now = time.time_ns() // 1000
+        connection.execute(insert(_table).values(annotator=name, settings="{}", created_at=now, **values))
+    else:
+        connection.execute(update(_table).where(_table.c.annotator == name).values(**values))
+    record(connection, who=by, what="person added", subject=name, detail={"role": role})
+    return _must(connection, name)
+
+
+def change_person(
+    connection: Connection,
+    name: str,
+    *,
+    by: str,
+    role: Role | None = None,
+    email: str | None = None,
+    active: bool | None = None,
+    password: str | None = None,
+) -> Person:
+    """Change what is given; None leaves as it is. A new password and a deactivation end this person's sessions
+    and tokens.
+
+    Raises `PeopleError`: nobody may take away the last active administrator.
+    """
+    before = _must(connection, name)
+    values: dict[str, Any] = {}
+    if role is not None and role != before.role:
+        values["role"] = _checked_role(role)
+    if email is not None and (email.strip().lower() or None) != before.email:
+        values["email"] = _free_email(connection, email, name)
+    if active is not None and active != before.active:
+        values["active"] = active
+    if password is not None:
+        values["password_hash"] = hashed(password)
+    if not values:
+        return before
+    loses_admin = before.role == "admin" and before.active and (values.get("role") or active is False)
+    if loses_admin and _active_admins(connection) <= 1:
+        raise PeopleError(f"{name} is the last administrator: make someone else one first")
+    if password is not None or active is False:
+        values["settings"] = _ended(_row(connection, name), _EPOCH, _SCRIPTS)
+    connection.execute(update(_table).where(_table.c.annotator == name).values(**values))
+    detail: dict[str, Any] = {key: values[key] for key in ("role", "email", "active") if key in values}
+    record(
+        connection, who=by, what="role changed" if "role" in values else "person changed", subject=name,
+        detail=detail | ({"from": before.role} if "role" in values else {}) | ({"password": "new"} if password else {}),
+    )  # fmt: skip
+    return _must(connection, name)
+
+
+def people(connection: Connection) -> list[Person]:
+    """Everyone who can be given work, in order of name."""
+    rows = connection.execute(select(_table).where(_table.c.kind == PERSON).order_by(_table.c.annotator))
+    return [_person(row) for row in rows]
+
+
+def person(connection: Connection, name: str) -> Person | None:
+    """The active person of that name."""
+    row = _row(connection, name)
+    return None if row is None or row.kind != PERSON or not row.active else _person(row)
+
+
+def person_by_email(connection: Connection, email: str) -> Person | None:
+    """The active person whose address this is, whatever its case."""
+    row = connection.execute(
+        select(_table).where(_table.c.email == email.strip().lower(), _table.c.kind == PERSON)
+    ).one_or_none()
+    return None if row is None or not row.active else _person(row)
+
+
+def welcome(connection: Connection, email: str) -> Person | None:
+    """Make the owner of a new address an annotator; None where the address is known, or is none that can be kept.
+
+    They are named by the part before the @, or by the whole address where that name is taken.
+    """
+    email = email.strip().lower()
+    if connection.scalar(select(_table.c.annotator).where(_table.c.email == email)) is not None:
+        return None
+    for name in (email.partition("@")[0], email):
+        try:
+            if _row(connection, name) is None:
+                return add_person(connection, name, role="annotator", by="sign-in", email=email)
+        except PeopleError:
+            continue
+    return None
+
+
+def someone_can_sign_in(connection: Connection, *, by_email: bool = False) -> bool:
+    """Whether there is an active administrator with a password (or with an e-mail address)."""
+    proof = _table.c.email if by_email else _table.c.password_hash
+    query = select(func.count()).where(_table.c.role == "admin", _table.c.active.is_(True), proof.is_not(None))
+    return bool(connection.scalar(query))
+
+
+# ---- passwords -------------------------------------------------------------------------------------------------
+
+
+def hashed(password: str) -> str:
+    """Argon2id, with the library's parameters. Raises `PeopleError` for a password that is too short."""
+    if len(password) < SHORTEST_PASSWORD:
+        raise PeopleError(f"the password has {len(password)} characters: take {SHORTEST_PASSWORD} or more")
+    if len(password) > LONGEST_PASSWORD:
+        raise PeopleError(f"the password is longer than {LONGEST_PASSWORD} characters")
+    return _hasher().hash(password)
+
+
+def sign_in(engine: Engine, name: str, password: str, *, address: str = "", now: int | None = None) -> Person | None:
+    """The person, or None for a wrong name or password: the two take the same time and sound the same.
+
+    The attempt is written down before the password is looked at, so that many at once cannot slip through.
+    Raises `TooManyTriesError`.
+    """
+    at = time.time_ns() // 1000 if now is None else now
+    name = name.strip()[:200]
+    with writing(engine) as connection:
+        _refuse_guessing(connection, name, address, at)
+        record(connection, who=name, what=_TRIED, subject=name, detail={"address": address}, at=at)
+    with reading(engine) as connection:
+        row = _row(connection, name)
+    usable = row is not None and row.kind == PERSON and row.active and row.password_hash is not None
+    is_right = _verified(
+        row.password_hash if usable and row is not None else _nobodys_hash(), password[:LONGEST_PASSWORD]
+    )
+    if not (usable and is_right) or row is None:
+        return None
+    with writing(engine) as connection:
+        if _hasher().check_needs_rehash(row.password_hash):
+            connection.execute(
+                update(_table)
+                .where(_table.c.annotator == name, _table.c.password_hash == row.password_hash)
+                .values(password_hash=_hasher().hash(password))
+            )
+        record(connection, who=name, what=_IN, subject=name, detail={"address": address}, at=at)
+        return person(connection, name)
+
+
+def sign_out(engine: Engine, name: str) -> None:
+    """End this person's sessions, on every machine."""
+    with writing(engine) as connection:
+        row = _row(connection, name)
+        if row is None:
+            return
+        connection.execute(update(_table).where(_table.c.annotator == name).values(settings=_ended(row, _EPOCH)))
+        record(connection, who=name, what=_OUT, subject=name)
+
+
+def script_epoch(connection: Connection, name: str) -> int:
+    """How often this person's tokens for scripts were taken back; 0 for somebody nobody knows yet."""
+    row = _row(connection, name)
+    return 0 if row is None else int(orjson.loads(row.settings).get(_SCRIPTS, 0))
+
+
+def take_back_scripts(connection: Connection, name: str, *, by: str) -> None:
+    """End every token for scripts that was made for this person."""
+    ensure_annotator(connection, name)
+    settings = _ended(_row(connection, name), _SCRIPTS)
+    connection.execute(update(_table).where(_table.c.annotator == name).values(settings=settings))
+    record(connection, who=by, what="script tokens taken back", subject=name)
+
+
+def _refuse_guessing(connection: Connection, name: str, address: str, now: int) -> None:
+    """By name and by address: tries since the last success within the window."""
+    table = tables.audit
+    rows = connection.execute(
+        select(table.c.what, table.c.subject, table.c.detail, table.c.created_at)
+        .where(table.c.what.in_((_TRIED, _IN)), table.c.created_at > now - WINDOW_S * _SECOND)
+        .order_by(table.c.row_key)
+    ).all()
+    by_name: list[int] = []
+    by_address: list[int] = []
+    for row in rows:
+        from_here = bool(address) and orjson.loads(row.detail).get("address") == address
+        if row.what == _IN:
+            by_name = [] if row.subject == name else by_name
+            by_address = [] if from_here and row.subject == name else by_address
+            continue
+        by_name += [row.created_at] if row.subject == name else []
+        by_address += [row.created_at] if from_here else []
+    for tries, most in ((by_name, TRIES_BY_NAME), (by_address, TRIES_BY_ADDRESS)):
+        if len(tries) >= most:
+            wait = tries[-most] + WINDOW_S * _SECOND - now
+            raise TooManyTriesError(max(1, wait // _SECOND))
+
+
+@cache
+def _hasher() -> PasswordHasher:
+    return PasswordHasher()
+
+
+@cache
+def _nobodys_hash() -> str:
+    return _hasher().hash("nobody has this password")
+
+
+def _verified(password_hash: str, password: str) -> bool:
+    try:
+        return _hasher().verify(password_hash, password)
+    except (VerificationError, InvalidHashError):
+        return False
+
+
+# ---- rows ------------------------------------------------------------------------------------------------------
+
+
+def _row(connection: Connection, name: str) -> Row[Any] | None:
+    return connection.execute(select(_table).where(_table.c.annotator == name)).one_or_none()
+
+
+def _must(connection: Connection, name: str) -> Person:
+    row = _row(connection, name)
+    if row is None or row.kind != PERSON:
+        raise PeopleError(f"there is no person {name!r}")
+    return _person(row)
+
+
+def _person(row: Row[Any]) -> Person:
+    return Person(
+        name=row.annotator,
+        display_name=row.display_name,
+        role=_checked_role(row.role),
+        email=row.email,
+        has_password=row.password_hash is not None,
+        active=row.active,
+        epoch=int(orjson.loads(row.settings).get(_EPOCH, 0)),
+    )
+
+
+def _checked_role(role: str) -> Role:
+    for known in ROLES:
+        if role == known:
+            return known
+    raise PeopleError(f"{role!r} is no role: use one of {', '.join(ROLES)}")
+
+
+def _free_email(connection: Connection, email: str | None, name: str) -> str | None:
+    email = (email or "").strip().lower() or None
+    if email is None:
+        return None
+    if not re.fullmatch(r"[^\s@]+@[^\s@]+", email):
+        raise PeopleError(f"{email!r} is no e-mail address")
+    owner = connection.scalar(select(_table.c.annotator).where(_table.c.email == email))
+    if owner is not None and owner != name:
+        raise PeopleError(f"{email} belongs to {owner}")
+    return email
+
+
+def _ended(row: Row[Any] | None, *counters: str) -> str:
+    """The settings with these counters one up: what was made under the old numbers is good no more."""
+    settings = {} if row is None else orjson.loads(row.settings)
+    return orjson.dumps({**settings, **{name: int(settings.get(name, 0)) + 1 for name in counters}}).decode()
+
+
+def _active_admins(connection: Connection) -> int:
+    query = select(func.count()).where(_table.c.role == "admin", _table.c.active.is_(True), _table.c.kind == PERSON)
+    return int(connection.scalar(query) or 0)
+
+
+def ensure_annotator(connection: Connection, name: str, *, kind: str = "imported", role: str = "annotator") -> None:
+    """Make the annotator known under this name unless it is."""
+    known = connection.scalar(select(tables.annotator.c.annotator).where(tables.annotator.c.annotator == name))
+    if known is None:
+        connection.execute(
+            insert(tables.annotator).values(
+                annotator=name,
+                display_name=name,
+                kind=kind,
+                role=role,
+                settings="{}",
+                active=True,
+                created_at=time.time_ns() // 1000,
+            )
+        )
+
+
+def gold_names(connection: Connection) -> frozenset[str]:
+    """Under whose name adjudicated labels stand: nobody's own opinion."""
+    table = tables.annotator
+    return frozenset(connection.scalars(select(table.c.annotator).where(table.c.kind == "adjudicated")))

@@ -1,0 +1,55 @@
+"""Which state of the ledger something was made from: numbers that change whenever what it was made from does.
+
+The keys of caches, and of figures that are kept on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from sqlalchemy import Connection, Table, func, select
+from sqlalchemy.sql.elements import ColumnElement
+
+from tracejury.ingest.store import schema
+from tracejury.judging.store import tables
+
+Revision = tuple[int, ...]
+
+
+def newest_rows(*appended: Table) -> list[ColumnElement[int]]:
+    """Of tables that are only appended to: the newest key of each, then when it was written, where they say so.
+
+    The time, since a restored backup that goes another way must not pass for what was there before.
+    """
+    keys = {table: next(iter(table.primary_key)) for table in appended}
+    newest: list[ColumnElement[int]] = [largest(key) for key in keys.values()]
+    for table, key in keys.items():
+        if "created_at" in table.c:
+            written = select(table.c.created_at).order_by(key.desc()).limit(1).scalar_subquery()
+            newest.append(func.coalesce(written, 0))
+    return newest
+
+
+def largest(column: ColumnElement[int]) -> ColumnElement[int]:
+    """The largest value of a column, 0 of an empty table."""
+    return select(func.coalesce(func.max(column), 0)).scalar_subquery()
+
+
+def read_revision(connection: Connection, parts: Iterable[ColumnElement[int]]) -> Revision:
+    """The parts as they are now, all of one moment."""
+    return tuple(int(value) for value in connection.execute(select(*parts)).one())
+
+
+def revision(connection: Connection) -> Revision:
+    """Changes whenever anything that a figure depends on changes: the key for caches.
+
+    Counts stand beside the newest keys: cells that wait again change no key, and the clock of a worker may be
+    behind that of another.
+    """
+    appended = newest_rows(
+        schema.trace, tables.error_label, tables.score_label, tables.review, tables.match, tables.finding_review,
+        tables.finding,
+    )  # fmt: skip
+    finished = tables.cell.c.finished_at
+    cells = (select(func.count(finished)).scalar_subquery(), largest(finished))
+    return read_revision(connection, [*appended, largest(schema.trace.c.ingested_at), *cells])

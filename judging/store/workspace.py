@@ -1,0 +1,115 @@
+"""A workspace: its home folder, its database, the migrations that bring it up to date."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection, Engine, insert, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from tracejury.ingest.store import open_engine, reading, writing
+from tracejury.judging.store import tables
+
+if TYPE_CHECKING:
+    from alembic.config import Config
+
+DEFAULT_HOME = ".tracejury"
+HEAD = "0100"  # the newest migration: tests hold it against the migrations folder
+
+
+class WorkspaceError(Exception):
+    """A workspace that cannot be opened; the message says which and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workspace:
+    """Where everything is kept. `home` also holds the user's own rubrics."""
+
+    home: Path
+    engine: Engine
+
+    def secret(self) -> str:
+        """The key that signs this workspace's tokens, made at its first use."""
+        with reading(self.engine) as connection:
+            known = _setting(connection, "secret")
+        if known is not None:
+            return known
+        with writing(self.engine) as connection:
+            known = _setting(connection, "secret")
+            if known is None:
+                known = secrets.token_urlsafe(32)
+                connection.execute(
+                    insert(tables.setting).values(name="secret", value=known, created_at=time.time_ns() // 1000)
+                )
+        return known
+
+
+def open_workspace(home: Path | str | None = None) -> Workspace:
+    """Open (and make or migrate, where needed) the workspace at `home`.
+
+    `home` defaults to TRACEJURY_HOME, then to `./.tracejury`; the database to TRACEJURY_DATABASE, then to
+    `home/tracejury.db`. Raises `WorkspaceError`.
+    """
+    folder = Path(home or os.environ.get("TRACEJURY_HOME") or DEFAULT_HOME)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(f"cannot make the workspace folder {folder}: {error.strerror}") from error
+    url = os.environ.get("TRACEJURY_DATABASE") or f"sqlite:///{folder.resolve() / 'tracejury.db'}"
+    try:
+        engine = open_engine(url)
+        migrate(engine)
+    except ModuleNotFoundError as error:
+        raise WorkspaceError(f"the database of {folder} needs the package {error.name}: install it") from error
+    except SQLAlchemyError as error:
+        raise WorkspaceError(
+            f"cannot open the database of {folder}: {error}. Check TRACEJURY_HOME and TRACEJURY_DATABASE"
+        ) from error
+    return Workspace(home=folder, engine=engine)
+
+
+def migrate(engine: Engine) -> None:
+    """Bring the schema to the newest migration; nothing happens where it is there already."""
+    before = _version(engine)
+    if before == HEAD:
+        return
+    from alembic import command
+    from alembic.util.exc import CommandError
+
+    try:
+        with writing(engine) as connection:  # one process migrates, others wait and find it done
+            command.upgrade(alembic_config(connection), "head")
+    except CommandError as error:
+        raise WorkspaceError(
+            f"the database has the schema {before}, which this version ({HEAD}) cannot read; nothing was changed. "
+            "Try: choose a new home (--home NEW) and fill it by `tracejury ingest` and `tracejury labels import`, with "
+            "the labels that the other version writes by `tracejury labels export --out labels.json`"
+        ) from error
+
+
+def alembic_config(connection: Connection) -> Config:
+    """Alembic's settings for this connection; the migrations stand beside this module."""
+    from alembic.config import Config
+
+    config = Config()
+    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+    config.attributes["connection"] = connection
+    return config
+
+
+def _version(engine: Engine) -> str | None:
+    with reading(engine) as connection:
+        if not inspect(connection).has_table("alembic_version"):
+            return None
+        value = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()
+        return None if value is None else str(value)
+
+
+def _setting(connection: Connection, name: str) -> str | None:
+    value = connection.scalar(select(tables.setting.c.value).where(tables.setting.c.name == name))
+    return None if value is None else str(value)
