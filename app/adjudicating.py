@@ -9,24 +9,31 @@ import streamlit as st
 
 from tracejury.app import loading
 from tracejury.app.session import workspace
-from tracejury.ingest.store import reading
-from tracejury.judging.adjudication.decisions import Ruling, Said, ruled_revision, rulings, said, said_revision
+from tracejury.ingest.store import read_transaction
+from tracejury.judging.adjudication.decisions import (
+    Opinions,
+    TraceDecisions,
+    decisions_by_trace,
+    decisions_revision,
+    opinions_revision,
+    said,
+)
 
 _reads = threading.Lock()
 
 
-def said_now(seed: str) -> Said:
+def said_now(seed: str) -> Opinions:
     """Of now, the same after every decision. Shared between sessions: never changed."""
-    with reading(workspace().engine) as connection:
-        now = said_revision(connection)
+    with read_transaction(workspace().engine) as connection:
+        now = opinions_revision(connection)
     with _reads:  # who comes while it is being read waits for it, and does not read it too
         return _said(loading.place(), now, seed)
 
 
-def ruled_now() -> Mapping[str, Ruling]:
+def ruled_now() -> Mapping[str, TraceDecisions]:
     """What has been decided, by trace. Shared between sessions: never changed."""
-    with reading(workspace().engine) as connection:
-        return _ruled(loading.place(), ruled_revision(connection))
+    with read_transaction(workspace().engine) as connection:
+        return _ruled(loading.place(), decisions_revision(connection))
 
 
 def warm() -> None:
@@ -36,20 +43,20 @@ def warm() -> None:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _said(place: str, now: loading.Revision, seed: str) -> Said:
+def _said(place: str, now: loading.Revision, seed: str) -> Opinions:
     held = _last_said(place, seed)
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         held[:] = [said(connection, seed=seed, before=held[0] if held else None)]
     return held[0]
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _last_said(place: str, seed: str) -> list[Said]:
+def _last_said(place: str, seed: str) -> list[Opinions]:
     """What was read last: of it, only the traces that changed are read again."""
     return []
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _ruled(place: str, now: loading.Revision) -> dict[str, Ruling]:
-    with reading(workspace().engine) as connection:
-        return rulings(connection)
+def _ruled(place: str, now: loading.Revision) -> dict[str, TraceDecisions]:
+    with read_transaction(workspace().engine) as connection:
+        return decisions_by_trace(connection)

@@ -342,7 +342,7 @@ class Desk:
                 self._lock.wait()
 
     def _is_late(self, asked: Asked) -> bool:
-        return asked.question.is_late() and not self.is_light(asked.now)
+        return asked.question.is_slow() and not self.is_light(asked.now)
 
     def _may(self, wish: _Wish, late: bool) -> bool:
         """Whether a process may take it: the one for what takes long also what it can make of what it holds."""

@@ -21,7 +21,7 @@ from tracejury.app import loading
 from tracejury.app.loading import Choice
 from tracejury.app.session import workspace
 from tracejury.ingest.spreadsheet import safe_cell, safe_texts
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
 from tracejury.judging.labels.label_store import error_labels, score_labels
@@ -63,7 +63,7 @@ class Dataset(NamedTuple):
 def labels(choice: Choice) -> pd.DataFrame:
     """Every current error label, one row each; spans, dimensions and evidence as JSON."""
     table = tables.error_label
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = error_labels(connection, *_of_people(choice, table))
     kept = _kept([asdict(label) for label in found], choice)
     columns = [
@@ -76,7 +76,7 @@ def labels(choice: Choice) -> pd.DataFrame:
 def score_rows(choice: Choice) -> pd.DataFrame:
     """Every current score of a person, one row each."""
     table = tables.score_label
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = score_labels(connection, *_of_people(choice, table))
     kept = _kept([asdict(score) for score in found], choice)
     columns = ["trace_id", "annotator", "dimension", "value", "not_applicable", "note", "confidence", "phase"]
@@ -91,7 +91,7 @@ def findings(choice: Choice) -> pd.DataFrame:
 
 def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
     """Rows with a `finding_id`, with what each finding says and cites."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         said = _findings_said(connection, [int(key) for key in rows["finding_id"]])
     return rows.merge(said, on="finding_id", how="left")
 
@@ -269,7 +269,7 @@ def _kept(rows: list[dict[str, object]], choice: Choice) -> list[dict[str, objec
         rows = [row for row in rows if row["trace_id"] in ids]
     if choice.guideline is None:
         return rows
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         done = submitted(connection, choice.guideline)
     return [row for row in rows if (row["annotator"], row["trace_id"]) in done]
 

@@ -20,7 +20,7 @@ from sqlalchemy import select
 from tracejury.app.components.saved import saved_views
 from tracejury.app.computing import WHOLE, Asked, Desk, MovedOnError, Rank, patience
 from tracejury.app.session import Role, address, address_of, user, workspace
-from tracejury.ingest.store import reading, schema, writing
+from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.ingest.table import query_frame, trace_frame
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS
@@ -28,7 +28,7 @@ from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.labels.anchoring import at_work_blind
 from tracejury.judging.labels.label_store import error_labels, newest, reviews
-from tracejury.judging.reports.arms import read_side, side_pairs
+from tracejury.judging.reports.arms import arm_pairs, read_arm
 from tracejury.judging.reports.estimate_worker import Shelf
 from tracejury.judging.reports.estimates import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
 from tracejury.judging.reports.estimates import Revision as Revision
@@ -142,7 +142,7 @@ def must(role: Role) -> None:
 
 def now_revision() -> Revision:
     """The ledger's revision: in the key of every cache below."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return revision(connection)
 
 
@@ -265,17 +265,17 @@ def one_step_away(choice: Choice) -> tuple[Choice, ...]:
 
 def has_traces() -> bool:
     """Whether there is any trace here."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return connection.scalar(select(schema.trace.c.trace_id).limit(1)) is not None
 
 
 def has_trace(trace_id: str) -> bool:
     """Whether this trace is here: labels of one that is not wait for it."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return connection.scalar(select(schema.trace.c.trace_id).where(schema.trace.c.trace_id == trace_id)) is not None
 
 
-class SideOption(NamedTuple):
+class ArmOption(NamedTuple):
     """A side that can be compared: as `judging.reports.arms` reads it, in words, and where Compare shows it."""
 
     text: str
@@ -284,29 +284,29 @@ class SideOption(NamedTuple):
     repeat: int = 0
 
 
-def sides(judge_models: Sequence[str], reference: str | None) -> list[SideOption]:
+def sides(judge_models: Sequence[str], reference: str | None) -> list[ArmOption]:
     """Judges, their single versions and runs where there are several, and people in a judge's place.
 
     Nobody of the majority stands beside it: each has a vote in it.
     """
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         versions, runs = judge_versions(connection), later_runs(connection)
         others = [str(name) for name in reference_annotators(connection)["annotator"] if name != reference]
         people = [] if reference == MAJORITY else others
     several = Counter((one.rubric, one.judge_model) for one in versions)
     return [
-        *(SideOption(name, name, name) for name in judge_models),
+        *(ArmOption(name, name, name) for name in judge_models),
         *(
-            SideOption(f"version={one.judge_version[:VERSION_GIVEN]}", one.name, one.versioned)
+            ArmOption(f"version={one.judge_version[:VERSION_GIVEN]}", one.name, one.versioned)
             for one in versions
             if several[one.rubric, one.judge_model] > 1
         ),
         *(
-            SideOption(f"judge_model={name},repeat={run}", f"{name}, run {run}", name, run)
+            ArmOption(f"judge_model={name},repeat={run}", f"{name}, run {run}", name, run)
             for name, run in runs
             if name in judge_models
         ),
-        *(SideOption(f"person={name}", f"person {name}") for name in people),
+        *(ArmOption(f"person={name}", f"person {name}") for name in people),
     ]
 
 
@@ -405,7 +405,7 @@ class _Names(NamedTuple):
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _known_names(place: str, now: Revision) -> _Names:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return _Names(
             reference_annotators(connection), default_reference(connection), tuple(stored_judge_models(connection))
         )
@@ -420,7 +420,7 @@ def options() -> Options:
 def _options(place: str, now: Revision) -> Options:
     """All but the splits: their files are no part of the revision."""
     names = _known_names(place, now)
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return Options(
             people=tuple(str(name) for name in names.people["annotator"]),
             judge_models=names.judge_models,
@@ -478,22 +478,22 @@ def splits_of(name: str) -> Mapping[str, str]:
 
 def blind_to_me() -> frozenset[str]:
     """The traces that the person at the screen labels blind now: nothing that is said of them may be shown."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return at_work_blind(connection, user().name)
 
 
 def saved_views_menu(page: str) -> None:
     """The menu of a page's saved views, beside its title."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         held = views.saved_views(connection, page)
 
     def save(name: str) -> None:
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             view = views.SavedView(page=page, name=name.strip(), query=address(), author=user().name)
             views.save_view(connection, view)
 
     def take_away(name: str) -> None:
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             views.delete_view(connection, page=page, name=name, author=user().name)
 
     saved_views(held, address_of=address_of, on_save=save, on_delete=take_away)
@@ -506,7 +506,7 @@ def team() -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _team(place: str, now: Revision) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return workload(connection)
 
 
@@ -517,7 +517,7 @@ def submitted_by(person: str) -> pd.DataFrame:
     query = select(review.c.trace_id, review.c.active_ms, review.c.created_at).where(
         *mine, review.c.status == "submitted"
     )
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         rows = query_frame(connection, query.order_by(review.c.created_at, review.c.trace_id))
         made = Counter(e.trace_id for e in error_labels(connection, error.c.occasion == 0, error.c.annotator == person))
     return pd.DataFrame(
@@ -532,7 +532,7 @@ def submitted_by(person: str) -> pd.DataFrame:
 
 def first_span(label_id: str | None) -> str | None:
     """The span that an error names first, None where there is no such error."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         known = error_labels(connection, tables.error_label.c.label_id == (label_id or ""))
     return next((span for error in known for span in error.span_ids), None)
 
@@ -544,7 +544,7 @@ def skip_reasons() -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _skip_reasons(place: str, now: Revision) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         skipped = [r for r in reviews(connection) if r.status == "skipped"]
     return pd.DataFrame(
         [(r.annotator, r.trace_id, r.reason) for r in skipped], columns=["annotator", "trace_id", "reason"]
@@ -564,14 +564,14 @@ def _stamp(choice: Choice) -> int:
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT)
 def _frames(place: str, now: Revision, choice: Choice, stamp: int) -> Frames:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return load_frames(connection, selection(choice))
 
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT)
 def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
     chosen = selection(choice)
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         words = selected_words(connection, chosen)
         people = Choice(split=choice.split, formats=choice.formats, guideline=choice.guideline)
         pairs = _person_pairs(place, person_revision(connection), people, stamp)
@@ -586,7 +586,7 @@ def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
 
 @st.cache_resource(show_spinner=False, max_entries=KEPT)
 def _person_pairs(place: str, now: Revision, choice: Choice, stamp: int) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return person_pairs(connection, selection(choice))
 
 
@@ -597,8 +597,8 @@ def _made(place: str, now: Revision, choice: Choice, stamp: int, question: Quest
 
 
 def _side(choice: Choice, text: str) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
-        return side_pairs(connection, selection(choice), read_side(text)).error_pairs
+    with read_transaction(workspace().engine) as connection:
+        return arm_pairs(connection, selection(choice), read_arm(text)).error_pairs
 
 
 def _kept(place: str, asked: Asked) -> pd.DataFrame:
@@ -685,5 +685,5 @@ class KeptInputs(Inputs):
 
 @st.cache_data(show_spinner=False, max_entries=2)
 def _traces(place: str, now: Revision) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return trace_frame(connection)

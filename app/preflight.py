@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
 from tracejury.ingest.trace import Rejected, Trace
-from tracejury.judging.judges.trace_text import read
+from tracejury.judging.judges.trace_text import render_trace
 
 READ_LIMIT = 200  # traces whose judge's text is measured; it takes longer than reading them
 COLUMNS = (
@@ -95,7 +95,7 @@ def _row(trace: Trace, state: str, *, measured: bool) -> tuple[object, ...]:
         sum(span.start_time is None for span in spans),
         len(trace.all_warnings),
         _all_text(trace),
-        len(read(trace).text) if measured else None,
+        len(render_trace(trace).text) if measured else None,
         trace.source.file,
     )
 

@@ -10,7 +10,7 @@ import streamlit as st
 
 from tracejury.app import grants, signin
 from tracejury.app.config import config
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace
 from tracejury.judging.store.audit import record
 from tracejury.judging.store.people import Person, person, person_by_email, sign_out, welcome
@@ -83,7 +83,7 @@ def person_of_session(session: signin.Session | None) -> Person | None:
     """The person whose session this is: active, and not signed out since."""
     if session is None:
         return None
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = person(connection, session.name)
     return found if found is not None and found.epoch == session.epoch else None
 
@@ -136,14 +136,14 @@ def _person_of_provider() -> Person | None:
     email = st.user.get("email") if st.user.get("is_logged_in") else None
     if not email or st.user.get("email_verified") is False:
         return None
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = person_by_email(connection, str(email))
     if found is None and st.user.get("email_verified") is True and is_welcome(str(email), config().new_people):
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             found = welcome(connection, str(email))
     if found is not None and not st.session_state.get(_SEEN):
         st.session_state[_SEEN] = True
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             record(connection, who=found.name, what="signed in", subject=found.name, detail={"by": "oidc"})
     return found
 

@@ -14,7 +14,7 @@ from sqlalchemy.exc import DataError, IntegrityError
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
 from tracejury.ingest.sniff import rejected
-from tracejury.ingest.store import StoreError, write_all, writing
+from tracejury.ingest.store import StoreError, write_all, write_transaction
 from tracejury.ingest.trace import IngestError, Rejected, Trace
 from tracejury.ingest.workers import ready_from
 
@@ -135,7 +135,7 @@ def _commit(engine: Engine, waiting: list[Ready], report: Report, stored: set[st
 def _commit_together(engine: Engine, batch: Sequence[Ready], report: Report, stored: set[str]) -> None:
     if not batch:
         return
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         outcomes = write_all(connection, [ready.packed for ready in batch])
     if len(stored) > _KNOWN_TEXTS:
         stored.clear()

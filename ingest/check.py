@@ -16,12 +16,12 @@ from tracejury.ingest.store import (
     content_digest,
     load,
     pack,
-    reading,
+    read_transaction,
     schema,
     source_blocks,
     source_of,
     trace_ids,
-    writing,
+    write_transaction,
 )
 from tracejury.ingest.store.search import index_spans
 from tracejury.ingest.trace import Rejected, Source, Trace
@@ -43,17 +43,17 @@ def check_store(engine: Engine, *, repair: bool = False, progress: Progress | No
     """Every problem of the store; with `repair`, summaries and the search index are made again from the spans."""
     problems: list[Problem] = []
     stale: dict[str, Row] = {}
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         problems += _check_file(connection)
         sources = _trace_ids_by_source(connection)
     checked, total = 0, sum(map(len, sources))
     for ids in sources:
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             problems += _check_source(connection, ids, stale)
         checked += len(ids)
         if progress is not None:
             progress(checked, total)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         summaries = list(_stale_summaries(connection, stale))
         index = list(_check_search(connection))
     if repair:
@@ -194,13 +194,13 @@ def _stale_summaries(connection: Connection, stale: Mapping[str, Row]) -> Iterat
 
 
 def _renew_summaries(engine: Engine, stale: Mapping[str, Row]) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for trace_id, right in stale.items():
             connection.execute(update(schema.trace).where(schema.trace.c.trace_id == trace_id).values(**right))
 
 
 def _renew_search(engine: Engine) -> None:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         is_sqlite = connection.dialect.name == "sqlite"
         connection.exec_driver_sql(
             "INSERT INTO span_fts(span_fts) VALUES ('delete-all')" if is_sqlite else "DELETE FROM span_search"

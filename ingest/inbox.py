@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine, func, insert, select
 
 from tracejury.ingest.formats import otlp
 from tracejury.ingest.parse import parse_json
-from tracejury.ingest.store import load, pack, reading, schema, write, writing
+from tracejury.ingest.store import load, pack, read_transaction, schema, write, write_transaction
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
@@ -48,12 +48,12 @@ def receive(engine: Engine, body: bytes, *, signal: Signal, is_protobuf: bool) -
     """
     request = _from_protobuf(body, signal) if is_protobuf else _from_json(body, signal)
     by_trace = _split(request, signal)
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for trace_id, (part, items) in by_trace.items():
             _keep(connection, trace_id, part, items, signal)
     shown = []
     for trace_id in by_trace:
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             if _is_whole(connection, trace_id) and _show(connection, trace_id):
                 shown.append(trace_id)
     kept = sum(len(items) for _, items in by_trace.values())
@@ -66,7 +66,7 @@ def show_stragglers(engine: Engine, *, older_than_s: float) -> list[str]:
     before = (time.time() - older_than_s) * 1e6
     inbox = schema.inbox
     known = select(schema.trace.c.trace_id)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         silent = list(
             connection.scalars(
                 select(inbox.c.trace_id)
@@ -78,7 +78,7 @@ def show_stragglers(engine: Engine, *, older_than_s: float) -> list[str]:
     shown = []
     for trace_id in silent:
         try:
-            with writing(engine) as connection:
+            with write_transaction(engine) as connection:
                 is_shown = _show(connection, trace_id)
         except Exception:  # one that cannot be shown must not keep the others waiting
             _log.warning("trace %s cannot be shown yet", trace_id, exc_info=True)

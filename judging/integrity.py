@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from sqlalchemy import Connection, Engine, func, select
 
 from tracejury.ingest.check import Problem
-from tracejury.ingest.store import load, reading, schema
-from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.ingest.store import load, read_transaction, schema
+from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.records import CELL_STATES, ErrorLabel
 from tracejury.judging.store import tables
@@ -19,7 +19,7 @@ UNDER_WAY = ("pending", "running", "replied")
 
 def check_ledger(engine: Engine) -> list[Problem]:
     """Every problem of the ledger; imported labels may name spans that are not there, and that is said too."""
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return [*_check_ops(connection), *_check_cells(connection), *_check_labels(connection)]
 
 
@@ -53,12 +53,12 @@ def _check_labels(connection: Connection) -> Iterator[Problem]:
     for trace_id, labels in by_trace.items():
         if trace_id not in present:
             continue
-        text = read(load(connection, trace_id, with_logs=False))
+        text = render_trace(load(connection, trace_id, with_logs=False))
         for label in labels:
             yield from _check_label(label, text)
 
 
-def _check_label(label: ErrorLabel, text: Reading) -> Iterator[Problem]:
+def _check_label(label: ErrorLabel, text: TraceText) -> Iterator[Problem]:
     subject = f"label {label.label_id} of {label.annotator}"
     for span_id in label.span_ids:
         if span_id not in text.ordinals:
@@ -79,7 +79,7 @@ def _check_label(label: ErrorLabel, text: Reading) -> Iterator[Problem]:
             )
 
 
-def _field(text: Reading, span_id: str | None, field: str | None) -> str | None:
+def _field(text: TraceText, span_id: str | None, field: str | None) -> str | None:
     """The text that evidence points into; a message may stand in an earlier block than the span that repeats it."""
     parts = [part for block in text.blocks if block.span_id == span_id for part in block.parts if part.field == field]
     if not parts and field is not None and field.startswith("message:"):

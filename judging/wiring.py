@@ -11,7 +11,7 @@ from pathlib import Path
 
 from sqlalchemy import Engine
 
-from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import LitellmModel, context_limit, count_tokens, first_forms, known_prices
 from tracejury.judging.judges.rubric import agent_descriptions, rubrics
 from tracejury.judging.runs.run_store import SqlRunStore, next_run, run_spec
@@ -115,6 +115,6 @@ def _setup(spec: RunSpec, name: str) -> ModelSetup:
         prices=known,
         context=context_limit(name),
         count=partial(count_tokens, name),
-        manners=Manners(forms=list(first_forms(name))),
+        capabilities=ModelCapabilities(forms=list(first_forms(name))),
         batch=model,
     )

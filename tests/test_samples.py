@@ -12,7 +12,7 @@ import pytest
 
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Rejected, Trace
-from tracejury.judging.judges.trace_text import message_text, read
+from tracejury.judging.judges.trace_text import message_text, render_trace
 from tracejury.judging.records import DIMENSIONS
 
 DATA = Path(__file__).resolve().parent.parent / "data"
@@ -80,7 +80,7 @@ def test_a_trail_sample_holds_a_gold_answer_that_no_reader_sees(trail: Mapping[s
     lighthouse = next(trace for trace in trail.values() if "Tollan Head" in (trace.goal or ""))
     assert lighthouse.final_answer == "37"
     assert '"true_answer"' in json.dumps([record.body for record in lighthouse.logs])
-    assert "true_answer" not in read(lighthouse).text
+    assert "true_answer" not in render_trace(lighthouse).text
 
 
 def text_of(trace: Trace, span_id: str, field: str) -> str:

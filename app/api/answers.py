@@ -15,8 +15,8 @@ from starlette.responses import Response
 
 from tracejury.app.api.packing import json_bytes
 from tracejury.app.grants import TokenError
-from tracejury.ingest.store import load, reading, schema
-from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.ingest.store import load, read_transaction, schema
+from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.store import Workspace
 
 BODY_LIMIT = 1_000_000  # bytes of one request
@@ -64,12 +64,12 @@ class Readings:
 
     def __init__(self, space: Callable[[], Workspace]) -> None:
         self._space = space
-        self._kept: OrderedDict[tuple[str, str], Reading] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, str], TraceText] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, trace_id: str) -> Reading:
+    def get(self, trace_id: str) -> TraceText:
         """The reading of a trace. Raises `NotServedError` for an unknown one."""
-        with reading(self._space().engine) as connection:
+        with read_transaction(self._space().engine) as connection:
             digest = connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id))
             if digest is None:
                 raise NotServedError(404, f"no trace {trace_id!r} in this workspace", "choose a trace from the list")
@@ -78,7 +78,7 @@ class Readings:
                 if key in self._kept:
                     self._kept.move_to_end(key)
                     return self._kept[key]
-            fresh = read(load(connection, trace_id, with_logs=False))
+            fresh = render_trace(load(connection, trace_id, with_logs=False))
         with self._lock:
             self._kept[key] = fresh
             while len(self._kept) > _KEPT:

@@ -15,7 +15,7 @@ from tracejury.app.api.rights import checked
 from tracejury.app.components.comparison.payload import pairs_payload, texts_payload
 from tracejury.app.grants import Grant
 from tracejury.app.session import workspace
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.matching.comparison import compare_trace, decided_revision
 from tracejury.judging.matching.matches import decide, review_finding
@@ -57,7 +57,7 @@ def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[s
     from tracejury.judging.store.tables import error_label
 
     grant = checked(space, asked.get("token"), subject=trace_id, purpose=PURPOSE, role="adjudicator")
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         _must_not_be_blind(connection, grant)
         known = error_labels(connection, error_label.c.trace_id == trace_id)
         error = next((e for e in known if e.label_id == asked.get("label")), None)
@@ -89,7 +89,7 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
     reference, judge_model, repeat = str(body.get("reference")), str(body.get("judge_model")), body.get("repeat") or 0
     if not isinstance(repeat, int):
         raise NotServedError(422, f"repeat is {repeat!r}, expected the number of a run", RELOAD)
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         _must_not_be_blind(connection, grant)
         before = compare_trace(
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat

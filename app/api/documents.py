@@ -16,8 +16,8 @@ from tracejury.app.api.packing import json_bytes, packed
 from tracejury.app.components.annotator.payload import SPAN_FIELDS, Document, Hidden, document, outline
 from tracejury.app.grants import Grant
 from tracejury.app.session import workspace
-from tracejury.ingest.store import load, reading, schema
-from tracejury.judging.judges.trace_text import read
+from tracejury.ingest.store import load, read_transaction, schema
+from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.store import Workspace, tables
 
 LONG_TRACE = 3_000  # spans: a longer trace opens with its outline, texts follow
@@ -57,20 +57,20 @@ class Documents:
         self._ahead.submit(self._prepare, grant)
 
     def _prepare(self, grant: Grant) -> None:
-        with reading(self._space().engine) as connection:
+        with read_transaction(self._space().engine) as connection:
             version, head = _version(connection, grant)
         if head.spans <= LONG_TRACE:  # a longer one opens with its outline, which must not wait
             _ = self._get(version).opening
 
     def get(self, grant: Grant) -> Document:
         """The document of the granted trace as it is stored now. Raises `KeyError` for an unknown one."""
-        with reading(self._space().engine) as connection:
+        with read_transaction(self._space().engine) as connection:
             version, _ = _version(connection, grant)
         return self._get(version).document
 
     def opening(self, grant: Grant) -> bytes:
         """What the island opens with, as gzipped JSON: what is needed first, or of a long trace its outline."""
-        with reading(self._space().engine) as connection:
+        with read_transaction(self._space().engine) as connection:
             version, head = _version(connection, grant)
             if head.spans > LONG_TRACE and not self._is_kept(version):
                 return packed(json_bytes(_outline(connection, head, version)))
@@ -78,7 +78,7 @@ class Documents:
 
     def whole(self, grant: Grant) -> bytes:
         """The same once a long trace has been read."""
-        with reading(self._space().engine) as connection:
+        with read_transaction(self._space().engine) as connection:
             version, _ = _version(connection, grant)
         return self._get(version).opening
 
@@ -101,12 +101,12 @@ class Documents:
 
     def _fill(self, version: Version, future: Future[Opened]) -> None:
         try:
-            with reading(self._space().engine) as connection:
+            with read_transaction(self._space().engine) as connection:
                 digest = connection.scalar(
                     select(schema.trace.c.digest).where(schema.trace.c.trace_id == version.trace_id)
                 )
                 trace = load(connection, version.trace_id, with_logs=False)
-            future.set_result(Opened(document(trace, read(trace), hide=version.hide, digest=str(digest))))
+            future.set_result(Opened(document(trace, render_trace(trace), hide=version.hide, digest=str(digest))))
         except BaseException as error:  # those who wait must hear of it; the next request tries again
             with self._lock:
                 self._kept.pop(version, None)

@@ -21,7 +21,7 @@ from tracejury.app.computing import NotComputedError
 from tracejury.app.grants import TokenError
 from tracejury.app.loading import Choice, SplitError
 from tracejury.app.session import FILTERS, workspace
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.majority import REFERENCE_KINDS
 from tracejury.judging.labels.anchoring import at_work_blind
@@ -74,7 +74,7 @@ def choice_of(asked: Mapping[str, str], several: Mapping[str, Sequence[str]]) ->
 def _known_reference(name: str | None, reviewers: Sequence[str]) -> str | None:
     """A kind of reference, or somebody of the workspace, with submitted reviews or without."""
     if name is not None and name not in (*reviewers, *REFERENCE_KINDS):
-        with reading(workspace().engine) as connection:
+        with read_transaction(workspace().engine) as connection:
             if person(connection, name) is None:
                 raise _unknown(name, reviewers, "person")
     return name
@@ -132,7 +132,7 @@ def _export(
     space: Workspace, bearer: str | None, name: str, asked: Mapping[str, str], several: Mapping[str, Sequence[str]]
 ) -> Response:
     who = _exporter(space, bearer, asked.get("token"), name)
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         blind = at_work_blind(connection, who)
     form = asked.get("format") or "csv"
     choice = choice_of(asked, several)

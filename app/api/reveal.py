@@ -14,7 +14,7 @@ from starlette.routing import Route
 from tracejury.app.api.answers import NotServedError, answered
 from tracejury.app.api.rights import checked
 from tracejury.app.grants import Grant
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.adjudication.decisions import ADJUDICATED
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.labels.anchoring import may_see_judges
@@ -39,7 +39,7 @@ def reveal_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
 def _revealed(space: Workspace, trace_id: str, token: object) -> dict[str, Any]:
     grant = checked(space, token, subject=trace_id)
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         _must_be_revealed(connection, grant)
         return {
             "judge_models": [_judge_model(connection, grant, name) for name in judge_models_on(connection, trace_id)],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tracejury.app.config import config
 from tracejury.app.grants import TRACE, Grant, TokenError, check
 from tracejury.app.session import RANK, Role
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import Person, person
 
@@ -25,7 +25,7 @@ def still_may(space: Workspace, name: str, role: Role) -> Person | None:
     """The person, who must have the role; None where nobody signs in. Raises `TokenError`."""
     if config().sign_in == "off":
         return None
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         found = person(connection, name)
     if found is None or RANK[found.role] < RANK[role]:
         raise TokenError("this person may no longer do this", status=403)

@@ -11,7 +11,7 @@ from starlette.requests import Request
 
 from tracejury.app.api.rights import still_may
 from tracejury.app.grants import TokenError
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.audit import record
 from tracejury.judging.store.people import script_epoch
@@ -38,7 +38,7 @@ def mint_script(space: Workspace, user: str, *, use: Use, days: int, by: str, no
     """A token that ends by itself; that it was made stands in the audit log, the token nowhere."""
     if not 1 <= days <= MOST_DAYS:
         raise ValueError(f"{days} days: use 1 to {MOST_DAYS}")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         until = round((time.time() if now is None else now) + days * DAY_S)
         script = Script(user, use, until, script_epoch(connection, user))
         record(connection, who=by, what="script token made", subject=user, detail={"use": use, "days": days})
@@ -59,7 +59,7 @@ def checked_script(space: Workspace, token: str | None, *, use: Use) -> Script:
         raise TokenError("the token is out of date", remedy=REMEDY)
     if script.use != use:
         raise TokenError(f"the token is for {script.use}", status=403, remedy=REMEDY)
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         if script.epoch != script_epoch(connection, script.user):
             raise TokenError("the token was taken back", remedy=REMEDY)
     still_may(space, script.user, "researcher")

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from tracejury.app.api.answers import NotServedError, answered, json_body
 from tracejury.app.api.rights import checked
 from tracejury.app.components.annotator.shortcuts import key_conflict
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.audit import record
 from tracejury.judging.store.people import ensure_annotator
@@ -51,7 +51,7 @@ def desk_settings(connection: Connection, user: str) -> dict[str, Any]:
 
 def _get(space: Workspace, asked: Mapping[str, str]) -> dict[str, Any]:
     grant = checked(space, asked.get("token"), subject=str(asked.get("trace_id")))
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         return desk_settings(connection, grant.user)
 
 
@@ -63,7 +63,7 @@ def _put(space: Workspace, body: Mapping[str, Any]) -> dict[str, Any]:
     problem = key_conflict(keys)
     if problem is not None:
         raise NotServedError(422, problem, "choose another key")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         before = desk_settings(connection, grant.user)
         if body.get("base_revision") != before["revision"]:
             raise NotServedError(409, "the settings were changed in another window", "they are read again")

@@ -14,7 +14,7 @@ from starlette.routing import Route
 from tracejury.app import signin
 from tracejury.app.config import config
 from tracejury.app.session import person_of_session, workspace
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import Person, TooManyTriesError, sign_in, someone_can_sign_in
 
@@ -131,7 +131,7 @@ async def _fields(request: Request) -> dict[str, str] | None:
 
 
 def _has_administrator(space: Workspace) -> bool:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         return someone_can_sign_in(connection)
 
 

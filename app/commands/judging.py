@@ -11,7 +11,7 @@ import click
 
 from tracejury.app.commands.output import counted, opened, print_json, progress_bar, progress_line, say
 from tracejury.app.commands.traces import full_id
-from tracejury.ingest.store import load, reading, trace_ids
+from tracejury.ingest.store import load, read_transaction, trace_ids
 from tracejury.judging.judges.jury import Rule
 from tracejury.judging.judges.model import Prices, read_prices
 from tracejury.judging.judges.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
@@ -30,7 +30,7 @@ def judge(
 ) -> int:
     """Exit code 0, or 1 when a cell failed or the run stopped before its end."""
     workspace = opened(home)
-    with reading(workspace.engine) as connection:
+    with read_transaction(workspace.engine) as connection:
         chosen = [full_id(connection, trace_id) for trace_id in trace_ids] or None
     if model == CHECKS:
         return _offline(workspace, chosen, offline_dimensions(dimensions), as_json=as_json)
@@ -123,7 +123,7 @@ def _by_model(
 ) -> int:
     from tracejury.judging.wiring import model_setups, work_on
 
-    with reading(workspace.engine) as connection:
+    with read_transaction(workspace.engine) as connection:
         traces = list(chosen) if chosen is not None else trace_ids(connection)
     if not traces:  # said before litellm is imported, which takes seconds
         raise ValueError("there is no trace to judge: tracejury ingest PATH")
@@ -154,7 +154,7 @@ def _by_model(
 
 
 def _jury(workspace: Workspace, key: int, rule: Rule) -> list[JuryOutcome]:
-    with reading(workspace.engine) as connection:
+    with read_transaction(workspace.engine) as connection:
         return jury_outcomes(connection, key, rule)
 
 
@@ -177,7 +177,7 @@ def _covers(workspace: Workspace, key: int, traces: Sequence[str]) -> bool:
 
     from tracejury.judging.store import tables
 
-    with reading(workspace.engine) as connection:
+    with read_transaction(workspace.engine) as connection:
         there = set(connection.scalars(select(tables.cell.c.trace_id).where(tables.cell.c.run_key == key).distinct()))
     return there == set(traces)
 
@@ -186,18 +186,18 @@ def _dry_run(
     workspace: Workspace, spec: RunSpec, traces: Sequence[str], setups: dict[str, Any], *, as_json: bool
 ) -> int:
     from tracejury.judging.judges.prompt import build_prompt
-    from tracejury.judging.judges.trace_text import read
+    from tracejury.judging.judges.trace_text import render_trace
     from tracejury.judging.runs.cost_estimate import estimate, trace_sizes
 
     known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
     first = setups[spec.models[0]]
-    with reading(workspace.engine) as connection:
+    with read_transaction(workspace.engine) as connection:
         sizes = trace_sizes(connection, traces, first.count)
         trace = load(connection, traces[0], with_logs=False)
     found = estimate(spec, sizes, known, setups)
     agent = agent_for(trace, agents) if spec.agent == "auto" else agents.get(spec.agent)
-    form = first.manners.forms[0]
-    prompt = build_prompt(read(trace).text, known[spec.rubrics[0]], form=form, order=spec.order, agent=agent)
+    form = first.capabilities.forms[0]
+    prompt = build_prompt(render_trace(trace).text, known[spec.rubrics[0]], form=form, order=spec.order, agent=agent)
     if as_json:
         print_json(
             {

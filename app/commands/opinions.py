@@ -13,9 +13,9 @@ from sqlalchemy import Connection, Engine, select
 
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_bar, say
 from tracejury.ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
-from tracejury.ingest.store import load, reading, schema, writing
+from tracejury.ingest.store import load, read_transaction, schema, write_transaction
 from tracejury.ingest.trace import IngestError, Rejected
-from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.exchange import Labels, read_tracejury, to_csv, to_tracejury, to_trail
 from tracejury.judging.labels.label_store import put_labels
@@ -31,7 +31,7 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
     """Exit code 0, or 1 when something was rejected."""
     workspace = opened(home)
     labels = _trail_labels(files) if form == "trail" else _own_labels(files)
-    with writing(workspace.engine) as connection:
+    with write_transaction(workspace.engine) as connection:
         for name in labels.annotators:
             ensure_annotator(connection, name)
         new, kept = put_labels(
@@ -43,7 +43,7 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
             keeps_edits=True,
         )
     labels.warnings += kept
-    with reading(workspace.engine) as connection:
+    with read_transaction(workspace.engine) as connection:
         present = set(connection.scalars(select(schema.trace.c.trace_id)))
         labels.warnings += _dead_locations(connection, labels, present)
     waiting = {review.trace_id for review in labels.reviews} - present
@@ -92,7 +92,7 @@ def _dead_locations(connection: Connection, labels: Labels, present: set[str]) -
 
 
 def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequence[str]) -> int:
-    with reading(opened(home).engine) as connection:
+    with read_transaction(opened(home).engine) as connection:
         if form == "trail":
             names = annotators or (trail.ANNOTATOR,)
             if len(names) != 1:
@@ -149,7 +149,7 @@ def import_verdicts(
 def export_verdicts(home: Path | None, out: Path) -> int:
     from tracejury.judging.runs.verdict_imports import export_outcomes
 
-    with reading(opened(home).engine) as connection:
+    with read_transaction(opened(home).engine) as connection:
         out.write_bytes(export_outcomes(connection))
     return 0
 
@@ -158,7 +158,7 @@ def match_by_model(
     home: Path | None, *, model: str, judge_model: str | None, as_json: bool, withdraw: bool, **options: Any
 ) -> int:
     """Exit code 0, or 1 when a question failed or was not asked."""
-    from tracejury.judging.judges.judge import Manners
+    from tracejury.judging.judges.judge import ModelCapabilities
     from tracejury.judging.judges.model import LitellmModel, first_forms, known_prices, read_prices
     from tracejury.judging.matching.llm_matches import propose_with_model, withdraw_proposals
     from tracejury.judging.matching.llm_matching import LlmMatcher
@@ -182,7 +182,7 @@ def match_by_model(
     matcher = LlmMatcher(
         model=model,
         call=LitellmModel(name=model, api_base=options["api_base"], prices=prices),
-        manners=Manners(forms=list(first_forms(model))),
+        capabilities=ModelCapabilities(forms=list(first_forms(model))),
     )
     show, close = progress_bar("asking", " questions")
     found = propose_with_model(
@@ -264,9 +264,9 @@ def _replies(files: Sequence[Path]) -> Iterator[JudgeReply | FailedReply | Rejec
             yield Rejected(file=str(path), place=error.place, reason=error.reason, remedy=error.remedy)
 
 
-def _reading(engine: Engine, trace_id: str) -> Reading | None:
-    with reading(engine) as connection:
+def _reading(engine: Engine, trace_id: str) -> TraceText | None:
+    with read_transaction(engine) as connection:
         try:
-            return read(load(connection, trace_id, with_logs=False))
+            return render_trace(load(connection, trace_id, with_logs=False))
         except KeyError:
             return None

@@ -11,11 +11,11 @@ import pandas as pd
 from sqlalchemy import Connection
 
 from tracejury.app.commands.output import counted, opened, print_json, say
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import COMPARED, TABLES, Inputs, can_build
-from tracejury.judging.reports.arms import read_side, side_pairs, whole_versions
+from tracejury.judging.reports.arms import arm_pairs, read_arm, whole_versions
 from tracejury.judging.reports.benchmark_outcomes import outcome_tables
 from tracejury.judging.reports.export import (
     facts_of,
@@ -97,9 +97,9 @@ def _compared(
     home: Path | None, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
 ) -> dict[str, pd.DataFrame]:
     """The tables of two sides; those asked for, all of them by default."""
-    with reading(opened(home).engine) as connection:
+    with read_transaction(opened(home).engine) as connection:
         selection = _selection(connection, options)
-        left, right = (side_pairs(connection, selection, read_side(text)) for text in options["sides"])
+        left, right = (arm_pairs(connection, selection, read_arm(text)) for text in options["sides"])
     asked = [name for name in COMPARED if name in names or not names]
     inputs = Inputs(
         error_pairs=left.error_pairs,
@@ -117,7 +117,7 @@ def _from_ledger(
     sided = [name for name in names if name in COMPARED]
     if sided and not options["sides"]:
         raise ValueError(f"{sided[0]} needs two sides: --compare A B")
-    with reading(opened(home).engine) as connection:
+    with read_transaction(opened(home).engine) as connection:
         selection = _selection(connection, options)
         frames = load_frames(connection, selection)
         inputs = inputs_of(frames, **settings, **opinions_of(connection, selection))
@@ -129,7 +129,7 @@ def _from_ledger(
 
 
 def _outcomes(home: Path | None) -> dict[str, pd.DataFrame]:
-    with reading(opened(home).engine) as connection:
+    with read_transaction(opened(home).engine) as connection:
         return outcome_tables(connection)
 
 

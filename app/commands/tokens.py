@@ -12,7 +12,7 @@ from tracejury.app.api.rights import still_may
 from tracejury.app.commands.output import counted, opened, say
 from tracejury.app.config import config
 from tracejury.app.grants import TokenError
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.judging.store.people import take_back_scripts
 
 BY = "command line"
@@ -31,6 +31,6 @@ def token(home: Path | None, person: str | None, *, use: str, days: int) -> None
 
 def take_back(home: Path | None, person: str | None) -> None:
     space, name = opened(home), person or config().user
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         take_back_scripts(connection, name, by=BY)
     say(f"no token of {name} is good any more")

@@ -12,7 +12,7 @@ import click
 from sqlalchemy import Connection, select
 
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
-from tracejury.ingest.store import load, reading, schema
+from tracejury.ingest.store import load, read_transaction, schema
 from tracejury.ingest.trace import Trace
 
 
@@ -55,7 +55,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
 def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> None:
     from tracejury.ingest.table import trace_frame, write_csv
 
-    with reading(opened(home).engine) as connection:
+    with read_transaction(opened(home).engine) as connection:
         frame = trace_frame(connection)
     if csv_file is not None:
         write_csv(frame, csv_file)
@@ -85,14 +85,14 @@ def spans(trace_id: str, home: Path | None, *, csv_file: Path | None, parquet_fi
 
 
 def text(trace_id: str, home: Path | None) -> None:
-    from tracejury.judging.judges.trace_text import read
+    from tracejury.judging.judges.trace_text import render_trace
 
-    sys.stdout.buffer.write(read(find_trace(home, trace_id)).text.encode())
+    sys.stdout.buffer.write(render_trace(find_trace(home, trace_id)).text.encode())
 
 
 def find_trace(home: Path | None, trace_id: str) -> Trace:
     """The trace whose id is or begins with `trace_id`. Ends the command when there is none or more than one."""
-    with reading(opened(home).engine) as connection:
+    with read_transaction(opened(home).engine) as connection:
         return load(connection, full_id(connection, trace_id))
 
 

@@ -8,7 +8,7 @@ from tracejury.app.api.scripts import MOST_DAYS, USES, USUAL_DAYS, mint_script
 from tracejury.app.components import layout
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
 
 
@@ -36,7 +36,7 @@ def script_tokens(name: str) -> None:
         st.code(made, language=None, wrap_lines=True)
         st.caption("Copy it now: it is kept nowhere. It ends after its days, with your role, or when taken back.")
     if st.button("Take all my tokens back", key="take_back", icon=":material/key_off:"):
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             take_back_scripts(connection, name, by=name)
         st.success("No token of yours is good any more.")
 
@@ -54,7 +54,7 @@ def change(name: str, old: str, new: str) -> None:
         if sign_in(workspace().engine, name, old) is None:
             st.error("The password is not the one you have now.")
             return
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             change_person(connection, name, by=name, password=new)
     except (PeopleError, TooManyTriesError) as problem:
         st.error(f"Not changed: {problem}.")

@@ -22,9 +22,16 @@ from tracejury.app.components.sheet import cell_sheet, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import drawn, link_params, said, say, user, workspace
-from tracejury.ingest.store import reading, schema, writing
+from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.adjudication import decisions as adjudication
-from tracejury.judging.adjudication.decisions import AdjudicationError, Case, CaseRevision, Fate, GoldError, Ruling
+from tracejury.judging.adjudication.decisions import (
+    AdjudicationError,
+    AdjudicationItem,
+    GoldError,
+    ItemRevision,
+    LabelOutcome,
+    TraceDecisions,
+)
 from tracejury.judging.adjudication.disputes import FAR, ErrorGroup
 from tracejury.judging.adjudication.judge_column import PREFIX, judge_shown, show_judge
 from tracejury.judging.labels.anchoring import anchoring, changed_scores, counted_by, traces_seen
@@ -69,37 +76,37 @@ def page() -> None:
         reveals()
         return
     known, ruled = said_now(seed()), ruled_now()
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         alike = adjudication.undisputed(connection, seed=seed(), known=known, ruled=ruled)
-        cases = (
+        items = (
             alike
             if view == "Undisputed"
-            else adjudication.cases(
+            else adjudication.items(
                 connection, seed=seed(), everything=view == "All disputed", known=known, ruled=ruled
             )
         )
         judge = judge_shown(connection)
-        open_to_me = seen_by_me(connection, cases)
+        open_to_me = seen_by_me(connection, items)
     names = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
-    own = len(cases) - len(open_to_me)
-    cases = open_to_me
+    own = len(items) - len(open_to_me)
+    items = open_to_me
     if own:
         st.info(f"{counted(own, 'trace')} left out: you are at work on them yourself, blind. Submit them first.")
     layout.done(said())
     judge_choice(judge)
     undisputed_line(alike)
-    if not cases and view == "Undisputed":
+    if not items and view == "Undisputed":
         st.info("No trace that two people submitted alike waits for its gold.")
         return
-    if not cases:
+    if not items:
         st.info(
             "Nobody differs on anything that is not settled. A trace comes here when two people have submitted it and "
             "their scores are two points or more apart, or one of them missed an error of medium or high impact."
         )
         return
-    trace_id = choose(cases, names)
-    with reading(workspace().engine) as connection:
-        one = adjudication.case(connection, trace_id, seed=seed(), judge=judge)
+    trace_id = choose(items, names)
+    with read_transaction(workspace().engine) as connection:
+        one = adjudication.item(connection, trace_id, seed=seed(), judge=judge)
     if one is None:
         st.info("Fewer than two people have this trace submitted now.")
         return
@@ -112,7 +119,7 @@ def judge_choice(shown: str | None) -> None:
     if not user().may("researcher"):
         return
     with st.expander("A judge as one more rater", expanded=False):
-        with reading(workspace().engine) as connection:
+        with read_transaction(workspace().engine) as connection:
             known = judge_models(connection)
         options: list[str | None] = [None, *known]
         chosen = st.selectbox(
@@ -124,16 +131,16 @@ def judge_choice(shown: str | None) -> None:
             "not independent of them: every gold label then says which judge was shown."
         )
         if chosen != shown and st.button("Save", key="save_judge_shown"):
-            with writing(workspace().engine) as connection:
+            with write_transaction(workspace().engine) as connection:
                 show_judge(connection, chosen, by=user().name)
             say("Adjudicators now see people only." if chosen is None else "A judge is now one of the raters.")
 
 
-def seen_by_me(connection: Connection, cases: list[Case]) -> list[Case]:
+def seen_by_me(connection: Connection, items: list[AdjudicationItem]) -> list[AdjudicationItem]:
     """An adjudicator who labels a trace blind reads nobody else's labels of it before they have submitted."""
-    who, ids = user(), [one.dispute.trace_id for one in cases]
+    who, ids = user(), [one.dispute.trace_id for one in items]
     seen = traces_seen(connection, annotator=who.name, role=who.role, trace_ids=ids)
-    return [one for one in cases if one.dispute.trace_id in seen]
+    return [one for one in items if one.dispute.trace_id in seen]
 
 
 def seed() -> str:
@@ -141,7 +148,7 @@ def seed() -> str:
     return workspace().secret()
 
 
-def choose(cases: list[Case], names: dict[str, str]) -> str:
+def choose(items: list[AdjudicationItem], names: dict[str, str]) -> str:
     """The trace to decide; the list shows what is at stake on each."""
     table = pd.DataFrame(
         [
@@ -153,14 +160,14 @@ def choose(cases: list[Case], names: dict[str, str]) -> str:
                 "scores apart": ", ".join(f"{key} {gap:.0f}" for key, gap in one.dispute.gaps.items()),
                 "unmatched errors": len(one.dispute.unmatched),
                 "state": one.status,
-                "gold": f"version {one.ruling.version}" if one.ruling.version else "none",
+                "gold": f"version {one.decided.version}" if one.decided.version else "none",
             }
-            for one in cases
+            for one in items
         ]
     )
-    with st.expander(f"{counted(len(cases), 'trace')}, worst first", expanded=len(cases) > 1):
+    with st.expander(f"{counted(len(items), 'trace')}, worst first", expanded=len(items) > 1):
         st.dataframe(table, hide_index=True, height=min(38 + 35 * len(table), 250), column_config=LISTED)
-    ids = [one.dispute.trace_id for one in cases]
+    ids = [one.dispute.trace_id for one in items]
     wanted = st.query_params.get("trace")
     chosen = st.selectbox(
         "Trace", ids, index=ids.index(wanted) if wanted in ids else 0, key="adjudicate_trace",
@@ -169,7 +176,7 @@ def choose(cases: list[Case], names: dict[str, str]) -> str:
     return str(chosen)
 
 
-def undisputed_line(alike: list[Case]) -> None:
+def undisputed_line(alike: list[AdjudicationItem]) -> None:
     if not alike:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -184,7 +191,7 @@ def undisputed_line(alike: list[Case]) -> None:
 # ---- one trace -------------------------------------------------------------------------------------------------
 
 
-def desk(one: Case, judge: str | None) -> None:
+def desk(one: AdjudicationItem, judge: str | None) -> None:
     trace_id = one.dispute.trace_id
     with st.container(horizontal=True, vertical_alignment="center"):
         if st.button("Settle what all agree on", key="settle"):
@@ -211,7 +218,7 @@ def desk(one: Case, judge: str | None) -> None:
     history(trace_id)
 
 
-def scores(one: Case) -> None:
+def scores(one: AdjudicationItem) -> None:
     layout.title(
         "Scores",
         "A mark is a rater, a ring the final score. Left of 0: not applicable. Click one for its errors.",
@@ -227,9 +234,9 @@ def scores(one: Case) -> None:
 
 
 @st.fragment(key="card-dots")
-def dots(one: Case, given: Mapping[str, Mapping[str, float | None]]) -> None:
+def dots(one: AdjudicationItem, given: Mapping[str, Mapping[str, float | None]]) -> None:
     event = st.plotly_chart(
-        rater_dots(given, one.ruling.scores), key="rater-dots", config=CONFIG, on_select="rerun",
+        rater_dots(given, one.decided.scores), key="rater-dots", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Scores of the raters by dimension",
     )  # fmt: skip
     point = chosen_point(event)
@@ -237,10 +244,10 @@ def dots(one: Case, given: Mapping[str, Mapping[str, float | None]]) -> None:
         behind_dot(one, str(point[0]), str(point[1]))
 
 
-def behind_dot(one: Case, rater: str, dimension: str) -> None:
+def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
     """The errors of a dimension that go with a rater's score (or with the final one), each opened at its first span."""
     labels = (
-        [made.label for made in one.ruling.errors.values()]
+        [made.label for made in one.decided.errors.values()]
         if rater == FINAL
         else [label for group in one.dispute.groups for who, label in group.labels if who == rater]
     )
@@ -263,11 +270,11 @@ def behind_dot(one: Case, rater: str, dimension: str) -> None:
         open_in_work(link_params(trace=one.dispute.trace_id, span=spans[row]), key="dot-open")
 
 
-def score_form(one: Case, dimension: str, given: Mapping[str, float | None]) -> None:
+def score_form(one: AdjudicationItem, dimension: str, given: Mapping[str, float | None]) -> None:
     said = " · ".join(f"{rater} {grade(value)}" for rater, value in given.items()) or "no rater shown"
-    decided = dimension in one.ruling.scores
+    decided = dimension in one.decided.scores
     values = set(given.values())
-    default = grade(one.ruling.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
+    default = grade(one.decided.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
     key = f"{one.dispute.trace_id}-{dimension}"
     with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
         final = st.segmented_control(f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}")
@@ -283,7 +290,7 @@ def score_form(one: Case, dimension: str, given: Mapping[str, float | None]) -> 
             say(f"{dimension} is {final}.")
 
 
-def errors(one: Case) -> None:
+def errors(one: AdjudicationItem) -> None:
     layout.title("Errors", "One card an error; the labels in it were taken for the same one.")
     if not one.dispute.groups:
         st.caption("Nobody labelled an error.")
@@ -351,7 +358,7 @@ def span_choice(titles: SpanTitles, now: tuple[str, ...], key: str) -> list[str]
 def span_titles(trace_id: str) -> SpanTitles:
     """Each span as the desk calls it: ordinal, kind, name."""
     span, trace = schema.span, schema.trace
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         rows = connection.execute(
             select(span.c.span_id, span.c.seq, span.c.kind, span.c.name)
             .join(trace, trace.c.trace_key == span.c.trace_key)
@@ -367,12 +374,12 @@ def widget(label_id: str) -> str:
     return blake2b(label_id.encode(), digest_size=8).hexdigest() if label_id.startswith(PREFIX) else label_id
 
 
-def error_group(one: Case, group: ErrorGroup, titles: SpanTitles) -> None:
+def error_group(one: AdjudicationItem, group: ErrorGroup, titles: SpanTitles) -> None:
     if group.missing:
         mark = "Disputed: " if group.is_disputed else ""
         st.caption(f"{mark}not seen by {', '.join(group.missing)}")
     for rater, label in group.labels:
-        label_card(rater, label, one.ruling.fate(label.label_id))
+        label_card(rater, label, one.decided.outcome_of(label.label_id))
     key, ids = widget(group.label_ids[0]), [*group.label_ids, *one.behind(group)]
     with st.container(horizontal=True):
         for rater, label in group.labels:
@@ -381,7 +388,7 @@ def error_group(one: Case, group: ErrorGroup, titles: SpanTitles) -> None:
         if len(group.labels) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
             say("Merged.")
         with st.popover("Edit"):
-            edit_form(ids, current(one.ruling, group), titles)
+            edit_form(ids, current(one.decided, group), titles)
         with st.popover("Reject"):
             reject_form(ids, "Why it is no error")
 
@@ -404,9 +411,9 @@ def keep(label: ErrorLabel, others: list[str]) -> None:
         say("Kept.")
 
 
-def current(ruling: Ruling, group: ErrorGroup) -> ErrorLabel:
+def current(decided: TraceDecisions, group: ErrorGroup) -> ErrorLabel:
     """What the group says now: its error in the gold to be, else its first label."""
-    for made in ruling.errors.values():
+    for made in decided.errors.values():
         if not made.sources.isdisjoint(group.label_ids):
             return made.label
     return group.labels[0][1]
@@ -432,8 +439,8 @@ def edit_form(ids: list[str], label: ErrorLabel, titles: SpanTitles) -> None:
                 say("Saved.")
 
 
-def label_card(rater: str, label: ErrorLabel, fate: Fate) -> None:
-    became = "in the gold" if fate == "gold" else fate
+def label_card(rater: str, label: ErrorLabel, outcome_of: LabelOutcome) -> None:
+    became = "in the gold" if outcome_of == "gold" else outcome_of
     st.text(
         f"{rater} · {'+'.join(label.dimensions) or 'no dimension'} · {label.impact or 'no impact'} · "
         f"{counted(len(label.span_ids), 'span')}"
@@ -447,7 +454,7 @@ def label_card(rater: str, label: ErrorLabel, fate: Fate) -> None:
 
 
 def history(trace_id: str) -> None:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         rows = adjudication.log_of(connection, trace_id)
     if rows.empty:
         return
@@ -460,7 +467,7 @@ def history(trace_id: str) -> None:
 
 def reveals() -> None:
     loading.must("researcher")
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         report, scores_after = anchoring(connection), open_to_me(changed_scores(connection))
     if report.empty:
         st.info("Nobody has asked to see the judges' errors after submitting, so the reveal changed nothing.")
@@ -493,7 +500,7 @@ def anchored(report: pd.DataFrame) -> None:
 
 def behind_anchoring(person: str, column: str) -> None:
     """What a number of the summary counts of this person, each opened on Compare."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = counted_by(connection, person, column)
     row = listing(open_to_me(found), key="behind-anchoring")
     if row is not None:
@@ -504,14 +511,14 @@ def behind_anchoring(person: str, column: str) -> None:
 # ---- acting ----------------------------------------------------------------------------------------------------
 
 
-_pressed_on: ContextVar[tuple[str, CaseRevision] | None] = ContextVar("pressed_on", default=None)
+_pressed_on: ContextVar[tuple[str, ItemRevision] | None] = ContextVar("pressed_on", default=None)
 
 
 @contextmanager
-def on_what_was_drawn(one: Case) -> Iterator[None]:
+def on_what_was_drawn(one: AdjudicationItem) -> Iterator[None]:
     """Decisions taken inside hold only while the trace is as it was when the pressed button was drawn."""
     trace_id = one.dispute.trace_id
-    token = _pressed_on.set((trace_id, cast("CaseRevision", drawn(_case(trace_id), one.revision))))
+    token = _pressed_on.set((trace_id, cast("ItemRevision", drawn(_case(trace_id), one.revision))))
     try:
         yield
     finally:
@@ -528,13 +535,13 @@ def act(action: str, *given: object, **more: object) -> object:
         st.error("Only an adjudicator decides.")
         return False
     try:
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             pressed_on = _pressed_on.get()
             if pressed_on is not None:
-                adjudication.must_be_as_drawn(connection, *pressed_on)
+                adjudication.refuse_if_changed(connection, *pressed_on)
             done: object = getattr(adjudication, action)(connection, *given, by=user().name, **more)
             if pressed_on is not None:  # one's own decision refuses no other that is pressed before it shows
-                drawn(_case(pressed_on[0]), adjudication.case_revision(connection, pressed_on[0]))
+                drawn(_case(pressed_on[0]), adjudication.item_revision(connection, pressed_on[0]))
             return done
     except AdjudicationError as problem:
         st.error(plain(f"Not done: {problem}."))

@@ -19,7 +19,7 @@ from tracejury.app.config import config
 from tracejury.app.session import link_params, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels import guidelines
 from tracejury.judging.reports import health
 from tracejury.judging.store import people
@@ -43,7 +43,7 @@ def page() -> None:
 
 
 def show_people() -> None:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         known = people.people(connection)
         read = guidelines.readers(connection)
     mode = config().sign_in
@@ -120,7 +120,7 @@ def change_form(known: list[Person]) -> None:
 
 
 def show_audit() -> None:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         log = audit_log(connection, limit=2000)
     if log.empty:
         st.info("Nothing has been written down yet.")
@@ -142,7 +142,7 @@ def show_backup() -> None:
         except health.BackupError as problem:
             st.error(plain(f"Not done: {problem}."))
         else:
-            with writing(workspace().engine) as connection:
+            with write_transaction(workspace().engine) as connection:
                 record(connection, who=user().name, what="backup", subject=made.name)
             st.success(f"{made.name}: {size(made.stat().st_size)}.")
     for one in health.backups(folder)[:10]:
@@ -198,7 +198,7 @@ def newest_failures(state: health.Health) -> None:
 
 def label_rows() -> None:
     """Whose they are, changes of one label each counted, and the way to the traces of one person."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         table = health.label_rows(connection)
     row = sheet(table, key="label_rows_of", is_chosen=True, width="content")
     if row is None:

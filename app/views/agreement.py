@@ -1203,7 +1203,7 @@ def versus_view(choice: Choice, found: Inputs) -> None:
 
 @st.fragment(key="card-versus")
 @awaited(height=700)
-def versus_card(choice: Choice, sides: list[loading.SideOption]) -> None:
+def versus_card(choice: Choice, sides: list[loading.ArmOption]) -> None:
     by_words = {side.words: side for side in sides}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         about = "A judge, one of its versions or runs, or a person in the judge's place."

@@ -16,8 +16,8 @@ from tracejury.app.components.comparison.payload import pairs_payload
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.painting import is_new, paint
 from tracejury.app.session import link_params, token, user, workspace
-from tracejury.ingest.store import load, reading
-from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.ingest.store import load, read_transaction
+from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
 from tracejury.judging.matching.pairs import Comparison, JudgedCell
@@ -57,7 +57,7 @@ def why_empty(traces: pd.DataFrame, people: list[str], judge_models: list[str]) 
 @st.fragment(key=f"{KEY}-fragment")
 def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> None:
     trace_id, reference, judge_model, repeat = sides(traces, people, named_too(judge_models))
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
             st.info("You are at work on this trace yourself, blind. Submit it first; then it can be compared.")
             return
@@ -134,7 +134,7 @@ def named_too(judge_models: list[str]) -> list[str]:
     wanted = st.query_params.get("judge_model", "")
     if not wanted or wanted in judge_models:
         return judge_models
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         is_version = bool(versions_of(connection, wanted))
     return [*judge_models, wanted] if is_version else judge_models
 
@@ -177,7 +177,7 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
 
 def which_run(trace_id: str, judge_model: str) -> int:
     """The judge's run; offered where it judged this trace several times."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         held = [str(repeat) for repeat in repeats_of(connection, trace_id=trace_id, judge_model=judge_model)]
     if len(held) < 2:
         return int(held[0]) if held else 0
@@ -216,7 +216,7 @@ def chosen_lane(marks: pd.DataFrame) -> str | None:
     return str(point[0]) if point is not None and str(point[0]) in set(marks["key"].astype(str)) else None
 
 
-def lane_marks(found: Comparison, text: Reading) -> pd.DataFrame:
+def lane_marks(found: Comparison, text: TraceText) -> pd.DataFrame:
     """key, lane, seq, state, label, is_valid: a mark for each span of an error and each citation.
 
     What names no span of the trace stands at the first one, marked as invalid.
@@ -353,17 +353,17 @@ def _mark_big(row: pd.Series) -> list[str]:
 
 @st.cache_data(show_spinner=False, max_entries=8)
 def _undecided(place: str, now: loading.Revision, reference: str, judge_model: str, repeat: int) -> dict[str, int]:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return undecided(connection, reference=reference, judge_model=judge_model, repeat=repeat)
 
 
 @st.cache_resource(show_spinner=False, max_entries=4)
-def _reading(place: str, trace_id: str) -> Reading:
-    with reading(workspace().engine) as connection:
-        return read(load(connection, trace_id, with_logs=False))
+def _reading(place: str, trace_id: str) -> TraceText:
+    with read_transaction(workspace().engine) as connection:
+        return render_trace(load(connection, trace_id, with_logs=False))
 
 
-def reading_of(trace_id: str) -> Reading:
+def reading_of(trace_id: str) -> TraceText:
     """The text of a trace; a stored trace never changes."""
     return _reading(loading.place(), trace_id)
 

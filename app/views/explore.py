@@ -17,7 +17,7 @@ from tracejury.app.components.sheet import chosen_cell, chosen_row, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params, workspace
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.intervals import wilson_bounds
 from tracejury.judging.records import DIMENSIONS
@@ -73,7 +73,7 @@ def known_now() -> pd.DataFrame:
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _known(place: str, now: loading.Revision) -> pd.DataFrame:
     errors = errors_now()
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return exploring.with_opinions(loading.traces(), exploring.opinions(connection, errors))
 
 
@@ -83,7 +83,7 @@ def errors_now() -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _errors(place: str, now: loading.Revision) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return exploring.complete_errors(connection)
 
 
@@ -97,14 +97,14 @@ def places_now() -> list[pd.DataFrame]:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _finding_places(place: str, now: loading.Revision) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return exploring.finding_places(connection)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _error_places(place: str, now: loading.Revision) -> pd.DataFrame:
     errors = errors_now()
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return exploring.error_places(connection, errors)
 
 
@@ -114,12 +114,12 @@ def tools_now() -> pd.DataFrame:
 
 @st.cache_resource(show_spinner=False, max_entries=2)
 def _tools(place: str, now: loading.Revision) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return exploring.tools(connection)
 
 
 def _revision(of: Callable[[Connection], loading.Revision]) -> loading.Revision:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return of(connection)
 
 
@@ -148,7 +148,7 @@ def faceted(known: pd.DataFrame) -> pd.DataFrame:
 
 def searched(kept: pd.DataFrame, query: str) -> pd.DataFrame:
     """The traces with a hit; the hits themselves are listed with a way to each span."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = exploring.hits(connection, query)
     found = found[found["trace_id"].isin(kept["trace_id"])].reset_index(drop=True)
     more = f", among the first {exploring.HITS:,} found" if len(found) >= exploring.HITS else ""
@@ -336,7 +336,7 @@ def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.
     layout.title(
         f"{'People’s errors' if side == 'reference' else 'Findings of judges'} that start at {part} of the run"
     )
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = (
             exploring.started(connection, errors)
             if side == "annotator"
@@ -350,7 +350,7 @@ def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.
 
 def behind_tool(tool: str, kept: pd.DataFrame, *, is_failed: bool) -> None:
     layout.title(plain(f"{'Failed calls' if is_failed else 'Calls'} of {tool}"))
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         calls = of_traces(exploring.tool_calls(connection, tool), kept)
     behind_calls(calls[calls["status"] == "ERROR"] if is_failed else calls)
 
@@ -361,7 +361,7 @@ def behind_square(one: str, other: str, errors: pd.DataFrame) -> None:
 
 
 def first_spans(errors: pd.DataFrame) -> pd.DataFrame:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return exploring.started(connection, errors)
 
 

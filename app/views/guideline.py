@@ -9,7 +9,7 @@ from tracejury.app.components.figures import counted, plain
 from tracejury.app.components.markdown import without_images
 from tracejury.app.components.rater_charts import calibration_bars
 from tracejury.app.session import link_params, user, workspace
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import practice
 from tracejury.judging.judges.rubric import rubrics
 from tracejury.judging.labels import guidelines
@@ -23,7 +23,7 @@ WRITE = "Write"
 
 def page() -> None:
     layout.heading("Guideline")
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         known = guidelines.guidelines(connection)
         wanted = asked_version(known)
         waiting = guidelines.to_acknowledge(connection, user().name, pinned=wanted)
@@ -68,7 +68,7 @@ def read(known: list[Guideline], wanted: int | None, waiting: int | None) -> Non
         st.success(f"You have acknowledged version {shown.version}.", icon=":material/check:")
         return
     if st.button(f"I have read version {shown.version}", type="primary", key="acknowledge"):
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             guidelines.acknowledge(connection, user().name, shown.version)
         st.rerun()
 
@@ -105,7 +105,7 @@ def changes(known: list[Guideline]) -> None:
 
 
 def practise() -> None:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         sets = [row for row in queue.queues_for(connection, user().name) if row.is_practice]
         states = {row.queue_key: queue.progress(connection, row.queue_key, user().name) for row in sets}
         found = practice.practised(connection, user().name)
@@ -187,7 +187,7 @@ def publish(body: dict[str, str], note: str) -> None:
         st.error("Only an administrator publishes a guideline.")
         return
     try:
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             version = guidelines.publish(connection, body, author=user().name, note=note)
     except GuidelineError as problem:
         st.error(f"Not published: {problem}.")

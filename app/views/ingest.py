@@ -16,7 +16,7 @@ from tracejury.app.preflight import Preflight, inspect, storable
 from tracejury.app.session import link_params, workspace
 from tracejury.ingest.batch import Report, store
 from tracejury.ingest.readers import READERS
-from tracejury.ingest.store import load, reading
+from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected
 
 SHOWN = 50  # warnings
@@ -62,7 +62,7 @@ def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
     key = (ids, loading.now_revision())
     held = st.session_state.get("preflight")
     if held is None or held[0] != key:
-        with reading(workspace().engine) as connection:
+        with read_transaction(workspace().engine) as connection:
             held = (key, inspect(connection, inputs))
         st.session_state["preflight"] = held
     return held[1]
@@ -236,7 +236,7 @@ def here() -> None:
 @st.cache_data(show_spinner=False, max_entries=2)
 def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
     """Trace and warning: what readers noted of these traces."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids]
     return [(trace.trace_id, warning) for trace in found for warning in trace.all_warnings]
 

@@ -19,7 +19,7 @@ from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params, user, workspace
-from tracejury.ingest.store import reading, trace_ids
+from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.table import query_frame
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
@@ -71,7 +71,7 @@ def page() -> None:
 def listed() -> pd.DataFrame:
     """Every run, newest first: run, name, status, cells, scored, not_applicable, failed, waiting, cost_usd, by, at."""
     run, cell = tables.run, tables.cell
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         rows = connection.execute(select(run).order_by(run.c.run_key.desc())).all()
         counts = connection.execute(
             select(cell.c.run_key, cell.c.state, func.count(), func.sum(cell.c.cost_usd)).group_by(
@@ -180,7 +180,7 @@ def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
     of = (cell.c.run_key == run_key, cell.c.rubric == judge, cell.c.state == state)
     score = (cell.c.score == int(outcome),) if outcome.isdigit() else ()
     asked = (cell.c.trace_id, cell.c.repeat, cell.c.rubric, cell.c.reason, cell.c.latency_s.label("seconds"))
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         query = select(*asked, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
         found = query_frame(connection, query)
         names = judge_model_names(connection)
@@ -200,7 +200,7 @@ def compare_link(row: Mapping[Any, Any]) -> dict[str, str]:
 def last_finished(run_key: int) -> int:
     """When the last judgement of the run was finished, 0 before the first."""
     cell = tables.cell
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return int(connection.scalar(select(func.max(cell.c.finished_at)).where(cell.c.run_key == run_key)) or 0)
 
 
@@ -235,7 +235,7 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
         *(cell.c.rubric, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts),
         cell.c.judge_version,
     )
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         paid, tokens = connection.execute(
             select(func.sum(cell.c.cost_usd), func.sum(cell.c.prompt_tokens)).where(*of_run)
         ).one()
@@ -281,7 +281,7 @@ def jury(run_key: int, kept: Rule) -> None:
     )
     rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
     st.caption(f"In every table of agreement the jury stands by the rule of this run: {kept}.")
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         outcomes, judge_model = jury_outcomes(connection, run_key, rule), jury_name(connection, run_key)
     if not outcomes:
         st.caption("No trace has been judged by all models yet.")
@@ -471,7 +471,7 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     order = [measure, *(name for name in MEASURES if name != measure)]
     said = ("trace_id", "dimension", "repeat", "state", "score", "judge_version")
     asked = (*(cell.c[name] for name in said), *(MEASURES[name].label(name) for name in order))
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = query_frame(connection, select(*asked).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS))
         is_all = len(found) < MOST_ROWS
         number = len(found) if is_all else connection.scalar(select(func.count()).where(*of)) or 0
@@ -552,7 +552,7 @@ def start() -> None:
     except ValueError as error:
         st.error(plain(str(error)))
         return
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         traces = trace_ids(connection)
     if not traces:
         st.error("There is no trace to judge. Bring some in on the Ingest page.")

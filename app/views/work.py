@@ -17,7 +17,7 @@ from tracejury.app.components.annotator import annotator
 from tracejury.app.components.annotator.payload import frame
 from tracejury.app.components.figures import counted
 from tracejury.app.session import link_params, trace_token, user, workspace
-from tracejury.ingest.store import reading, trace_ids
+from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.rubric import Rubric, rubrics
 from tracejury.judging.labels import label_store as labels
@@ -56,7 +56,7 @@ def categories() -> list[dict[str, Json]]:
 
 def page() -> None:
     asked = st.query_params.get("queue", "")
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         ids = trace_ids(connection)
         queues = queue.queues_for(connection, user().name, also=int(asked) if asked.isdecimal() else None)
         has_queues = bool(queues) or bool(queue.queues(connection))
@@ -79,7 +79,7 @@ def page() -> None:
 def version_to_read(queues: Sequence[Row[Any]], key: int | None) -> int | None:
     """The guideline that has to be read before work in this queue."""
     pinned = next((row.guideline_version for row in queues if row.queue_key == key), None)
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return to_acknowledge(connection, user().name, pinned=pinned)
 
 
@@ -124,7 +124,7 @@ def queue_name(row: Row[Any]) -> str:
 
 
 def first_with_work(queues: Sequence[Row[Any]]) -> int:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         for row in queues:
             found = queue.progress(connection, row.queue_key, user().name)
             if found.mine < found.total:
@@ -163,7 +163,7 @@ def hold_on(place: Assigned) -> None:
 
 def why_nothing(key: int) -> str:
     """Done, closed, or with other people: the three are not the same to somebody who waits."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         row = next(row for row in queue.queues(connection) if row.queue_key == key)
     if row.closed_at is not None:
         return "This queue is closed. What you did in it is kept."
@@ -180,7 +180,7 @@ def place_in_hand(key: int) -> Assigned | None:
     """The place (or the trace) that the address names, if it is this person's; else the next one."""
     asked, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
     place = None
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         if asked.isdecimal():
             place = queue.held(connection, int(asked), user().name)
         elif trace_id is not None:
@@ -191,7 +191,7 @@ def place_in_hand(key: int) -> Assigned | None:
 
 
 def queue_header(place: Assigned) -> dict[str, Json]:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         found = queue.progress(connection, place.queue_key, user().name)
         around = queue.neighbours(connection, place)
         due_at = queue.due_at(connection, place.queue_key)
@@ -220,7 +220,7 @@ def follow_queue_act(place: Assigned) -> None:
     kind = str(act.get("kind"))
     if act.get("trace_id") != place.trace_id or kind not in {"previous", "next", "submitted", "skipped"}:
         return
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         around = queue.neighbours(connection, place)
         stored = queue.held(connection, place.lease_key, user().name)
     to = around.previous if kind == "previous" else around.next
@@ -243,7 +243,7 @@ def now() -> int:
 def desk(ids: list[str]) -> None:
     trace_id = chosen(ids)
     place = ids.index(trace_id)
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         occasion = queue.occasion_of(connection, user().name, trace_id)
     annotator(
         desk_frame(trace_id, occasion, {"has_previous": place > 0, "has_next": place < len(ids) - 1, **progress(ids)}),
@@ -278,7 +278,7 @@ def chosen(ids: list[str]) -> str:
 
 def progress(ids: list[str]) -> dict[str, Json]:
     """How many traces this person has finished."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         mine = labels.reviews(connection, tables.review.c.annotator == user().name)
     done = {review.trace_id for review in mine if review.status != "open"}
     return {"done": len(done & set(ids)), "total": len(ids)}

@@ -1,7 +1,7 @@
 """The one database: traces written once, text stored once, source bytes kept."""
 
 from tracejury.ingest.pack import Packed, content_digest, pack
-from tracejury.ingest.store.engine import open_engine, reading, writing
+from tracejury.ingest.store.engine import open_engine, read_transaction, write_transaction
 from tracejury.ingest.store.load import load, load_source, load_span, source_blocks, source_of, trace_ids
 from tracejury.ingest.store.schema import metadata
 from tracejury.ingest.store.search import Hit, search
@@ -19,12 +19,12 @@ __all__ = [
     "metadata",
     "open_engine",
     "pack",
-    "reading",
+    "read_transaction",
     "search",
     "source_blocks",
     "source_of",
     "trace_ids",
     "write",
     "write_all",
-    "writing",
+    "write_transaction",
 ]

@@ -21,7 +21,7 @@ def open_engine(url: str) -> Engine:
 
 
 @contextmanager
-def reading(engine: Engine) -> Iterator[Connection]:
+def read_transaction(engine: Engine) -> Iterator[Connection]:
     """A connection that sees one state of the database."""
     one_state = (
         engine if engine.dialect.name == "sqlite" else engine.execution_options(isolation_level="REPEATABLE READ")
@@ -31,7 +31,7 @@ def reading(engine: Engine) -> Iterator[Connection]:
 
 
 @contextmanager
-def writing(engine: Engine) -> Iterator[Connection]:
+def write_transaction(engine: Engine) -> Iterator[Connection]:
     """One write transaction: all of it or nothing.
 
     SQLite takes its write lock at the beginning: a transaction that reads first and writes later cannot wait

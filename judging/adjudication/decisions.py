@@ -36,7 +36,7 @@ ADJUDICATED = "adjudicated"
 AGREED = "all raters agree"
 Action = Literal["keep", "merge", "edit", "reject", "add"]
 Status = Literal["open", "closed", "changed"]
-Fate = Literal["gold", "rejected", "undecided"]
+LabelOutcome = Literal["gold", "rejected", "undecided"]
 _table = tables.adjudication
 FEW = 200  # traces that are asked for by name; of more, all that two people submitted are read
 
@@ -64,7 +64,7 @@ class GoldError:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ruling:
+class TraceDecisions:
     """What has been decided on a trace. `version` is that of the gold written last, 0 before the first.
 
     `scores` maps a dimension to its final score, None for not applicable. `is_open`: something was decided
@@ -82,23 +82,23 @@ class Ruling:
     last: int = 0
     """The row of the newest decision."""
 
-    def fate(self, label_id: str) -> Fate:
+    def outcome_of(self, label_id: str) -> LabelOutcome:
         """What became of a person's label."""
         if any(label_id in one.sources for one in self.errors.values()):
             return "gold"
         return "rejected" if label_id in self.rejected else "undecided"
 
 
-CaseRevision = tuple[int, int]
+ItemRevision = tuple[int, int]
 """The newest decision on a trace, and when a rater last changed what they said: what a page was drawn from."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class AdjudicationItem:
     """A trace on the adjudicator's desk. `said_at`: when people last changed what they said of it."""
 
     dispute: Dispute
-    ruling: Ruling
+    decided: TraceDecisions
     said_at: int = 0
 
     @cached_property
@@ -107,22 +107,22 @@ class Case:
         points = [
             f"{len(group.labels)} {'label' if len(group.labels) == 1 else 'labels'} of one error ({_title(group)})"
             for group in self.dispute.groups
-            if "undecided" in _fates(self.ruling, group)
+            if "undecided" in _outcomes(self.decided, group)
         ]
         points += [
-            f"the score of {dimension}" for dimension in self.dispute.scores if dimension not in self.ruling.scores
+            f"the score of {dimension}" for dimension in self.dispute.scores if dimension not in self.decided.scores
         ]
         return tuple(points)
 
     @cached_property
     def status(self) -> Status:
-        if self.ruling.closed_at is None or self.ruling.is_open:
+        if self.decided.closed_at is None or self.decided.is_open:
             return "open"
-        return "changed" if self.said_at > self.ruling.closed_at or self.open_points else "closed"
+        return "changed" if self.said_at > self.decided.closed_at or self.open_points else "closed"
 
     @property
-    def revision(self) -> CaseRevision:
-        return self.ruling.last, self.said_at
+    def revision(self) -> ItemRevision:
+        return self.decided.last, self.said_at
 
     @property
     def apart(self) -> tuple[GoldError, ...]:
@@ -130,16 +130,16 @@ class Case:
         shown now, or from a label taken back. They stand in the gold all the same.
         """
         shown = self._shown
-        return tuple(one for one in self.ruling.errors.values() if one.sources.isdisjoint(shown))
+        return tuple(one for one in self.decided.errors.values() if one.sources.isdisjoint(shown))
 
     @property
     def scores_apart(self) -> dict[str, float | None]:
         """Final scores of dimensions that no rater on the desk scored."""
-        return {key: value for key, value in self.ruling.scores.items() if key not in self.dispute.scores}
+        return {key: value for key, value in self.decided.scores.items() if key not in self.dispute.scores}
 
     def behind(self, group: ErrorGroup) -> tuple[str, ...]:
         """Labels that are not on the desk and were taken for the same error as this group: decided with it."""
-        taken = (one.sources for one in self.ruling.errors.values() if not one.sources.isdisjoint(group.label_ids))
+        taken = (one.sources for one in self.decided.errors.values() if not one.sources.isdisjoint(group.label_ids))
         return tuple(sorted({label_id for sources in taken for label_id in sources} - self._shown))
 
     @property
@@ -151,7 +151,7 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Said:
+class Opinions:
     """What people said of every trace that two or more submitted, when, and the state of each trace's rows it is of."""
 
     disputes: Mapping[str, Dispute]
@@ -161,18 +161,18 @@ class Said:
     """The names that gold stands under."""
 
 
-def said(connection: Connection, *, seed: str, before: Said | None = None) -> Said:
+def said(connection: Connection, *, seed: str, before: Opinions | None = None) -> Opinions:
     """What people said; decisions change nothing of it.
 
     Of `before` (of the same seed) all is kept but the traces that changed since.
     """
     states, nobody = _states(connection), gold_names(connection)
-    empty = Said(disputes={}, said_at={}, states={}, nobody=nobody)
+    empty = Opinions(disputes={}, said_at={}, states={}, nobody=nobody)
     known = before if before is not None and before.nobody == nobody else empty
     changed = {trace_id for trace_id, state in states.items() if known.states.get(trace_id) != state}
     kept = {key: one for key, one in known.disputes.items() if key in states and key not in changed}
     found = kept | _disputes_of(connection, changed, seed)
-    return Said(
+    return Opinions(
         disputes={key: found[key] for key in sorted(found)},
         said_at=_said_at(connection),
         states=states,
@@ -207,36 +207,36 @@ def _newest_rows(connection: Connection, table: Table) -> dict[str, tuple[int, i
     return {trace_id: (key, at) for trace_id, key, at in connection.execute(query.group_by(table.c.trace_id)).all()}
 
 
-def said_revision(connection: Connection) -> Revision:
+def opinions_revision(connection: Connection) -> Revision:
     """Changes whenever `said` may."""
     said = newest_rows(schema.trace, tables.error_label, tables.score_label, tables.review)
     return read_revision(connection, [*said, largest(schema.trace.c.ingested_at)])
 
 
-def ruled_revision(connection: Connection) -> Revision:
+def decisions_revision(connection: Connection) -> Revision:
     """Changes whenever `rulings` may."""
     return read_revision(connection, newest_rows(_table))
 
 
-def cases(
+def items(
     connection: Connection,
     *,
     seed: str,
     everything: bool = False,
-    known: Said | None = None,
-    ruled: Mapping[str, Ruling] | None = None,
-) -> list[Case]:
+    known: Opinions | None = None,
+    ruled: Mapping[str, TraceDecisions] | None = None,
+) -> list[AdjudicationItem]:
     """The traces where people differ and that are not settled, worst first; with `everything` the settled too.
 
     Two people or more must have submitted. A settled trace comes back when a rater changes what they said.
     `known` is what people `said`, `ruled` the `rulings`, where they are at hand.
     """
     found = said(connection, seed=seed) if known is None else known
-    made = _cases(connection, worst_first(found.disputes.values()), found.said_at, ruled)
+    made = _items(connection, worst_first(found.disputes.values()), found.said_at, ruled)
     return made if everything else [one for one in made if one.status != "closed"]
 
 
-def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None = None) -> Case | None:
+def item(connection: Connection, trace_id: str, *, seed: str, judge: str | None = None) -> AdjudicationItem | None:
     """One trace, disputed or not; None where fewer than two people have submitted.
 
     With `judge` that judge model is one more rater of the case; whether people differ is asked of people alone.
@@ -249,58 +249,62 @@ def case(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
         opinions[trace_id][JUDGE] = said
     parents, order = _spans(connection, opinions)
     one = dispute(trace_id, opinions[trace_id], parents=parents[trace_id], order=order[trace_id], seed=seed)
-    ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
-    return Case(dispute=one, ruling=ruling, said_at=_said_at(connection, trace_id).get(trace_id, 0))
+    decided = decisions_by_trace(connection, trace_id).get(trace_id, TraceDecisions(trace_id=trace_id))
+    return AdjudicationItem(dispute=one, decided=decided, said_at=_said_at(connection, trace_id).get(trace_id, 0))
 
 
 def undisputed(
-    connection: Connection, *, seed: str, known: Said | None = None, ruled: Mapping[str, Ruling] | None = None
-) -> list[Case]:
+    connection: Connection,
+    *,
+    seed: str,
+    known: Opinions | None = None,
+    ruled: Mapping[str, TraceDecisions] | None = None,
+) -> list[AdjudicationItem]:
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
     every = said(connection, seed=seed) if known is None else known
-    found = _cases(connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at, ruled)
+    found = _items(connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at, ruled)
     return [one for one in found if one.status != "closed"]
 
 
-def _cases(
+def _items(
     connection: Connection,
     found: Iterable[Dispute],
     said_at: Mapping[str, int],
-    ruled: Mapping[str, Ruling] | None,
-) -> list[Case]:
-    ruled = rulings(connection) if ruled is None else ruled
+    ruled: Mapping[str, TraceDecisions] | None,
+) -> list[AdjudicationItem]:
+    ruled = decisions_by_trace(connection) if ruled is None else ruled
     return [
-        Case(
+        AdjudicationItem(
             dispute=one,
-            ruling=ruled.get(one.trace_id) or Ruling(trace_id=one.trace_id),
+            decided=ruled.get(one.trace_id) or TraceDecisions(trace_id=one.trace_id),
             said_at=said_at.get(one.trace_id, 0),
         )
         for one in found
     ]
 
 
-def rulings(connection: Connection, trace_id: str | None = None) -> dict[str, Ruling]:
+def decisions_by_trace(connection: Connection, trace_id: str | None = None) -> dict[str, TraceDecisions]:
     """What has been decided, by trace: the fold of all rows."""
     query = select(_table).order_by(_table.c.row_key)
     rows = connection.execute(query if trace_id is None else query.where(_table.c.trace_id == trace_id))
-    found: dict[str, Ruling] = {}
+    found: dict[str, TraceDecisions] = {}
     for row in rows:
-        found[row.trace_id] = _after(found.get(row.trace_id, Ruling(trace_id=row.trace_id)), row)
+        found[row.trace_id] = _after(found.get(row.trace_id, TraceDecisions(trace_id=row.trace_id)), row)
     return found
 
 
 # ---- decisions -------------------------------------------------------------------------------------------------
 
 
-def case_revision(connection: Connection, trace_id: str) -> CaseRevision:
+def item_revision(connection: Connection, trace_id: str) -> ItemRevision:
     """That of the trace's `Case` as it is now."""
-    ruling = rulings(connection, trace_id).get(trace_id, Ruling(trace_id=trace_id))
-    return ruling.last, _said_at(connection, trace_id).get(trace_id, 0)
+    decided = decisions_by_trace(connection, trace_id).get(trace_id, TraceDecisions(trace_id=trace_id))
+    return decided.last, _said_at(connection, trace_id).get(trace_id, 0)
 
 
-def must_be_as_drawn(connection: Connection, trace_id: str, drawn: CaseRevision) -> None:
+def refuse_if_changed(connection: Connection, trace_id: str, drawn: ItemRevision) -> None:
     """Raises `AdjudicationError` where somebody decided on the trace, or changed what they said of it, since."""
-    if case_revision(connection, trace_id) != drawn:
+    if item_revision(connection, trace_id) != drawn:
         raise AdjudicationError(
             "somebody decided on this trace, or a rater changed it, since this page was drawn: it is drawn anew now, "
             "look at it and decide again"
@@ -427,17 +431,17 @@ def set_score(
 
 def settle_agreed(connection: Connection, trace_id: str, *, by: str, seed: str, judge: str | None = None) -> int:
     """Decide what needs no deciding: errors that all raters saw, scores that all gave alike. How many it were."""
-    found = case(connection, trace_id, seed=seed, judge=judge)
+    found = item(connection, trace_id, seed=seed, judge=judge)
     if found is None:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     settled = 0
     for group in found.dispute.groups:
-        if not group.missing and _fates(found.ruling, group) == {"undecided"}:
+        if not group.missing and _outcomes(found.decided, group) == {"undecided"}:
             merge(connection, group.label_ids, by=by, reason=AGREED)
             settled += 1
     for dimension, given in found.dispute.scores.items():
         values = set(given.values())
-        if dimension not in found.ruling.scores and len(values) == 1 and len(given) == len(found.dispute.raters):
+        if dimension not in found.decided.scores and len(values) == 1 and len(given) == len(found.dispute.raters):
             set_score(connection, trace_id, dimension, values.pop(), by=by, reason=AGREED)
             settled += 1
     return settled
@@ -451,15 +455,15 @@ def close(
     `judge` is the judge model that is shown beside the people, if any; every gold label names it, and those that were
     shown when something was decided.
     """
-    found = case(connection, trace_id, seed=seed, judge=judge)
+    found = item(connection, trace_id, seed=seed, judge=judge)
     if found is None:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     if found.open_points:
         raise AdjudicationError(f"still to be decided: {'; '.join(found.open_points)}")
-    version = found.ruling.version + 1
-    shown = ", ".join(sorted(found.ruling.judges | ({judge} if judge else set()))) or None
+    version = found.decided.version + 1
+    shown = ", ".join(sorted(found.decided.judges | ({judge} if judge else set()))) or None
     _append(connection, trace_id, "done", "close", {"version": version, "judge_shown": shown}, by, note)
-    _write_gold(connection, found.ruling, version, by, shown)
+    _write_gold(connection, found.decided, version, by, shown)
     record(connection, who=by, what="gold written", subject=trace_id, detail={"version": version})
     return version
 
@@ -512,21 +516,21 @@ def _subject(payload: Mapping[str, Any]) -> str:
 # ---- the fold --------------------------------------------------------------------------------------------------
 
 
-def _after(ruling: Ruling, row: Row[Any]) -> Ruling:
+def _after(decided: TraceDecisions, row: Row[Any]) -> TraceDecisions:
     payload = orjson.loads(row.payload)
-    ruling = replace(ruling, last=row.row_key)
+    decided = replace(decided, last=row.row_key)
     if row.subject != "done" and payload.get("judge_shown") is not None:
-        ruling = replace(ruling, judges=ruling.judges | {payload["judge_shown"]})
+        decided = replace(decided, judges=decided.judges | {payload["judge_shown"]})
     match row.subject:
         case "done":
-            return replace(ruling, version=row.version, closed_at=row.created_at, is_open=False)
+            return replace(decided, version=row.version, closed_at=row.created_at, is_open=False)
         case "score":
             value = None if payload["not_applicable"] else payload["value"]
-            return replace(ruling, scores={**ruling.scores, payload["dimension"]: value}, is_open=True)
+            return replace(decided, scores={**decided.scores, payload["dimension"]: value}, is_open=True)
     taken = frozenset(payload["labels"])
-    errors = {key: replace(one, sources=one.sources - taken) for key, one in ruling.errors.items()}
+    errors = {key: replace(one, sources=one.sources - taken) for key, one in decided.errors.items()}
     errors = {key: one for key, one in errors.items() if one.sources}
-    rejected = {key: reason for key, reason in ruling.rejected.items() if key not in taken}
+    rejected = {key: reason for key, reason in decided.rejected.items() if key not in taken}
     if row.action == "reject":
         rejected |= dict.fromkeys(sorted(taken), row.reason)
     else:
@@ -534,11 +538,11 @@ def _after(ruling: Ruling, row: Row[Any]) -> Ruling:
         errors[label.label_id] = GoldError(
             label_id=label.label_id, sources=taken, label=label, action=row.action, reason=row.reason
         )
-    return replace(ruling, errors=errors, rejected=rejected, is_open=True)
+    return replace(decided, errors=errors, rejected=rejected, is_open=True)
 
 
-def _fates(ruling: Ruling, group: ErrorGroup) -> set[str]:
-    return {ruling.fate(label_id) for label_id in group.label_ids}
+def _outcomes(decided: TraceDecisions, group: ErrorGroup) -> set[str]:
+    return {decided.outcome_of(label_id) for label_id in group.label_ids}
 
 
 def _title(group: ErrorGroup) -> str:
@@ -682,7 +686,7 @@ def _standing(connection: Connection, label_ids: Sequence[str]) -> dict[str, Err
     """The gold's errors made from these ids, as they stand now, under the ids that were asked for."""
     if not label_ids:
         return {}
-    made = [one for ruling in rulings(connection).values() for one in ruling.errors.values()]
+    made = [one for decided in decisions_by_trace(connection).values() for one in decided.errors.values()]
     return {
         label_id: replace(one.label, label_id=label_id)
         for one in made
@@ -697,15 +701,15 @@ def _decide_error(
     connection: Connection, action: Action, sources: Sequence[ErrorLabel], label: ErrorLabel, *, by: str, reason: str
 ) -> str:
     trace_id, taken = sources[0].trace_id, {one.label_id for one in sources}
-    gold_id = _gold_id(rulings(connection, trace_id).get(trace_id), taken)
+    gold_id = _gold_id(decisions_by_trace(connection, trace_id).get(trace_id), taken)
     body = _body_of(replace(label, label_id=gold_id))
     _append(connection, trace_id, "error", action, {"labels": sorted(taken), "error": body}, by, reason)
     return gold_id
 
 
-def _gold_id(ruling: Ruling | None, taken: set[str]) -> str:
+def _gold_id(decided: TraceDecisions | None, taken: set[str]) -> str:
     """An error of the gold keeps its id while it is decided anew, so that matches with it stay."""
-    for key, one in ({} if ruling is None else ruling.errors).items():
+    for key, one in ({} if decided is None else decided.errors).items():
         if one.sources <= taken:
             return key
     return f"gold-{uuid.uuid4().hex}"
@@ -741,12 +745,12 @@ def _append(
     record(connection, who=by, what=f"adjudication: {action}", subject=trace_id, detail={"reason": reason.strip()})
 
 
-def _write_gold(connection: Connection, ruling: Ruling, version: int, by: str, judge: str | None) -> None:
+def _write_gold(connection: Connection, decided: TraceDecisions, version: int, by: str, judge: str | None) -> None:
     gold = gold_name(connection)
     known_errors = {
         label.label_id: label
         for label in error_labels(
-            connection, tables.error_label.c.annotator == gold, tables.error_label.c.trace_id == ruling.trace_id
+            connection, tables.error_label.c.annotator == gold, tables.error_label.c.trace_id == decided.trace_id
         )
     }
     shown: dict[str, Json] = {} if judge is None else {"judge_shown": judge}
@@ -762,17 +766,17 @@ def _write_gold(connection: Connection, ruling: Ruling, version: int, by: str, j
                 **shown,
             },
         )
-        for one in ruling.errors.values()
+        for one in decided.errors.values()
     ]
     changed = [label for label in errors if not _says_the_same(known_errors.get(label.label_id), label)]
     scores = [
         ScoreLabel(
-            trace_id=ruling.trace_id, annotator=gold, dimension=dimension, value=value, not_applicable=value is None
+            trace_id=decided.trace_id, annotator=gold, dimension=dimension, value=value, not_applicable=value is None
         )
-        for dimension, value in ruling.scores.items()
+        for dimension, value in decided.scores.items()
     ]
     review = Review(
-        trace_id=ruling.trace_id,
+        trace_id=decided.trace_id,
         annotator=gold,
         status="submitted",
         no_error=not errors,

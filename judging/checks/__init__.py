@@ -15,7 +15,7 @@ from tracejury.judging.checks.view import View, look_at
 from tracejury.judging.records import DIMENSIONS, Call, Citation, Dimension, Finding, Impact, Verdict
 
 if TYPE_CHECKING:
-    from tracejury.judging.judges.trace_text import Reading
+    from tracejury.judging.judges.trace_text import TraceText
 
 __all__ = ["CHECKS", "MODEL", "Check", "checks_version", "find", "judge_offline"]
 
@@ -193,7 +193,7 @@ CHECKS: tuple[Check, ...] = (
 )
 
 
-def judge_offline(trace: Trace, reading: Reading | None = None) -> tuple[Verdict, ...]:
+def judge_offline(trace: Trace, reading: TraceText | None = None) -> tuple[Verdict, ...]:
     """One verdict of model "checks" for each dimension, in the order of `DIMENSIONS`.
 
     The score is 3 without a finding, else 2, 1 or 0 by the gravest impact (low, medium, high). What checks

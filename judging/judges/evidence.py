@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from rapidfuzz import fuzz
 
-from tracejury.judging.judges.trace_text import Reading
+from tracejury.judging.judges.trace_text import TraceText
 from tracejury.judging.records import EvidencePlace
 
 FUZZY_FROM = 90.0  # rapidfuzz partial ratio, 0..100
@@ -43,7 +43,7 @@ class Place(NamedTuple):
 class Finder:
     """Looks for quotes in one trace; folds its texts once, however many quotes are looked for."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: TraceText) -> None:
         self.reading = reading
 
     def place(self, quote: str, cited: Sequence[str]) -> Place | None:
@@ -103,12 +103,12 @@ class Finder:
         return tuple(_fold(text) for text in self._texts)
 
 
-def place_evidence(reading: Reading, quote: str, cited: Sequence[str]) -> Place | None:
+def place_evidence(reading: TraceText, quote: str, cited: Sequence[str]) -> Place | None:
     """`Finder.place` for a single quote; for several quotes of one trace keep a `Finder`."""
     return Finder(reading).place(quote, cited)
 
 
-def addresses_judge(reading: Reading) -> tuple[str, ...]:
+def addresses_judge(reading: TraceText) -> tuple[str, ...]:
     """A note for each span whose text talks to a judge: orders, ready scores, fences, made-up span headers."""
     notes = []
     for block in reading.blocks:

@@ -15,7 +15,7 @@ from tracejury.judging.judges.model import Model, ModelError, ModelReply, ModelR
 from tracejury.judging.judges.prompt import Order, Prompt, Prompts, SpanToJudge, repair_request
 from tracejury.judging.judges.reply import Form, ParsedFinding, ParsedReply, Unparsable, read_reply, reply_schema
 from tracejury.judging.judges.rubric import AgentDescription, Rubric
-from tracejury.judging.judges.trace_text import Block, Reading
+from tracejury.judging.judges.trace_text import Block, TraceText
 from tracejury.judging.records import Call, Citation, Failure, FailureState, Finding, Verdict
 
 N = TypeVar("N", int, float)
@@ -40,7 +40,7 @@ class Judge:
 
 
 @dataclass(kw_only=True)
-class Manners:
+class ModelCapabilities:
     """What a model has been found to take: forms still to be tried, best first, and parameters left out."""
 
     forms: list[Form] = field(default_factory=lambda: list(ALL_FORMS))
@@ -76,12 +76,12 @@ class Limit:
 
 async def judge_trace(
     judge: Judge,
-    reading: Reading,
+    reading: TraceText,
     model: Model,
     *,
     agent: AgentDescription | None = None,
     span: SpanToJudge | None = None,
-    manners: Manners | None = None,
+    capabilities: ModelCapabilities | None = None,
     limit: Limit | None = None,
     share_prefix: bool = False,
     finder: Finder | None = None,
@@ -91,13 +91,13 @@ async def judge_trace(
 
     Every `ModelError` becomes a Failure; any other exception is a fault of ours, or a stop, and passes through.
     """
-    talk = _Talk(
+    talk = _JudgeConversation(
         judge=judge,
         reading=reading,
         model=model,
         agent=agent,
         span=span,
-        manners=manners or Manners(),
+        capabilities=capabilities or ModelCapabilities(),
         limit=limit,
         share_prefix=share_prefix,
         finder=finder or Finder(reading),
@@ -108,11 +108,11 @@ async def judge_trace(
 
 async def judge_spans(
     judge: Judge,
-    reading: Reading,
+    reading: TraceText,
     model: Model,
     *,
     agent: AgentDescription | None = None,
-    manners: Manners | None = None,
+    capabilities: ModelCapabilities | None = None,
     limit: Limit | None = None,
     finder: Finder | None = None,
     prompts: Prompts | None = None,
@@ -121,7 +121,11 @@ async def judge_spans(
 
     Stops at the first span that gives no verdict: a trace with an unjudged span has no outcome of its own.
     """
-    known, finder, prompts = manners or Manners(), finder or Finder(reading), prompts or Prompts(reading.text)
+    known, finder, prompts = (
+        capabilities or ModelCapabilities(),
+        finder or Finder(reading),
+        prompts or Prompts(reading.text),
+    )
     verdicts: dict[str, Verdict] = {}
     for block in spans_judged(reading):
         span = SpanToJudge(span_id=block.span_id, ordinal=block.ordinal)
@@ -131,7 +135,7 @@ async def judge_spans(
             model,
             agent=agent,
             span=span,
-            manners=known,
+            capabilities=known,
             limit=limit,
             share_prefix=True,
             finder=finder,
@@ -143,7 +147,7 @@ async def judge_spans(
     return combine_spans(verdicts)
 
 
-def spans_judged(reading: Reading) -> tuple[Block, ...]:
+def spans_judged(reading: TraceText) -> tuple[Block, ...]:
     """The spans that the span-by-span mode asks about: those that act (model and tool calls, events), else all."""
     acting = tuple(block for block in reading.blocks if _kind(block) in SPAN_KINDS_JUDGED)
     return acting or reading.blocks
@@ -178,7 +182,7 @@ def combine_spans(verdicts: Mapping[str, Verdict]) -> Verdict:
 
 
 def resolve_findings(
-    parsed: Iterable[ParsedFinding], reading: Reading, rubric: Rubric, *, finder: Finder | None = None
+    parsed: Iterable[ParsedFinding], reading: TraceText, rubric: Rubric, *, finder: Finder | None = None
 ) -> tuple[Finding, ...]:
     """Findings with each citation resolved (or kept as unresolved) and each quote looked for in the trace."""
     looks = finder or Finder(reading)
@@ -202,15 +206,15 @@ def _finding(parsed: ParsedFinding, finder: Finder, rubric: Rubric) -> Finding:
 
 
 @dataclass(kw_only=True)
-class _Talk:
+class _JudgeConversation:
     """The calls of one judgement: what was sent, what came back, what the model would not take."""
 
     judge: Judge
-    reading: Reading
+    reading: TraceText
     model: Model
     agent: AgentDescription | None
     span: SpanToJudge | None
-    manners: Manners
+    capabilities: ModelCapabilities
     limit: Limit | None
     share_prefix: bool
     finder: Finder
@@ -253,11 +257,11 @@ class _Talk:
             return reply
 
     def _request(self, turns: tuple[Turn, ...]) -> ModelRequest:
-        form = self.manners.forms[0]
+        form = self.capabilities.forms[0]
         self.prompt = self.prompts.build(
             self.judge.rubric, form=form, order=self.judge.order, agent=self.agent, span=self.span
         )
-        sent = {name: value for name, value in self.judge.parameters.items() if name not in self.manners.left_out}
+        sent = {name: value for name, value in self.judge.parameters.items() if name not in self.capabilities.left_out}
         return ModelRequest(
             prompt=self.prompt,
             form=form,
@@ -272,7 +276,7 @@ class _Talk:
             self.refused.append(f"{error.parameter}: {error.message}")
         if error.kind == "rejected_form" and request.form != "template":
             self.refused.append(f"{request.form}: {error.message}")
-        return self.manners.give_way(error, request)
+        return self.capabilities.give_way(error, request)
 
     def _read(self, reply: ModelReply) -> ParsedReply | Unparsable:
         bad = unusable(reply)
@@ -315,11 +319,11 @@ class _Talk:
         )
 
     def _call(self) -> Call:
-        parameters: dict[str, Json] = {**self.judge.parameters, "form": self.manners.forms[0]}
+        parameters: dict[str, Json] = {**self.judge.parameters, "form": self.capabilities.forms[0]}
         if self.refused:
             parameters["rejected"] = [*self.refused]
-        if self.manners.left_out:
-            parameters["left_out"] = [*sorted(self.manners.left_out)]
+        if self.capabilities.left_out:
+            parameters["left_out"] = [*sorted(self.capabilities.left_out)]
         return call_of(self.judge.model, parameters, self.prompt, self.replies, self.failed_calls)
 
 

@@ -20,7 +20,7 @@ class StopRunError(Exception):
     """No further call makes sense (authentication, budget); cells not yet judged wait for the next start."""
 
 
-class Pace:
+class RateLimiter:
     """Lets each call wait for its moment, and holds all of them while a provider asks to wait.
 
     `book` books the next free moment for a call of so many tokens among all processes of the run, and says how
@@ -113,7 +113,7 @@ class Budget:
         )
 
 
-class Together(Generic[T, R]):
+class BatchedWriter(Generic[T, R]):
     """Writes in one transaction what is handed in while an earlier write is under way.
 
     `write` gives a result for each item; who handed it in gets it, once it is written.

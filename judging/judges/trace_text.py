@@ -78,7 +78,7 @@ class Block:
 
 
 @dataclass(frozen=True)
-class Reading:
+class TraceText:
     """The text of a trace and the way back from a citation to a span."""
 
     trace_id: str
@@ -108,7 +108,7 @@ class Reading:
         return by_prefix[0] if len(by_prefix) == 1 else None
 
 
-def read(trace: Trace, *, budget: int | None = None) -> Reading:
+def render_trace(trace: Trace, *, budget: int | None = None) -> TraceText:
     """The reading of `trace`; with a `budget` (characters) long texts are cut, and each cut says so.
 
     Every span id stays whatever the budget; plans, tool calls, errors and final answers are never cut, so the
@@ -413,7 +413,7 @@ def _listed(what: str, names: Sequence[str]) -> str:
     return f", {what}: {', '.join(_one_line(name) for name in names)}" if names else ""
 
 
-def _rendered(trace: Trace, blocks: Sequence[Block]) -> Reading:
+def _rendered(trace: Trace, blocks: Sequence[Block]) -> TraceText:
     texts = [_head(trace)]
     at = len(texts[0])
     placed = []
@@ -422,7 +422,7 @@ def _rendered(trace: Trace, blocks: Sequence[Block]) -> Reading:
         placed.append(replace(block, start=at, end=at + len(text)))
         texts.append(text)
         at += len(text)
-    return Reading(trace_id=trace.trace_id, text="".join(texts), blocks=tuple(placed))
+    return TraceText(trace_id=trace.trace_id, text="".join(texts), blocks=tuple(placed))
 
 
 def _block_text(block: Block) -> str:

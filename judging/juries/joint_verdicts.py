@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import orjson
 from sqlalchemy import Connection, Engine, insert, select
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.jury import Rule
 from tracejury.judging.records import CELL_STATES, Finding
@@ -49,7 +49,7 @@ def keep_joint_verdicts(engine: Engine, run_key: int, rule: Rule) -> int:
     """
     from tracejury.judging.matching.matches import workspace_likeness
 
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         judged = select(_cell.c.trace_id).where(_cell.c.run_key == run_key).distinct()
         trace_ids = list(connection.scalars(judged.order_by(_cell.c.trace_id)))
         likeness = workspace_likeness(connection)
@@ -63,7 +63,7 @@ def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], li
     """Those of some traces. Texts are compared outside the transaction that writes: it holds up everybody's work."""
     from tracejury.judging.juries.joint import joint_verdict
 
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         asked = _not_kept(connection, run_key, rule, trace_ids)
         parents = parents_by_trace(connection, [one.trace_id for one in asked])
     if not asked:
@@ -72,7 +72,7 @@ def _keep(engine: Engine, run_key: int, rule: Rule, trace_ids: Sequence[str], li
         one.key: joint_verdict(one.members, rule, parents=parents.get(one.trace_id, {}), likeness=likeness)
         for one in asked
     }
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         # of two workers that end at once the second finds nothing to do
         new = [one for one in _not_kept(connection, run_key, rule, trace_ids) if one.key in made]
         if new:

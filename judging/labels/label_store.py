@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Row, Table, and_, func, insert, selec
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.parse import clean, json_text
-from tracejury.ingest.store import reading, schema, writing
+from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.labels.guidelines import acknowledged, has_read
 from tracejury.judging.labels.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
 from tracejury.judging.queues import queue_store as queue
@@ -66,7 +66,7 @@ def apply_ops(
     item = Item(annotator=annotator, trace_id=trace_id, occasion=occasion)
     ops = list({op.op_id: op for op in ops}.values())
     forms = {op.op_id: op.form() for op in ops}
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         known = _known_ops(connection, forms)
         _refuse_foreign(known, item)
         new = [op for op in ops if op.op_id not in known]
@@ -85,7 +85,7 @@ def apply_ops(
 def state(engine: Engine, *, annotator: str, trace_id: str, occasion: int = 0) -> dict[str, Any]:
     """`{"revision", "errors", "scores", "review"}` as the browser keeps it."""
     item = Item(annotator=annotator, trace_id=trace_id, occasion=occasion)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return _state(connection, item, _revision(connection, item))
 
 

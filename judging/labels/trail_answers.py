@@ -9,7 +9,7 @@ from tracejury.ingest.labels import AnnotatedError, Annotation, FailedReply, Jud
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.evidence import place_evidence
 from tracejury.judging.judges.judge import ERRORS_ONLY
-from tracejury.judging.judges.trace_text import Reading
+from tracejury.judging.judges.trace_text import TraceText
 from tracejury.judging.labels.exchange import Labels
 from tracejury.judging.records import (
     Call,
@@ -76,7 +76,7 @@ def _error(error: AnnotatedError, annotator: str) -> ErrorLabel:
     )
 
 
-def to_outcome(reply: JudgeReply | FailedReply, *, model: str, reading: Reading | None) -> Verdict | Failure:
+def to_outcome(reply: JudgeReply | FailedReply, *, model: str, reading: TraceText | None) -> Verdict | Failure:
     """A judge's answer as a verdict; citations are resolved in `reading` (None: the trace is not there yet)."""
     call = Call(model=model, raw_reply=reply.raw)
     if isinstance(reply, FailedReply):
@@ -99,7 +99,7 @@ def to_outcome(reply: JudgeReply | FailedReply, *, model: str, reading: Reading 
     )
 
 
-def _finding(error: AnnotatedError, reading: Reading | None) -> Finding:
+def _finding(error: AnnotatedError, reading: TraceText | None) -> Finding:
     cites = error.span_ids or ((error.location,) if error.location else ())
     citations = tuple(Citation(cite=cite, span_id=None if reading is None else reading.resolve(cite)) for cite in cites)
     cited = [citation.span_id for citation in citations if citation.span_id is not None]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import orjson
 from sqlalchemy import Connection, Engine, select
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.limits import StopRunError
 from tracejury.judging.matching.llm_matching import LlmMatcher, Proposed, build_match_prompt, propose_by_model
 from tracejury.judging.matching.matches import (
@@ -88,7 +88,7 @@ def propose_with_model(
 
 def withdraw_proposals(engine: Engine, model: str) -> int:
     """Withdraw every standing proposal of a model, in whatever version of the prompt; returns how many."""
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         counts = store_proposals(connection, [], author=f"{BY_MODEL}{model}@", is_prefix=True)
         record(connection, who="command", what=WITHDRAWN, subject=model, detail=dict(counts))
     return counts["withdrawn"]
@@ -110,7 +110,7 @@ class _Asking:
         self.done = 0
 
     async def all(self, judge_model: str | None) -> LlmSummary:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             before = _asked(connection, self.matcher.author)
             questions = list(_questions(connection, judge_model))
         todo = [question for question in questions if before.get(question.subject) != question.prompt_hash]
@@ -153,7 +153,7 @@ class _Asking:
 
     def _keep(self, question: _Question, outcome: Proposed) -> None:
         """Store the proposals in the place of what this model proposed for the same person and cell before."""
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             counts = store_proposals(
                 connection,
                 outcome.matches,

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from tracejury.ingest.trace import Json
-from tracejury.judging.judges.judge import FAILED_AS, Manners, call_of, refusal_of, unusable
-from tracejury.judging.judges.limits import Pace, StopRunError
+from tracejury.judging.judges.judge import FAILED_AS, ModelCapabilities, call_of, refusal_of, unusable
+from tracejury.judging.judges.limits import RateLimiter, StopRunError
 from tracejury.judging.judges.model import (
     FATAL,
     RETRIED,
@@ -46,8 +46,8 @@ class LlmMatcher:
     model: str
     call: Model
     parameters: Mapping[str, Json] = field(default_factory=dict)
-    manners: Manners = field(default_factory=Manners)
-    pace: Pace = field(default_factory=lambda: Pace(backoff_s=1.0))
+    capabilities: ModelCapabilities = field(default_factory=ModelCapabilities)
+    pace: RateLimiter = field(default_factory=lambda: RateLimiter(backoff_s=1.0))
     attempts: int = 6
 
     @property
@@ -96,7 +96,7 @@ async def propose_by_model(
     One to one by the best assignment of confidences, as the rule does. Every `ModelError` becomes a Failure, which is
     no "no match"; `StopRunError` says that no further call makes sense.
     """
-    talk = _Talk(matcher=matcher, prompt=build_match_prompt(errors, findings, parents=parents))
+    talk = _JudgeConversation(matcher=matcher, prompt=build_match_prompt(errors, findings, parents=parents))
     try:
         first = await talk.ask()
         said = _read(first, len(errors), len(findings))
@@ -160,7 +160,7 @@ def pairs_schema() -> dict[str, Any]:
 
 
 @dataclass(kw_only=True)
-class _Talk:
+class _JudgeConversation:
     """The calls of one question."""
 
     matcher: LlmMatcher
@@ -183,7 +183,7 @@ class _Talk:
                 self.perhaps_paid |= error.is_unknown
                 if error.kind in FATAL:
                     raise StopRunError(f"{self.matcher.model}: {error.message}") from error
-                if self.matcher.manners.give_way(error, request):
+                if self.matcher.capabilities.give_way(error, request):
                     continue
                 attempt += 1
                 if error.kind not in RETRIED or attempt >= self.matcher.attempts:
@@ -203,17 +203,17 @@ class _Talk:
         return second
 
     def _request(self, turns: tuple[Turn, ...]) -> ModelRequest:
-        left_out = self.matcher.manners.left_out
+        left_out = self.matcher.capabilities.left_out
         return ModelRequest(
             prompt=self.prompt,
-            form=self.matcher.manners.forms[0],
+            form=self.matcher.capabilities.forms[0],
             schema=pairs_schema(),
             parameters={name: value for name, value in self.matcher.parameters.items() if name not in left_out},
             turns=turns,
         )
 
     def call(self) -> Call:
-        parameters: dict[str, Json] = {**self.matcher.parameters, "form": self.matcher.manners.forms[0]}
+        parameters: dict[str, Json] = {**self.matcher.parameters, "form": self.matcher.capabilities.forms[0]}
         call = call_of(self.matcher.model, parameters, self.prompt, self.replies, self.failed_calls)
         is_free = not self.replies and not self.perhaps_paid  # the provider refused every call
         return replace(call, cost_usd=0.0) if is_free else call

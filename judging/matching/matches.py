@@ -13,7 +13,7 @@ import pandas as pd
 from sqlalchemy import Connection, Engine, Select, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
-from tracejury.ingest.store import reading, schema, writing
+from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.labels.label_store import LabelPlace, error_labels, label_places, newest, put_labels
 from tracejury.judging.matching.rule import (
     AUTO,
@@ -80,11 +80,11 @@ def propose_matches(
     """
     resolve_waiting(engine)
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         by_trace = complete_errors(connection)
         likeness = workspace_likeness(connection, by_trace)
     for number, (trace_id, errors) in enumerate(by_trace.items()):
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
         if progress is not None:
             progress(number + 1, len(by_trace))

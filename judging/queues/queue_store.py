@@ -28,7 +28,7 @@ from sqlalchemy import (
     update,
 )
 
-from tracejury.ingest.store import schema, writing
+from tracejury.ingest.store import schema, write_transaction
 from tracejury.judging.queues import queueing
 from tracejury.judging.queues.assignment import Assignments, all_assignments, assignments_of
 from tracejury.judging.records import DIMENSIONS
@@ -299,7 +299,7 @@ def next_item(engine: Engine, queue_key: int, annotator: str, *, now: int) -> As
     Asking again gives the same place until it is submitted or skipped. A closed queue gives nothing new, but a
     place that is held may be finished. Raises `KeyError` for an unknown queue.
     """
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         return take_next(connection, queue_key, annotator, now=now)
 
 

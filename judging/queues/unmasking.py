@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy import Connection
 
 from tracejury.ingest.store import load
-from tracejury.judging.judges.trace_text import read
+from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.records import BLOCK
 
 Piece = Mapping[str, Any]  # of evidence, as it is stored
@@ -21,7 +21,7 @@ def has_blocks(evidence: Sequence[Piece]) -> bool:
 
 def texts_of(connection: Connection, trace_id: str) -> dict[tuple[str, str], str]:
     """The texts of a trace as evidence counts in them."""
-    blocks = read(load(connection, trace_id, with_logs=False)).blocks
+    blocks = render_trace(load(connection, trace_id, with_logs=False)).blocks
     return {(block.span_id, part.field): part.text for block in blocks for part in block.parts}
 
 

@@ -15,7 +15,7 @@ from tracejury.judging.agreement.ceiling import ANY
 from tracejury.judging.reports.frames import (
     PEOPLE,
     Frames,
-    LateFrames,
+    LazyFrames,
     Selection,
     load_frames,
     reference_annotators,
@@ -28,7 +28,7 @@ _PART = re.compile(r"(?:^|,)(judge_model|version|repeat|person)=")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Side:
+class Arm:
     """Who stands on one side: a judge model (all its judges), judge versions by their hash, or a person.
 
     `repeat` is the run of a judge model or version, from 0. A person stands as the judge of every dimension.
@@ -63,7 +63,7 @@ class SidePairs:
     score_pairs: pd.DataFrame
 
 
-def read_side(text: str) -> Side:
+def read_arm(text: str) -> Arm:
     """A side as the command line takes it: a judge model's name, or `judge_model=`, `version=`, `repeat=`, `person=`
     by commas.
 
@@ -71,7 +71,7 @@ def read_side(text: str) -> Side:
     """
     marks = list(_PART.finditer(text))
     if not marks or marks[0].start() > 0:
-        return Side(judge_model=text)
+        return Arm(judge_model=text)
     ends = [mark.start() for mark in marks[1:]] + [len(text)]
     parts = [(mark[1], text[mark.end() : end]) for mark, end in zip(marks, ends, strict=True)]
     given = {
@@ -84,7 +84,7 @@ def read_side(text: str) -> Side:
     if not repeat.isdecimal():
         raise ValueError(f"{text!r}: repeat is {repeat!r}, expected a number from 0")
     try:
-        return Side(
+        return Arm(
             judge_model=next(iter(given["judge_model"]), None),
             versions=tuple(given["version"]),
             repeat=int(repeat),
@@ -98,12 +98,12 @@ def read_side(text: str) -> Side:
 class Known:
     """What the pairs of a side are made from, for callers that have read it already."""
 
-    frames: Callable[[Selection], Frames | LateFrames]
+    frames: Callable[[Selection], Frames | LazyFrames]
     person_pairs: Callable[[], pd.DataFrame]
     """Those of the selection."""
 
 
-def side_pairs(connection: Connection, selection: Selection, side: Side, known: Known | None = None) -> SidePairs:
+def arm_pairs(connection: Connection, selection: Selection, side: Arm, known: Known | None = None) -> SidePairs:
     """The pairs of one side against the selection's human, on the selection's traces.
 
     Raises `ValueError` naming what is not there and what is.
@@ -146,7 +146,7 @@ def whole_versions(connection: Connection, given: Sequence[str]) -> tuple[str, .
     return tuple(found)
 
 
-def _person_pairs(connection: Connection, selection: Selection, side: Side, known: Known) -> SidePairs:
+def _person_pairs(connection: Connection, selection: Selection, side: Arm, known: Known) -> SidePairs:
     people = [str(name) for name in reference_annotators(connection)["annotator"]]
     if side.person not in people:
         raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(people) or 'none'}")
@@ -164,7 +164,7 @@ def _person_pairs(connection: Connection, selection: Selection, side: Side, know
     )
 
 
-def _scores_of(ratings: pd.DataFrame, side: Side, reference: str) -> pd.DataFrame:
+def _scores_of(ratings: pd.DataFrame, side: Arm, reference: str) -> pd.DataFrame:
     """The reference's scores with the other person's in the judge's place."""
     people = ratings[ratings["judge_model"] == PEOPLE]
     keys = ["trace_id", "dimension", "split"]

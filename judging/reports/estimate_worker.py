@@ -24,13 +24,13 @@ import pandas as pd
 import pyarrow as pa
 from sqlalchemy import Connection, Engine
 
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.tables import InputName, Inputs
-from tracejury.judging.reports.arms import Known, read_side, side_pairs
+from tracejury.judging.reports.arms import Known, arm_pairs, read_arm
 from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.estimates import FRAMES, Bench, Chosen, Question, Revision, make
 from tracejury.judging.reports.export import every_word, words_of
-from tracejury.judging.reports.frames import LateFrames, revision
+from tracejury.judging.reports.frames import LazyFrames, revision
 from tracejury.judging.reports.person_pairs import person_pairs, person_revision
 
 KEPT_REVISIONS = 2  # of a choice: the newest and what is shown until it is there
@@ -141,7 +141,7 @@ def _restored(values: pd.Series, dtype: str, absent: Sequence[int] = ()) -> pd.S
 
 
 @dataclass(frozen=True, kw_only=True)
-class LateInputs(Inputs):
+class LazyInputs(Inputs):
     """Inputs of which each frame is made when a figure first asks for it."""
 
     late: Callable[[InputName], pd.DataFrame | None]
@@ -153,19 +153,19 @@ class LateInputs(Inputs):
 
     @cached_property
     def score_figures(self) -> pd.DataFrame:
-        return self.kept("score_figures", lambda: super(LateInputs, self).score_figures)
+        return self.kept("score_figures", lambda: super(LazyInputs, self).score_figures)
 
     @cached_property
     def consistency(self) -> pd.DataFrame:
-        return self.kept("consistency", lambda: super(LateInputs, self).consistency)
+        return self.kept("consistency", lambda: super(LazyInputs, self).consistency)
 
     @cached_property
     def human_ceiling(self) -> pd.DataFrame:
-        return self.kept("human_ceiling", lambda: super(LateInputs, self).human_ceiling)
+        return self.kept("human_ceiling", lambda: super(LazyInputs, self).human_ceiling)
 
     @cached_property
     def error_ceiling(self) -> pd.DataFrame:
-        return self.kept("error_ceiling", lambda: super(LateInputs, self).error_ceiling)
+        return self.kept("error_ceiling", lambda: super(LazyInputs, self).error_ceiling)
 
 
 class MovedOnError(Exception):
@@ -210,7 +210,7 @@ class Maker:
 
     def read(self) -> None:
         """Read the data before the first question."""
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             self._columns(connection)
 
     def _columns(self, connection: Connection) -> Columns:
@@ -224,14 +224,14 @@ class Maker:
     def _read(self, chosen: Chosen) -> None:
         """A choice of the data as it is now."""
         key = chosen.key()
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             columns = self._columns(connection)
             if key in self.held:
                 return
-            frames = LateFrames(connection, columns, chosen.selection())
+            frames = LazyFrames(connection, columns, chosen.selection())
         self.held = {**dict(list(self.held.items())[1 - HELD :]), key: self._bench(chosen, frames)}
 
-    def _bench(self, chosen: Chosen, frames: LateFrames) -> Bench:
+    def _bench(self, chosen: Chosen, frames: LazyFrames) -> Bench:
         def late(name: InputName) -> pd.DataFrame | None:
             match name:
                 case "person_pairs":
@@ -244,7 +244,7 @@ class Maker:
         def kept(name: str, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
             return self._known(Question(figure=name, chosen=chosen), build)
 
-        inputs = LateInputs(missing=chosen.missing, draws=chosen.draws, late=late, kept=kept)
+        inputs = LazyInputs(missing=chosen.missing, draws=chosen.draws, late=late, kept=kept)
         return Bench(frames=frames, inputs=inputs, side=lambda text: self._side(chosen, text))
 
     def _known(self, question: Question, build: Callable[[], pd.DataFrame]) -> pd.DataFrame:
@@ -270,14 +270,14 @@ class Maker:
         return self.people[people.key()]
 
     def _matched_people(self, people: Chosen) -> pd.DataFrame:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             if person_revision(connection) != self.people_at:
                 raise MovedOnError
             return person_pairs(connection, people.selection())
 
     def _words(self, chosen: Chosen) -> dict[str, pd.DataFrame]:
         """What people said of matches and findings. Raises `MovedOnError`."""
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             self._must_stand(connection)
             if self.words is None:
                 self.words = every_word(connection)
@@ -287,12 +287,12 @@ class Maker:
         """The error pairs of a version, a run or a person. Raises `MovedOnError`, and `ValueError` for none."""
         assert self.columns is not None
         columns = self.columns
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             self._must_stand(connection)
             known = Known(
-                frames=lambda wanted: LateFrames(connection, columns, wanted), person_pairs=lambda: self._pairs(chosen)
+                frames=lambda wanted: LazyFrames(connection, columns, wanted), person_pairs=lambda: self._pairs(chosen)
             )
-            return side_pairs(connection, chosen.selection(), read_side(text), known).error_pairs
+            return arm_pairs(connection, chosen.selection(), read_arm(text), known).error_pairs
 
     def _must_stand(self, connection: Connection) -> None:
         if revision(connection) != self.at:

@@ -20,7 +20,7 @@ from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS
 from tracejury.judging.agreement.tables import TABLES, Inputs
 from tracejury.judging.reports.export import facts_of
-from tracejury.judging.reports.frames import FRAME_NAMES, PEOPLE, Frames, LateFrames, Selection
+from tracejury.judging.reports.frames import FRAME_NAMES, PEOPLE, Frames, LazyFrames, Selection
 from tracejury.judging.store.judge_models import is_joint
 from tracejury.judging.store.revisions import Revision as Revision
 
@@ -77,7 +77,7 @@ class Question:
         """The choice under which it is kept: what does not change this figure is as nobody chose it."""
         return self.chosen.without(untouched_by(self.figure))
 
-    def is_late(self) -> bool:
+    def is_slow(self) -> bool:
         """Whether it takes long where there is much: nothing shorter waits for it."""
         return self.figure in LATE or any(side.startswith("person=") for side in self.arguments)
 
@@ -113,7 +113,7 @@ class Bench:
     `judging.reports.arms` reads it. Raises `ValueError`.
     """
 
-    frames: Frames | LateFrames
+    frames: Frames | LazyFrames
     inputs: Inputs
     side: Callable[[str], pd.DataFrame] = no_side
 

@@ -30,7 +30,7 @@ from tracejury.judging.agreement.tables import (
 )
 from tracejury.judging.matching.matches import finding_words, match_words
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
-from tracejury.judging.reports.frames import Frames, LateFrames, Selection, chosen_traces
+from tracejury.judging.reports.frames import Frames, LazyFrames, Selection, chosen_traces
 from tracejury.judging.reports.latex import latex_table
 from tracejury.judging.reports.person_pairs import person_pairs
 from tracejury.judging.reports.typeset import typeset
@@ -163,7 +163,7 @@ class Facts:
     ledger_revision: list[Json]
 
 
-def facts_of(frames: Frames | LateFrames) -> Facts:
+def facts_of(frames: Frames | LazyFrames) -> Facts:
     """Counted from the frames."""
     runs = frames.ratings[frames.ratings["rater_kind"] == "judge"]  # people are no judge model
     judge_models = sorted(set(frames.error_pairs["judge_model"]) | set(runs["judge_model"]))

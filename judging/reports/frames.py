@@ -17,7 +17,7 @@ from tracejury.judging.agreement.frames import among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
-from tracejury.judging.reports import side_frames
+from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import VERSION_MARK, VERSION_SHOWN
@@ -92,7 +92,7 @@ def load_frames(connection: Connection, selection: Selection) -> Frames:
 
 def frames_of(connection: Connection, columns: Columns, selection: Selection) -> Frames:
     """All frames of a selection, from columns that were read at the revision this connection sees."""
-    late = LateFrames(connection, columns, selection)
+    late = LazyFrames(connection, columns, selection)
     every = {name: getattr(late, name) for name in FRAME_NAMES}
     return Frames(reference=late.reference, made_of=columns.made_of, incomplete=late.incomplete, **every)
 
@@ -100,7 +100,7 @@ def frames_of(connection: Connection, columns: Columns, selection: Selection) ->
 FRAME_NAMES = tuple(each.name for each in fields(Frames) if each.name not in {"reference", "incomplete", "made_of"})
 
 
-class LateFrames:
+class LazyFrames:
     """`Frames` of which each is made when it is first asked for: few figures need them all.
 
     Everything comes from the columns; what only the database holds is read at once, at their revision.
@@ -110,9 +110,9 @@ class LateFrames:
         self.columns, self.selection = columns, selection
         self._truth = _truth(connection, columns, selection, self._done, self._scores)
         self.reference, self.votes = self._truth.reference, self._truth.votes
-        self.jury_votes = side_frames.jury_votes(connection, self._now)
+        self.jury_votes = arm_frames.jury_votes(connection, self._now)
         self.made_of = columns.made_of
-        self.trail_scores = side_frames.trail_scores(connection, self._seen, self._truth.people)
+        self.trail_scores = arm_frames.trail_scores(connection, self._seen, self._truth.people)
 
     @cached_property
     def _cells(self) -> pd.DataFrame:
@@ -166,7 +166,7 @@ class LateFrames:
     @cached_property
     def unit_labels(self) -> pd.DataFrame:
         truth = self._truth
-        return side_frames.unit_labels(self._now, self.columns.findings, truth.errors, truth.reviewed)
+        return arm_frames.unit_labels(self._now, self.columns.findings, truth.errors, truth.reviewed)
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:
@@ -174,15 +174,15 @@ class LateFrames:
 
     @cached_property
     def trail_gold(self) -> pd.DataFrame:
-        return side_frames.trail_gold(self._truth.labelled)
+        return arm_frames.trail_gold(self._truth.labelled)
 
     @cached_property
     def trail_predictions(self) -> pd.DataFrame:
-        return side_frames.trail_predictions(self.columns.predictions, self._seen)
+        return arm_frames.trail_predictions(self.columns.predictions, self._seen)
 
     @cached_property
     def trail_traces(self) -> pd.DataFrame:
-        return side_frames.trail_traces(self._seen)
+        return arm_frames.trail_traces(self._seen)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any, cast
 import pandas as pd
 from sqlalchemy import Connection, Engine, Select, Table, func, select
 
-from tracejury.ingest.store import reading, schema
+from tracejury.ingest.store import read_transaction, schema
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word
 
@@ -54,7 +54,7 @@ def health(engine: Engine, *, now: int) -> Health:
     """The state of the workspace at `now` (UTC microseconds)."""
     file = database_file(engine)
     log = None if file is None else file.with_name(f"{file.name}-wal")
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         return Health(
             database=engine.dialect.name,
             bytes=None if file is None else file.stat().st_size,

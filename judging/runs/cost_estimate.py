@@ -13,7 +13,7 @@ from tracejury.judging.judges.judge import spans_judged
 from tracejury.judging.judges.model import Prices
 from tracejury.judging.judges.prompt import build_prompt
 from tracejury.judging.judges.rubric import Rubric
-from tracejury.judging.judges.trace_text import read
+from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.runs.runner import ModelSetup, RunSpec
 
 Way = Literal["naive", "deduplicated", "cached", "batch"]
@@ -116,7 +116,7 @@ def estimate(
 
 def _size(connection: Connection, trace_id: str, count: Callable[[str], int]) -> TraceSize:
     trace = load(connection, trace_id, with_logs=False)
-    reading = read(trace)
+    reading = render_trace(trace)
     raw = load_source(connection, trace_id).data.decode("utf-8", "replace")
     sample = raw[:_SAMPLE]
     raw_tokens = round(count(sample) * len(raw) / len(sample)) if sample else 0
@@ -137,7 +137,7 @@ class _Beside:
 
 
 def _beside(setup: ModelSetup, rubric: Rubric, spec: RunSpec) -> _Beside:
-    prompt = build_prompt("", rubric, form=setup.manners.forms[0], order=spec.order)
+    prompt = build_prompt("", rubric, form=setup.capabilities.forms[0], order=spec.order)
     return _Beside(setup.count(prompt.system) + setup.count(prompt.prefix), setup.count(prompt.suffix))
 
 

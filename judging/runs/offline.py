@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 
 from sqlalchemy import Connection, Engine, select
 
-from tracejury.ingest.store import load, reading, trace_ids, writing
+from tracejury.ingest.store import load, read_transaction, trace_ids, write_transaction
 from tracejury.ingest.trace import Json, Trace
 from tracejury.judging.checks import MODEL, checks_version, judge_offline
-from tracejury.judging.judges.trace_text import read
+from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.records import DIMENSIONS, Call, Dimension, Failure, Verdict
 from tracejury.judging.runs.verdicts import (
     JudgeVersion,
@@ -50,7 +50,7 @@ def judge_all(
     cells that this very version of the checks had judged before, on the same content.
     """
     versions = judge_versions(dimensions)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         wanted = list(traces) if traces is not None else trace_ids(connection)
         done = _done(connection, versions)
         digests = trace_digests(connection)
@@ -60,18 +60,18 @@ def judge_all(
     findings = 0
     run_key = _new_run(engine, versions, author) if todo else None
     for number, (trace_id, missing) in enumerate(todo.items()):
-        with reading(engine) as connection:
+        with read_transaction(engine) as connection:
             trace = load(connection, trace_id, with_logs=False)
         verdicts = _verdicts(trace, missing)
         assert run_key is not None
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             _keep(connection, run_key, verdicts, versions)
         states.update(verdict.state for verdict in verdicts)
         findings += sum(len(verdict.findings) for verdict in verdicts if isinstance(verdict, Verdict))
         if progress is not None:
             progress(number + 1, len(todo))
     if run_key is not None:
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             set_run_status(connection, run_key, "done")
     return {
         "run": run_key,
@@ -88,7 +88,7 @@ def judge_all(
 def _verdicts(trace: Trace, wanted: Sequence[Dimension]) -> list[Verdict | Failure]:
     """The verdicts of the wanted dimensions; a check that breaks on a trace is a failure of them, never a score."""
     try:
-        return [verdict for verdict in judge_offline(trace, read(trace)) if verdict.rubric in wanted]
+        return [verdict for verdict in judge_offline(trace, render_trace(trace)) if verdict.rubric in wanted]
     except Exception as error:
         _log.exception("the offline checks failed on trace %s", trace.trace_id)
         reason = f"a check failed: {type(error).__name__}: {error}"
@@ -110,7 +110,7 @@ def _done(connection: Connection, versions: dict[str, JudgeVersion]) -> set[tupl
 
 
 def _new_run(engine: Engine, versions: dict[str, JudgeVersion], author: str) -> int:
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for judge in versions.values():
             ensure_judge_version(connection, judge)
         spec: dict[str, Json] = {"model": MODEL, "judges": [*versions], "runs": 1, "mode": "checks"}

@@ -26,7 +26,7 @@ from sqlalchemy import (
     update,
 )
 
-from tracejury.ingest.store import load, reading, writing
+from tracejury.ingest.store import load, read_transaction, write_transaction
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import Json, Trace
 from tracejury.judging.judges.model import ModelReply
@@ -160,7 +160,7 @@ def plan_run(
         (key, model): judge_version(rubrics[key], model, spec, agents) for key in spec.rubrics for model in spec.models
     }
     title = name or f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         run_key = add_run(connection, name=title, spec=spec.to_json(), author=author, budget_usd=spec.budget_usd)
         for version in versions.values():
             ensure_judge_version(connection, version)
@@ -180,7 +180,7 @@ def plan_run(
 
 def run_spec(engine: Engine, run_key: int) -> RunSpec:
     """What a run is to do. Raises KeyError without such a run."""
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         text = connection.scalar(select(_run.c.spec).where(_run.c.run_key == run_key))
     if text is None:
         raise KeyError(f"no run {run_key}")
@@ -190,7 +190,7 @@ def run_spec(engine: Engine, run_key: int) -> RunSpec:
 def last_run_of(engine: Engine, spec: RunSpec) -> int | None:
     """The newest run with the same judges, models, mode, order, agent and parameters; None without one."""
     wanted = _kind(spec)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         rows = connection.execute(select(_run.c.run_key, _run.c.spec).order_by(_run.c.run_key.desc())).all()
     for key, text in rows:
         content = orjson.loads(text)
@@ -206,7 +206,7 @@ def renew_limits(engine: Engine, run_key: int, spec: RunSpec) -> None:
     kept = run_spec(engine, run_key)
     renewed = replace(spec, rubrics=kept.rubrics, models=kept.models, repeats=kept.repeats, mode=kept.mode,
                       order=kept.order, agent=kept.agent, parameters=kept.parameters)  # fmt: skip
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(
             update(_run)
             .where(_run.c.run_key == run_key)
@@ -217,7 +217,7 @@ def renew_limits(engine: Engine, run_key: int, spec: RunSpec) -> None:
 def want_failed_again(engine: Engine, run_key: int, states: Sequence[str] = FAILED_STATES) -> int:
     """Make failed cells wait again, their replies never to be replayed; returns how many."""
     failed = and_(_cell.c.run_key == run_key, _cell.c.state.in_(states))
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         keys = list(connection.scalars(select(_cell.c.cell_key).where(failed)))
         for some in _chunks(keys):
             connection.execute(update(_reply).where(_reply.c.cell_key.in_(some)).values(void=True))
@@ -240,7 +240,7 @@ def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
     A wish that does not fit where the run stands by now (to cancel what is done) changes nothing.
     """
     fits = and_(_run.c.run_key == run_key, _run.c.status.in_(_WISHES[status]))
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         connection.execute(update(_run).where(fits).values(status=status))
 
 
@@ -260,7 +260,7 @@ def next_run(engine: Engine) -> int | None:
     an earlier start too: who asks is not at work), or when all its cells are judged and nobody is there to say so:
     its worker was killed before it did.
     """
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         rows = connection.execute(
             select(_run).where(_run.c.status.in_(("queued", "running"))).order_by(_run.c.run_key)
         ).all()
@@ -290,7 +290,7 @@ def watch(engine: Engine, run_key: int) -> dict[str, Json]:
     `unanswered` counts requests that were sent and whose answer is unknown; they may have cost `unanswered_usd`
     at most (None: no price is known).
     """
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         row = connection.execute(select(_run).where(_run.c.run_key == run_key)).one_or_none()
         if row is None:
             raise KeyError(f"no run {run_key}")
@@ -350,9 +350,9 @@ class SqlRunStore:
         self._known: dict[int, frozenset[str]] = {}
         self._lost: set[tuple[int, str]] = set()
 
-    def take_up(self) -> None:
+    def reclaim_own_cells(self) -> None:
         """Give back what an earlier start of this very process still holds: it ended where it could not release it."""
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             connection.execute(
                 update(_cell)
                 .where(_held_by(self.run_key, self.worker))
@@ -360,7 +360,7 @@ class SqlRunStore:
             )
 
     def begin(self, *, resumes: bool) -> RunStatus:
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             status = self._status(connection)
             is_stopped = status in {"paused", "cancelled"} and not resumes
             if is_stopped or not self._is_open(connection):
@@ -370,7 +370,7 @@ class SqlRunStore:
 
     def claim(self) -> Sequence[Cell]:
         """All waiting cells of one trace and model: beside the next that waits."""
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             cells = self._free_cells(connection)
             if not cells:
                 return []
@@ -411,18 +411,18 @@ class SqlRunStore:
             self._lost.update((int(key), str(request)) for key, request in lost)
 
     def cell(self, key: int) -> Cell:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             return Cell(*connection.execute(_CELLS.where(_cell.c.cell_key == key)).one())
 
     def unfinished(self) -> int:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             count = connection.scalar(
                 select(func.count()).where(_cell.c.run_key == self.run_key, _cell.c.state.in_(OPEN_STATES))
             )
         return int(count or 0)
 
     def release(self, keys: Sequence[int]) -> None:
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             for some in _chunks(keys):
                 connection.execute(
                     update(_cell)
@@ -438,7 +438,7 @@ class SqlRunStore:
         return request_hash in self._known.get(cell.key, frozenset())
 
     def reply(self, cell: Cell, request_hash: str, *, from_others: bool) -> StoredReply | None:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             row = connection.execute(_OWN_REPLY, {"hash": request_hash, "of_cell": cell.key}).one_or_none()
             if row is None and from_others:
                 row = connection.execute(_OTHER_REPLY, {"hash": request_hash, "of_repeat": cell.repeat}).one_or_none()
@@ -457,32 +457,32 @@ class SqlRunStore:
             }
             for sending in sendings
         ]
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             connection.execute(_ADD_REQUEST, rows)
         return [None] * len(rows)
 
     def note_failed(self, cell: Cell, request_hash: str, *, is_unknown: bool) -> None:
         ends = "unknown" if is_unknown else "failed"
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             connection.execute(_END_REQUEST, {"of_cell": cell.key, "hash": request_hash, "ends": ends})
 
     def is_unanswered(self, cell: Cell, request_hash: str) -> bool:
         return (cell.key, request_hash) in self._lost
 
     def unanswered(self) -> Unanswered:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             return _unanswered(connection, self.run_key)
 
     def book(self, model: str, *, gap_s: float) -> float:
         at, gap = now(), round(gap_s * _MICRO)
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             moment = max(at, self._next_moment(connection, model) or at)
             self._set_moment(connection, model, moment + gap)
         return (moment - at) / _MICRO
 
     def hold(self, model: str, seconds: float) -> None:
         until = now() + round(seconds * _MICRO)
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             self._set_moment(connection, model, max(until, self._next_moment(connection, model) or until))
 
     def _next_moment(self, connection: Connection, model: str) -> int | None:
@@ -496,7 +496,7 @@ class SqlRunStore:
             connection.execute(insert(_pace).values(run_key=self.run_key, model=model, next_at=moment))
 
     def keep_replies(self, paid: Sequence[Paid]) -> Sequence[None]:
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             self._keep(connection, paid)
         self._know(paid)
         return [None] * len(paid)
@@ -514,7 +514,7 @@ class SqlRunStore:
 
     def finish(self, ended: Sequence[Ended]) -> Sequence[bool]:
         keys = [cell.key for cell, _ in ended]
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             held = set(connection.scalars(_HELD, {"of_cells": keys, "by_worker": self.worker}))
             finish_cells(connection, [(cell.key, outcome) for cell, outcome in ended if cell.key in held])
         for key in held:
@@ -522,7 +522,7 @@ class SqlRunStore:
         return [key in held for key in keys]
 
     def spent_usd(self) -> float:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             spent = connection.scalar(
                 select(func.sum(_reply.c.cost_usd))
                 .join(_cell, _cell.c.cell_key == _reply.c.cell_key)
@@ -531,7 +531,7 @@ class SqlRunStore:
         return float(spent or 0.0)
 
     def states(self) -> Mapping[str, int]:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             rows = connection.execute(
                 select(_cell.c.state, func.count()).where(_cell.c.run_key == self.run_key).group_by(_cell.c.state)
             ).all()
@@ -541,7 +541,7 @@ class SqlRunStore:
         return counts
 
     def heartbeat(self) -> RunStatus:
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             at = now()
             connection.execute(update(_cell).where(_held_by(self.run_key, self.worker)).values(claimed_at=at))
             connection.execute(
@@ -554,7 +554,7 @@ class SqlRunStore:
 
     def end(self, status: RunStatus, message: str = "", *, is_wish: bool = False) -> RunStatus:
         message += self._joint_verdicts_kept(status)
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             stands, is_open = self._status(connection), self._is_open(connection)
             if is_wish and stands not in {"paused", "cancelled"}:
                 return stands
@@ -570,14 +570,14 @@ class SqlRunStore:
     def pause(self, message: str) -> None:
         """Pause a run that cannot be worked on, unless another worker has ended it."""
         message += self._joint_verdicts_kept("paused")
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             if self._status(connection) not in {"done", "cancelled"}:
                 self._set_status(connection, "paused", message)
 
     def _end_done(self) -> RunStatus:
         """No cell is left, so none can be judged while the jury speaks; but failed ones may be wanted again."""
         self._keep_joint_verdicts()
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             if self._is_open(connection):
                 return self._status(connection)
             self._set_status(connection, "done")
@@ -622,11 +622,11 @@ class SqlRunStore:
             keep_joint_verdicts(self.engine, self.run_key, spec.jury_rule)
 
     def trace(self, trace_id: str) -> Trace:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             return load(connection, trace_id, with_logs=False)
 
     def open_batches(self) -> Sequence[tuple[str, str]]:
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             rows = connection.execute(_OPEN_BATCHES, {"of_run": self.run_key}).all()
             if not rows:
                 return []
@@ -641,7 +641,7 @@ class SqlRunStore:
             return [(row.model, row.batch_id) for row in rows if row.batch_id not in waited_for]
 
     def note_batch(self, model: str, batch_id: str, sendings: Sequence[Sending]) -> None:
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             connection.execute(
                 insert(_batch).values(batch_id=batch_id, run_key=self.run_key, model=model, created_at=now())
             )
@@ -659,7 +659,7 @@ class SqlRunStore:
             )
 
     def collect(self, batch_id: str, paid: Sequence[Paid]) -> bool:
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             is_open = and_(_batch.c.batch_id == batch_id, _batch.c.collected_at.is_(None))
             if connection.execute(update(_batch).where(is_open).values(collected_at=now())).rowcount == 0:
                 return False

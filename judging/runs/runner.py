@@ -21,13 +21,13 @@ import orjson
 
 from tracejury.ingest.trace import Json, Trace
 from tracejury.judging.judges.evidence import Finder
-from tracejury.judging.judges.judge import Judge, Limit, Manners, judge_spans, judge_trace
+from tracejury.judging.judges.judge import Judge, Limit, ModelCapabilities, judge_spans, judge_trace
 from tracejury.judging.judges.jury import Rule
-from tracejury.judging.judges.limits import Budget, Pace, StopRunError, Together
+from tracejury.judging.judges.limits import BatchedWriter, Budget, RateLimiter, StopRunError
 from tracejury.judging.judges.model import FATAL, RETRIED, Model, ModelError, ModelReply, ModelRequest, Prices
 from tracejury.judging.judges.prompt import Order, Prompts, build_prompt
 from tracejury.judging.judges.rubric import AgentDescription, Rubric, agent_for
-from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.records import Call, Failure, Verdict
 
 T = TypeVar("T")
@@ -165,7 +165,7 @@ class Unanswered:
 class RunStore(Protocol):
     """Where a run lives. Every method is one transaction; they are called from one thread, one at a time."""
 
-    def take_up(self) -> None:
+    def reclaim_own_cells(self) -> None:
         """Before the first claim: give back cells that an earlier start of this very worker could not release."""
 
     def begin(self, *, resumes: bool) -> RunStatus:
@@ -263,7 +263,7 @@ class ModelSetup:
     prices: Prices | None = None
     context: int | None = None
     count: Callable[[str], int] = len
-    manners: Manners = field(default_factory=Manners)
+    capabilities: ModelCapabilities = field(default_factory=ModelCapabilities)
     batch: BatchModel | None = None
 
 
@@ -348,9 +348,9 @@ class Runner:
         self.progress, self.poll_s, self.batch_poll_s = progress, poll_s, batch_poll_s
         self.batch_cells, self.resumes = batch_cells, resumes
         self._paces = {name: self._pace(name) for name in spec.models}
-        self._send = Together[Sending, None](lambda sendings: self._in_store(self.store.note_sent, sendings))
-        self._keep = Together[Paid, None](lambda paid: self._in_store(self.store.keep_replies, paid))
-        self._store_outcome = Together[Ended, bool](lambda ended: self._in_store(self.store.finish, ended))
+        self._send = BatchedWriter[Sending, None](lambda sendings: self._in_store(self.store.note_sent, sendings))
+        self._keep = BatchedWriter[Paid, None](lambda paid: self._in_store(self.store.keep_replies, paid))
+        self._store_outcome = BatchedWriter[Ended, bool](lambda ended: self._in_store(self.store.finish, ended))
         self._judges: dict[tuple[str, str], Judge] = {}
         self._counts: dict[tuple[int, bytes], int] = {}
         self._ready: deque[tuple[_Group, Cell]] = deque()
@@ -370,7 +370,7 @@ class Runner:
     async def run(self) -> Summary:
         """Judge until no cell is left, the run is paused or cancelled, or a `StopRunError` ends it."""
         self._started = time.monotonic()
-        await self._in_store(self.store.take_up)
+        await self._in_store(self.store.reclaim_own_cells)
         unanswered = await self._in_store(self.store.unanswered)
         spent = await self._in_store(self.store.spent_usd)
         self._budget = Budget(self.spec.budget_usd, spent, unanswered.most_usd or 0.0)
@@ -391,7 +391,7 @@ class Runner:
             raise self._fault
         return summary
 
-    def _pace(self, model: str) -> Pace:
+    def _pace(self, model: str) -> RateLimiter:
         """The pace of a model's calls: booked in the store, since other processes may work on the same run."""
         rpm, tpm = self.spec.rpm, self.spec.tpm
 
@@ -403,7 +403,7 @@ class Runner:
             await self._in_store(self.store.hold, model, seconds)
 
         limited = rpm is not None or tpm is not None
-        return Pace(
+        return RateLimiter(
             backoff_s=self.spec.backoff_s,
             book=book if limited else None,
             hold=hold if limited else None,
@@ -507,19 +507,19 @@ class Runner:
         _ = finder.notes  # computed here, on the store's thread, once for all judgements of the trace
         return finder
 
-    def _reading(self, trace: Trace, setup: ModelSetup) -> Reading:
+    def _reading(self, trace: Trace, setup: ModelSetup) -> TraceText:
         """The whole text where it fits the model beside the longest rubric, else one cut to fit."""
-        reading = read(trace)
+        reading = render_trace(trace)
         if setup.context is None:
             return reading
-        forms = setup.manners.forms
+        forms = setup.capabilities.forms
         prompts = [build_prompt("", self.rubrics[key], form=form) for key in self.spec.rubrics for form in forms]
         beside = max(self._count(setup, str(prompt)) for prompt in prompts)
         room = setup.context - self._answer_tokens() - beside - 2_000  # an agent description, a repair
         tokens = setup.count(reading.text)
         if tokens <= room:
             return reading
-        return read(trace, budget=int(len(reading.text) * max(room, 0) / tokens * 0.97))
+        return render_trace(trace, budget=int(len(reading.text) * max(room, 0) / tokens * 0.97))
 
     async def _judge(self, group: _Group, cell: Cell) -> None:
         try:
@@ -565,7 +565,7 @@ class Runner:
                 group.finder.reading,
                 call,
                 agent=group.agent,
-                manners=setup.manners,
+                capabilities=setup.capabilities,
                 limit=limit,
                 finder=group.finder,
                 prompts=group.prompts,
@@ -576,7 +576,7 @@ class Runner:
                 group.finder.reading,
                 call,
                 agent=group.agent,
-                manners=setup.manners,
+                capabilities=setup.capabilities,
                 limit=limit,
                 share_prefix=group.shares,
                 finder=group.finder,
@@ -798,7 +798,7 @@ class Runner:
             group.finder.reading,
             note,
             agent=group.agent,
-            manners=group.setup.manners,
+            capabilities=group.setup.capabilities,
             finder=group.finder,
             prompts=group.prompts,
         )
@@ -871,7 +871,7 @@ class Runner:
             group.finder.reading,
             stored,
             agent=group.agent,
-            manners=group.setup.manners,
+            capabilities=group.setup.capabilities,
             finder=group.finder,
             prompts=group.prompts,
         )

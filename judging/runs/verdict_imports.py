@@ -11,10 +11,10 @@ import orjson
 from sqlalchemy import Connection, Engine, func, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
-from tracejury.ingest.store import load, reading, schema, writing
+from tracejury.ingest.store import load, read_transaction, schema, write_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.evidence import place_evidence
-from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.records import Failure, Finding, Verdict
 from tracejury.judging.runs.verdicts import (
     JudgeVersion,
@@ -45,7 +45,7 @@ def import_outcomes(
             counts["findings"] += 1
             counts["citations"] += len(finding.citations)
             counts["unresolved_citations"] += sum(c.span_id is None for c in finding.citations)
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         versions = {
             rubric: ensure_judge_version(
                 connection, JudgeVersion(rubric=rubric, model=model, rubric_version="", mode="imported")
@@ -91,7 +91,7 @@ def _identity(outcome: Verdict | Failure) -> tuple[str, str, str, str]:
 def resolve_waiting(engine: Engine) -> int:
     """Resolve citations of verdicts that were stored before their trace came; returns how many cells that were."""
     cell = tables.cell
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         waiting = connection.execute(
             select(cell.c.cell_key, cell.c.trace_id)
             .join(schema.trace, schema.trace.c.trace_id == cell.c.trace_id)
@@ -99,8 +99,8 @@ def resolve_waiting(engine: Engine) -> int:
             .order_by(cell.c.trace_id)
         ).all()
     for trace_id, rows in groupby(waiting, key=lambda row: row.trace_id):
-        with writing(engine) as connection:
-            text = read(load(connection, trace_id, with_logs=False))
+        with write_transaction(engine) as connection:
+            text = render_trace(load(connection, trace_id, with_logs=False))
             digest = connection.scalar(select(schema.trace.c.digest).where(schema.trace.c.trace_id == trace_id))
             keys = [row.cell_key for row in rows]
             for findings in findings_of(connection, keys).values():
@@ -110,7 +110,7 @@ def resolve_waiting(engine: Engine) -> int:
     return len(waiting)
 
 
-def _resolve(connection: Connection, finding_key: int, finding: Finding, text: Reading) -> None:
+def _resolve(connection: Connection, finding_key: int, finding: Finding, text: TraceText) -> None:
     citation, table = tables.citation, tables.finding
     spans = [text.resolve(one.cite) for one in finding.citations]
     for position, span_id in enumerate(spans):

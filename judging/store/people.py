@@ -13,7 +13,7 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 from sqlalchemy import Connection, Engine, Row, func, insert, select, update
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import tables
 from tracejury.judging.store.audit import record
 
@@ -196,10 +196,10 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str = "", now:
     """
     at = time.time_ns() // 1000 if now is None else now
     name = name.strip()[:200]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         _refuse_guessing(connection, name, address, at)
         record(connection, who=name, what=_TRIED, subject=name, detail={"address": address}, at=at)
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         row = _row(connection, name)
     usable = row is not None and row.kind == PERSON and row.active and row.password_hash is not None
     is_right = _verified(
@@ -207,7 +207,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str = "", now:
     )
     if not (usable and is_right) or row is None:
         return None
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         if _hasher().check_needs_rehash(row.password_hash):
             connection.execute(
                 update(_table)
@@ -220,7 +220,7 @@ def sign_in(engine: Engine, name: str, password: str, *, address: str = "", now:
 
 def sign_out(engine: Engine, name: str) -> None:
     """End this person's sessions, on every machine."""
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         row = _row(connection, name)
         if row is None:
             return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import Connection, Engine, insert, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 
-from tracejury.ingest.store import open_engine, reading, writing
+from tracejury.ingest.store import open_engine, read_transaction, write_transaction
 from tracejury.judging.store import tables
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ class Workspace:
 
     def secret(self) -> str:
         """The key that signs this workspace's tokens, made at its first use."""
-        with reading(self.engine) as connection:
+        with read_transaction(self.engine) as connection:
             known = _setting(connection, "secret")
         if known is not None:
             return known
-        with writing(self.engine) as connection:
+        with write_transaction(self.engine) as connection:
             known = _setting(connection, "secret")
             if known is None:
                 known = secrets.token_urlsafe(32)
@@ -82,7 +82,7 @@ def migrate(engine: Engine) -> None:
     from alembic.util.exc import CommandError
 
     try:
-        with writing(engine) as connection:  # one process migrates, others wait and find it done
+        with write_transaction(engine) as connection:  # one process migrates, others wait and find it done
             command.upgrade(alembic_config(connection), "head")
     except CommandError as error:
         raise WorkspaceError(
@@ -103,7 +103,7 @@ def alembic_config(connection: Connection) -> Config:
 
 
 def _version(engine: Engine) -> str | None:
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         if not inspect(connection).has_table("alembic_version"):
             return None
         value = connection.exec_driver_sql("SELECT version_num FROM alembic_version").scalar()

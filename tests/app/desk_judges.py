@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import Connection, select
 
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.records import (
     Call,
@@ -67,7 +67,7 @@ def judge(space: Workspace, trace_id: str, span_ids: tuple[str, str]) -> None:
         findings=findings, call=call,
     )  # fmt: skip
     failure = Failure(rubric="EE", trace_id=trace_id, state="unparsable", reason="MARKERREASON", call=call)
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         run = add_run(connection, name="MARKERRUN", spec={"models": [JUDGE_MODEL]}, author="boss")
         for outcome in (verdict, failure):
             version = ensure_judge_version(
@@ -97,5 +97,5 @@ def other_person(space: Workspace, trace_id: str, span_id: str, *, submitted: bo
     )
     score = ScoreLabel(trace_id=trace_id, annotator=OTHER, dimension="TC", value=2, note="MARKERNOTE")
     review = Review(trace_id=trace_id, annotator=OTHER, status="submitted" if submitted else "open")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         put_labels(connection, errors=[error], scores=[score], reviews=[review], author="test")

@@ -15,7 +15,7 @@ from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
 from tracejury.app import session
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import decisions as adjudication
 from tracejury.judging.adjudication.judge_column import judge_opinion, show_judge
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
@@ -68,11 +68,11 @@ def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPa
     at.button(key=f"FormSubmitter:score-{key}-Set").click().run()
     at.button(key="close").click().run()
     assert [one.value for one in at.success] == ["Gold version 1 is written."]
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"
-        ruling = adjudication.rulings(connection)[trace_id(0)]
-    assert dict(ruling.scores) == {"PQ": 1, "LC": 0}
-    assert [one.sources for one in ruling.errors.values()] == [{"one"}]
+        decided = adjudication.decisions_by_trace(connection)[trace_id(0)]
+    assert dict(decided.scores) == {"PQ": 1, "LC": 0}
+    assert [one.sources for one in decided.errors.values()] == [{"one"}]
 
 
 def test_a_rejection_without_a_reason_is_refused(space: Workspace, open_page: OpenPage) -> None:
@@ -81,8 +81,8 @@ def test_a_rejection_without_a_reason_is_refused(space: Workspace, open_page: Op
     assert "needs a reason" in at.error[0].value
     at.text_input(key="why-one").input("The tool was right.")
     at.button(key="FormSubmitter:reject-one-Reject").click().run()
-    with reading(space.engine) as connection:
-        assert dict(adjudication.rulings(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
+    with read_transaction(space.engine) as connection:
+        assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
 
 
 def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
@@ -90,13 +90,13 @@ def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
 ) -> None:
     """Two adjudicators on one trace: the second presses Keep where the first has rejected meanwhile."""
     at = open_page("adjudicate")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         adjudication.reject(connection, ["one"], by="judy", reason="The tool was right.")
     at.button(key="keep-one").click().run()
     assert "since this page was drawn" in at.error[0].value
     assert any("rejected" in str(text.value) for text in at.text)
-    with reading(space.engine) as connection:
-        assert dict(adjudication.rulings(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
+    with read_transaction(space.engine) as connection:
+        assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}
     at.button(key="keep-one").click().run()  # they have seen it now
     assert [one.value for one in at.success] == ["Kept."]
 
@@ -109,9 +109,9 @@ def test_ones_own_decision_refuses_no_other_that_is_pressed_before_it_shows(
     at.button(key="keep-one").click().run()
     at.button(key="settle").click().run()
     assert list(at.error) == []
-    with reading(space.engine) as connection:
-        ruling = adjudication.rulings(connection)[trace_id(0)]
-    assert (ruling.fate("one"), dict(ruling.scores)) == ("gold", {"PQ": 1.0})
+    with read_transaction(space.engine) as connection:
+        decided = adjudication.decisions_by_trace(connection)[trace_id(0)]
+    assert (decided.outcome_of("one"), dict(decided.scores)) == ("gold", {"PQ": 1.0})
 
 
 def test_a_label_that_its_rater_changed_meanwhile_is_not_kept_unseen(space: Workspace, open_page: OpenPage) -> None:
@@ -120,16 +120,16 @@ def test_a_label_that_its_rater_changed_meanwhile_is_not_kept_unseen(space: Work
     send(space, "adalyn", trace_id(0), op("review.put", status="open"), op("error.put", **changed),
          op("review.put", status="submitted"))  # fmt: skip
     at.button(key="keep-one").click().run()
-    with reading(space.engine) as connection:
-        assert trace_id(0) not in adjudication.rulings(connection)
+    with read_transaction(space.engine) as connection:
+        assert trace_id(0) not in adjudication.decisions_by_trace(connection)
 
 
 def test_what_nobody_disputes_becomes_gold_in_one_go(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
     at.button(key="accept").click().run()
     assert at.success[0].value == "Gold written for 1 trace; 0 differ in something small and wait."
-    with reading(space.engine) as connection:
-        assert adjudication.rulings(connection)[trace_id(1)].version == 1
+    with read_transaction(space.engine) as connection:
+        assert adjudication.decisions_by_trace(connection)[trace_id(1)].version == 1
 
 
 def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None:
@@ -170,8 +170,8 @@ def test_an_error_nobody_saw_is_added_with_a_reason(space: Workspace, open_page:
     at.button(key=add).click().run()
     assert [one.value for one in at.success] == ["Added."]
     assert "Added here: no rater saw it." in [one.value for one in at.caption]
-    with reading(space.engine) as connection:
-        (made,) = adjudication.rulings(connection)[key].errors.values()
+    with read_transaction(space.engine) as connection:
+        (made,) = adjudication.decisions_by_trace(connection)[key].errors.values()
     assert (made.is_added, made.label.category, made.label.dimensions) == (True, "Goal Deviation", ("GF",))
     assert made.label.span_ids == (span_id(2),)
 
@@ -208,7 +208,7 @@ def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge
         call=Call(model="model-x"),
     )  # fmt: skip
     import_outcomes(space.engine, [verdict], model="model-x", author="test")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         show_judge(connection, "model-x", by="ruth")
         opinion = judge_opinion(connection, trace_id(0), "model-x")
         assert opinion is not None
@@ -228,13 +228,13 @@ def test_gold_that_comes_from_a_judge_alone_is_shown_and_changed_while_the_judge
     at.text_input(key=f"edit-reason-{key}").input("worse")
     at.button(key=f"FormSubmitter:edit-{key}-Save").click().run()
     assert [one.value for one in at.success] == ["Saved."]
-    with reading(space.engine) as connection:
-        (made,) = adjudication.rulings(connection)[trace_id(0)].errors.values()
+    with read_transaction(space.engine) as connection:
+        (made,) = adjudication.decisions_by_trace(connection)[trace_id(0)].errors.values()
     assert (made.label.impact, made.label.description) == ("high", "Slow.")
 
 
 def test_who_labels_a_trace_blind_reads_nobody_elses_labels_of_it(space: Workspace, open_page: OpenPage) -> None:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [trace_id(0)], now=1)
     assert next_item(space.engine, key, "me", now=time.time_ns() // 1000) is not None
     at = open_page("adjudicate")

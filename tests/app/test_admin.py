@@ -14,7 +14,7 @@ from tests.app.marks import choose
 from tests.judging.team import submit
 
 from tracejury.app import session
-from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, queues
 from tracejury.judging.reports import health
 from tracejury.judging.runs.verdicts import add_run
@@ -32,7 +32,7 @@ def test_a_person_is_added_and_changed(full: Workspace, open_page: OpenPage) -> 
     assert [one.value for one in at.success] == ["judy is added as adjudicator."]
     at.selectbox(key="role-judy").select("researcher")
     at.button(key="FormSubmitter:change-judy-Save").click().run()
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         assert [(one.name, one.role, one.has_password) for one in people(connection)] == [("judy", "researcher", True)]
         whats = connection.scalars(select(tables.audit.c.what)).all()
     assert whats == ["person added", "role changed"]
@@ -44,7 +44,7 @@ def test_a_short_password_is_refused_in_words_and_nobody_is_added(full: Workspac
     at.text_input(key="new_password").input("short")
     at.button(key="FormSubmitter:add_person-Add").click().run()
     assert "take 10 or more" in at.error[0].value
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         assert people(connection) == []
 
 
@@ -58,7 +58,7 @@ def test_a_queue_is_made_from_the_traces_of_the_filter(full: Workspace, open_pag
     at.number_input(key="queue_overlap").set_value(50)
     at.button(key="FormSubmitter:make_queue-Make the queue").click().run()
     assert [one.value for one in at.success] == ["The queue is made of 4 traces."]
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         made = connection.execute(select(tables.queue)).one()
         wanted = connection.scalars(select(tables.queue_item.c.wanted)).all()
     assert (made.name, made.k, made.blind, made.lease_s, made.author) == ("pilot", 2, True, 14_400, "me")
@@ -70,13 +70,13 @@ def test_a_queue_without_a_name_is_refused(full: Workspace, open_page: OpenPage)
     at.segmented_control(key="admin_view").set_value("Queues").run()
     at.button(key="FormSubmitter:make_queue-Make the queue").click().run()
     assert "needs a name" in at.error[0].value
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         assert connection.execute(select(tables.queue)).all() == []
 
 
 def test_the_matrix_shows_who_holds_what(full: Workspace, open_page: OpenPage) -> None:
     now = time.time_ns() // 1000
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         ids = trace_ids(connection)[:2]
         key = make_queue(connection, QueueSpec(name="pilot", author="root", k=2), ids, now=now)
     submit(full, "cyd", ids[0])
@@ -92,7 +92,7 @@ def test_the_matrix_shows_who_holds_what(full: Workspace, open_page: OpenPage) -
 
 
 def a_queue(full: Workspace, count: int, **more: object) -> int:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         spec = QueueSpec(**({"name": "pilot", "author": "root"} | more))  # type: ignore[arg-type]
         return make_queue(connection, spec, trace_ids(connection)[:count], now=time.time_ns() // 1000)
 
@@ -117,7 +117,7 @@ def test_a_queue_is_changed_closed_and_reopened(full: Workspace, open_page: Open
     at.date_input(key=f"settings-{key}_due").set_value(date(2030, 1, 31))
     at.button(key=f"FormSubmitter:settings-{key}-Save").click().run()
     assert said(at) == "pilot: name, k, blind, due changed."
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         (row,) = queues(connection)
     assert (row.name, row.k, row.places, row.blind, row.lease_s) == ("main", 3, 6, False, 14_400)
     assert row.due_at == 1_896_134_399_000_000  # 2030-01-31 23:59:59 UTC
@@ -136,7 +136,7 @@ def test_a_name_that_is_taken_is_refused_and_nothing_changes(full: Workspace, op
     at.text_input(key=f"settings-{key}_name").input("other")
     at.button(key=f"FormSubmitter:settings-{key}-Save").click().run()
     assert "exists\\: choose another name" in at.error[0].value
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         assert [row.name for row in queues(connection)] == ["pilot", "other"]
 
 
@@ -159,7 +159,7 @@ def test_traces_are_taken_out_and_put_in(full: Workspace, open_page: OpenPage) -
 
 def test_people_are_assigned_to_a_queue_and_to_items(full: Workspace, open_page: OpenPage) -> None:
     key = a_queue(full, 4, k=2)
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         for name in ("cyd", "dan"):
             add_person(connection, name, role="annotator", by="root")
     at = open_page("admin")
@@ -193,7 +193,7 @@ def test_a_backup_is_a_whole_database_that_opens(full: Workspace, open_page: Ope
     home = full.home.parent / "restored"
     home.mkdir()
     made.rename(home / "tracejury.db")
-    with reading(open_workspace(home).engine) as connection:
+    with read_transaction(open_workspace(home).engine) as connection:
         assert len(trace_ids(connection)) == 6
 
 
@@ -215,7 +215,7 @@ def test_health_counts_and_names_failures(full: Workspace, open_page: OpenPage) 
 
 def test_a_worker_that_fell_silent_counts_as_gone(full: Workspace) -> None:
     now = time.time_ns() // 1000
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         connection.execute(
             tables.run.insert(),
             [
@@ -243,7 +243,7 @@ def test_only_an_administrator_gets_in(full: Workspace, open_page: OpenPage, mon
 
 
 def test_the_counters_of_health_lead_to_what_they_count(full: Workspace, open_page: OpenPage) -> None:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         add_run(connection, name="left", spec={"judges": ["LC"], "models": ["m"]}, author="test")
     at = open_page("admin")
     at.segmented_control(key="admin_view").set_value("Health").run()

@@ -23,7 +23,7 @@ from tracejury.app.components.charts import CEILING
 from tracejury.app.computing import Asked
 from tracejury.app.loading import Choice
 from tracejury.ingest.batch import ingest
-from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.agreement.rounding import half_up
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.matching.matches import decide, decisions
@@ -41,7 +41,7 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
 
 def test_without_a_review_the_page_asks_for_one(empty: Workspace, open_page: OpenPage) -> None:
     ingest(empty.engine, [DATA / "samples" / "trail"])
-    with writing(empty.engine) as connection:
+    with write_transaction(empty.engine) as connection:
         ensure_annotator(connection, "ada")
     assert "No person has submitted a review" in open_page("agreement").info[0].value
 
@@ -61,7 +61,7 @@ def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspac
 def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_listed(
     full: Workspace, open_page: OpenPage
 ) -> None:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         vague = replace(next(e for e in error_labels(connection) if e.annotator == "ada"), span_ids=())
         put_labels(connection, errors=[vague], scores=[], reviews=[], author="ada")
     at = open_page("agreement", view="Errors")
@@ -126,7 +126,7 @@ def test_no_mark_stands_for_a_trace_that_one_labels_blind(full: Workspace, open_
         return "".join(chart.proto.spec for chart in at.get("plotly_chart"))
 
     before = open_page("agreement", view=view)
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         trace_id = next(one for one in trace_ids(connection) if one in drawn(before))
     hold_blind(full, "me", trace_id)
     after = open_page("agreement", view=view)
@@ -176,7 +176,7 @@ def test_a_split_that_is_not_there_is_no_crash(shown: Workspace, open_page: Open
 
 def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage) -> None:
     evil = "![x](http://example.invalid/x.png)"
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         for table in (tables.annotator, tables.error_label, tables.score_label, tables.review):
             connection.execute(update(table).where(table.c.annotator == "ada").values(annotator=evil))
     at = open_page("agreement", reference=evil)
@@ -186,7 +186,7 @@ def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage)
 def test_where_every_judgement_failed_the_page_says_so_and_not_that_there_are_no_errors(
     full: Workspace, open_page: OpenPage
 ) -> None:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         failed = update(tables.cell).where(tables.cell.c.model == REPEATED).values(state="refused", score=None)
         connection.execute(failed)
     at = open_page("agreement", judge_models=REPEATED, reference="ada")
@@ -204,7 +204,7 @@ def test_where_a_split_leaves_everything_out_the_page_names_the_split(full: Work
 
 def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Workspace, open_page: OpenPage) -> None:
     """Else the parts of two splits lie on one another, and shares come to twice the whole."""
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         ids = trace_ids(connection)
     loading.split_folder().mkdir()
     (loading.split_folder() / "two.json").write_text(json.dumps({"dev": ids[:3], "test": ids[3:]}))
@@ -403,7 +403,7 @@ def test_the_errors_that_people_were_compared_on_open_in_work_while_there_is_no_
     assert behind(at) == [int(figures["recall"].iloc[-1].rpartition("n ")[2])]
     choose(at, "behind-error-ceiling", 0)
     assert at.button(key="behind-error-ceiling-open").label == "Open the span in Work"
-    with reading(people_alone.engine) as connection:
+    with read_transaction(people_alone.engine) as connection:
         error = error_labels(connection)[0]
     assert loading.first_span(error.label_id) == error.span_ids[0]
 
@@ -434,11 +434,11 @@ def test_the_team_is_shown_without_a_judge_and_leads_to_work(people_alone: Works
 def test_a_row_of_two_matchers_lists_the_pairs_both_decided_and_opens_one(full: Workspace, open_page: OpenPage) -> None:
     pairs = loading.frames(Choice(reference="ada")).error_pairs
     one = pairs[(pairs["judge_model"] == "careful-judge") & pairs["caught"].eq(True)].iloc[0]
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         found = next(match for match in decisions(connection) if match.label_id == one["error_id"])
     said: tuple[tuple[str, MatchStatus], ...] = (("ada", "confirmed"), ("ben", "rejected"))
     for who, status in said:
-        with writing(full.engine) as connection:
+        with write_transaction(full.engine) as connection:
             decide(connection, label_id=found.label_id, finding_key=found.finding_key, status=status, author=who)
     at = open_page("agreement", view="Raters", reference="ada")
     table = next(table.value for table in at.dataframe if "matcher_a" in table.value)

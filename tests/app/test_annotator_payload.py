@@ -10,11 +10,11 @@ from tracejury.app.components.annotator import payload
 from tracejury.app.components.annotator.payload import LONG_TEXT, SPAN_FIELDS, document, frame, outline
 from tracejury.ingest.trace import LogRecord, Message, Outcome, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.judges.trace_text import read
+from tracejury.judging.judges.trace_text import render_trace
 
 
 def of(trace: Trace) -> payload.Document:
-    return document(trace, read(trace))
+    return document(trace, render_trace(trace))
 
 
 def test_columns_hold_every_span_in_reading_order() -> None:
@@ -109,7 +109,7 @@ def test_nothing_that_may_hold_the_answer_is_sent() -> None:
 
 
 def test_hidden_agents_are_numbered_and_models_left_out() -> None:
-    opening = document(desk_trace(), read(desk_trace()), hide={"agent", "model"}).opening()
+    opening = document(desk_trace(), render_trace(desk_trace()), hide={"agent", "model"}).opening()
     assert opening["agents"] == ["agent 1"]
     assert opening["models"] == []
     assert set(opening["spans"]["model"]) == {-1}

@@ -146,7 +146,7 @@ def rates_of(*rows: tuple[str, str, float, float]) -> pd.DataFrame:
     """Precision and recall of 20 errors, 15 predicted."""
     frame = pd.DataFrame(rows, columns=["label", "kind", "precision", "recall"]).astype({"precision": "float64"})
     bounds = {"precision_low": 0.1, "precision_high": 0.9, "recall_low": 0.2, "recall_high": 0.8}
-    return frame.assign(judge_model="m", judge="LC", split="all", tp=12, fp=3, positives=20, **bounds)
+    return frame.assign(judge_model="m", dimension="LC", split="all", tp=12, fp=3, positives=20, **bounds)
 
 
 def test_precision_recall_leaves_out_the_undefined_and_joins_both_kinds() -> None:
@@ -441,7 +441,9 @@ def test_marks_too_small_for_a_square_are_upright_lines_and_the_nearest_is_click
 
 
 def test_impact_bars_have_a_line_for_what_people_reach_pale_where_it_is_of_few() -> None:
-    shown = coverage().assign(judge_model="m", judge="LC", split="all", ceiling=0.6, ceiling_low=0.5, ceiling_high=0.7)
+    shown = coverage().assign(
+        judge_model="m", dimension="LC", split="all", ceiling=0.6, ceiling_low=0.5, ceiling_high=0.7
+    )
     figure = charts.impact_bars(shown.assign(ceiling_n=np.where(shown["impact"] == "low", 9, 40)))
     lines = [
         trace for trace in figure.data if trace.customdata is not None and trace.customdata[0][-1] == charts.CEILING

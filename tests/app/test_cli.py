@@ -138,7 +138,7 @@ class TestOpinions:
 
     def test_every_judge_file_ends_as_findings_or_as_a_named_failure(self, home: Path) -> None:
         folder = DATA / "samples" / "predictions" / "hasty-judge"
-        told = answer("verdicts", "import", folder, "--judge", "hasty", "--home", home)
+        told = answer("verdicts", "import", folder, "--judge-model", "hasty", "--home", home)
         assert told["files"] == len(list(folder.iterdir())) == sum(told["states"].values())
         assert len(told["failures"]) == 1
         assert told["failures"][0]["reason"]
@@ -164,7 +164,7 @@ class TestOpinions:
         run("judge", "--home", home)
         run("match", "--home", home)
         words = ("report", "--draws", "20", "--out")
-        told = answer(*words, tmp_path / "r", "--home", home, "--gold", "majority", "--inputs")
+        told = answer(*words, tmp_path / "r", "--home", home, "--reference", "majority", "--inputs")
         assert (told["reference_score"], told["selection"]["gold"]) == ("majority of people", "majority")
         errors = next(row for row in told["votes"] if row["about"] == "errors")
         assert errors["n"] == errors["majority"] + errors["tied"] + errors["minority"] > 0
@@ -172,9 +172,9 @@ class TestOpinions:
         made = {path.name: path.read_bytes() for path in (tmp_path / "again").glob("*.csv")}
         assert len(made) > 30
         assert made == {name: (tmp_path / "r" / name).read_bytes() for name in made}
-        run(*words, tmp_path / "x", "--home", home, "--gold", "majority", "--human", "ada", code=2)
+        run(*words, tmp_path / "x", "--home", home, "--reference", "majority", "--reference", "ada", code=2)
         run("labels", "import", DATA / "labels" / "ada.json", "--home", tmp_path / "alone")
-        alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--gold", "majority")
+        alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--reference", "majority")
         assert "no trace was submitted by two people" in alone.stderr
 
     def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
@@ -185,7 +185,7 @@ class TestOpinions:
         assert {path.suffix for path in (tmp_path / "r").iterdir()} == {".csv", ".json", ".md", ".tex", ".parquet"}
 
     def test_a_report_needs_no_workspace(self, tmp_path: Path) -> None:
-        rows = "trace_id,error_id,impact,judge,relevant,caught,localized\nt1,e1,high,LC,true,true,false\n"
+        rows = "trace_id,error_id,impact,dimension,relevant,caught,localized\nt1,e1,high,LC,true,true,false\n"
         (tmp_path / "error_pairs.csv").write_text(rows, encoding="utf-8")
         run("report", "--from-csv", tmp_path, "--out", tmp_path / "r")
         (row,) = csv.DictReader((tmp_path / "r" / "table_03_caught.csv").open(encoding="utf-8"))
@@ -205,8 +205,8 @@ class TestOpinions:
         ("words", "message"),
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
-            (("--human", "ada"), "--human chooses from a workspace"),
-            (("--gold", "majority"), "--gold chooses from a workspace"),
+            (("--reference", "ada"), "--human chooses from a workspace"),
+            (("--reference", "majority"), "--gold chooses from a workspace"),
             (("--data", "trail"), "--data chooses from a workspace"),
             (("--guideline", "2"), "--guideline chooses from a workspace"),
             (("--revealed",), "--revealed chooses from a workspace"),
@@ -217,17 +217,19 @@ class TestOpinions:
         self, tmp_path: Path, words: tuple[str, ...], message: str
     ) -> None:
         wrong = "x" if not words else "1"
-        (tmp_path / "score_pairs.csv").write_text(f"trace_id,judge,human,model\n1,LC,3,{wrong}\n", "utf-8")
+        (tmp_path / "score_pairs.csv").write_text(
+            f"trace_id,dimension,reference_score,judge_score\n1,LC,3,{wrong}\n", "utf-8"
+        )
         done = run("report", "--from-csv", tmp_path, "--out", tmp_path / "r", *words, code=2)
         assert message in " ".join(done.output.replace("│", " ").split())
 
     def test_two_sides_are_compared(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
         for name in ("careful-judge", "hasty-judge"):
-            run("verdicts", "import", DATA / "samples" / "predictions" / name, "--judge", name, "--home", home)
+            run("verdicts", "import", DATA / "samples" / "predictions" / name, "--judge-model", name, "--home", home)
         run("judge", "--home", home)
         run("match", "--home", home)
-        words = ("report", "--home", home, "--human", "ada", "--draws", "50", "--out", tmp_path / "r")
+        words = ("report", "--home", home, "--reference", "ada", "--draws", "50", "--out", tmp_path / "r")
         run(*words, "--compare", "careful-judge", "hasty-judge", "--table", "compared_mcnemar")
         (row,) = csv.DictReader((tmp_path / "r" / "compared_mcnemar.csv").open(encoding="utf-8"))
         assert (row["judge"], int(row["n"]) > 0) == ("trail", True)
@@ -262,7 +264,7 @@ class TestJudgeByModel:
             "openai/scripted",
             "--api-base",
             provider.base_url,
-            "--judges",
+            "--dimensions",
             "LC",
         )
 
@@ -341,7 +343,7 @@ class TestJudgeByModel:
     def test_a_jury_gives_one_score_and_says_its_ties(self, home: Path) -> None:
         scores = {"one": 1, "two": 2, "three": 2}
         with Provider(lambda request: Answer(text=verdict(scores[request.body["model"]]))) as provider:
-            words = ("judge", "--home", home, "--api-base", provider.base_url, "--judges", "LC", "--mode", "jury")
+            words = ("judge", "--home", home, "--api-base", provider.base_url, "--dimensions", "LC", "--mode", "jury")
             tied = run(*words, "--model", "openai/one,openai/two").output
             joint = answer(*words, "--model", "openai/one,openai/two,openai/three")["jury"]
             mean = answer(*words, "--model", "openai/one,openai/two", "--jury-rule", "mean")["jury"]
@@ -350,8 +352,8 @@ class TestJudgeByModel:
         assert {row["score"] for row in mean} == {1.5}
 
     def test_an_unknown_judge_ends_with_two(self, home: Path) -> None:
-        assert "no judge" in run("judge", "--home", home, "--model", "openai/x", "--judges", "XX", code=2).output
-        assert "no judge" in run("judge", "--home", home, "--judges", "XX", code=2).output
+        assert "no judge" in run("judge", "--home", home, "--model", "openai/x", "--dimensions", "XX", code=2).output
+        assert "no judge" in run("judge", "--home", home, "--dimensions", "XX", code=2).output
 
 
 class TestMatchByModel:
@@ -359,7 +361,15 @@ class TestMatchByModel:
     def judged(self, home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         monkeypatch.setenv("OPENAI_API_KEY", "none")
         run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
-        run("verdicts", "import", DATA / "samples" / "predictions" / "hasty-judge", "--judge", "hasty", "--home", home)
+        run(
+            "verdicts",
+            "import",
+            DATA / "samples" / "predictions" / "hasty-judge",
+            "--judge-model",
+            "hasty",
+            "--home",
+            home,
+        )
         run("match", "--home", home)
         return home
 
@@ -415,10 +425,10 @@ class TestVerify:
         assert labels_elsewhere == []
 
     def test_a_changed_span_and_a_lost_index_are_found_and_the_index_is_mended(self, home: Path) -> None:
-        from tracejury.ingest.store import writing
+        from tracejury.ingest.store import write_transaction
         from tracejury.judging.store import open_workspace
 
-        with writing(open_workspace(home).engine) as connection:
+        with write_transaction(open_workspace(home).engine) as connection:
             connection.exec_driver_sql("UPDATE span SET name = 'other' WHERE span_key = 1")
             connection.exec_driver_sql("INSERT INTO span_fts(span_fts) VALUES ('delete-all')")
         problems = [problem["problem"] for problem in answer("verify", "--home", home, code=1)["problems"]]

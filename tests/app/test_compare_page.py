@@ -8,7 +8,7 @@ import orjson
 from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 
-from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.matching.comparison import compare_trace, undecided
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
 from tracejury.judging.records import Verdict
@@ -30,7 +30,7 @@ def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page:
 
 
 def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_page: OpenPage) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         trace_id = list(undecided(connection, reference="ben", judge_model="hasty-judge"))[-1]
     at = open_page("compare", trace=trace_id, person="ben", judge_model="hasty-judge")
     data = island(at)
@@ -59,10 +59,10 @@ def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, o
 def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page: OpenPage) -> None:
     from sqlalchemy import delete
 
-    from tracejury.ingest.store import writing
+    from tracejury.ingest.store import write_transaction
     from tracejury.judging.store import tables
 
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         for table in (tables.citation, tables.match, tables.finding_review, tables.finding):
             connection.execute(delete(table))
         version = connection.exec_driver_sql(
@@ -83,7 +83,7 @@ def test_an_unknown_trace_in_the_address_falls_back_to_the_first(shown: Workspac
 
 def test_a_trace_the_judge_failed_on_is_no_list_of_missed_errors(full: Workspace, open_page: OpenPage) -> None:
     sides = {"human": "ada", "judge_model": "careful-judge"}
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         judged = list(undecided(connection, **sides))
         cells = {t: compare_trace(connection, trace_id=t, **sides).cells for t in trace_ids(connection)}
     (failed,) = [t for t, found in cells.items() if not any(isinstance(cell.outcome, Verdict) for cell in found)]
@@ -98,9 +98,9 @@ def test_a_trace_the_judge_failed_on_is_no_list_of_missed_errors(full: Workspace
 
 
 def test_who_is_at_work_on_the_trace_blind_is_shown_nothing_of_it(full: Workspace, open_page: OpenPage) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         wanted = next(iter(undecided(connection, reference="ada", judge_model="careful-judge")))
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [wanted], now=1)
     assert next_item(full.engine, key, "me", now=time.time_ns() // 1000) is not None
     at = open_page("compare", trace=wanted, person="ada", judge_model="careful-judge")

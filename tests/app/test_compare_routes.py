@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from tracejury.app import grants
 from tracejury.app.api.compare import PURPOSE, compare_routes
 from tracejury.app.grants import Grant, mint
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, undecided
 from tracejury.judging.matching.matches import finding_reviews
 from tracejury.judging.matching.pairs import Comparison, Pair
@@ -27,7 +27,7 @@ JUDGE_MODEL = "careful-judge"
 
 def comparison_with(space: Workspace, state: str) -> tuple[Comparison, Pair]:
     """A trace of ada's under the careful judge that has a pair of this state."""
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         for trace_id in undecided(connection, reference="ada", judge_model=JUDGE_MODEL):
             found = compare_trace(connection, trace_id=trace_id, reference="ada", judge_model=JUDGE_MODEL)
             for pair in found.pairs:
@@ -67,7 +67,7 @@ def test_a_confirmed_pair_names_who_confirmed_it(full: Workspace, client: TestCl
 def test_each_answer_is_newer_than_the_page_and_the_answer_before_it(full: Workspace, client: TestClient) -> None:
     found, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         page = decided_revision(connection)
     about = {"label_id": pair.error.label_id, "finding_key": pair.finding_key}
     answers = [
@@ -83,7 +83,7 @@ def test_a_finding_is_decided_in_its_own_run(full: Workspace, client: TestClient
     about = {"label_id": pair.error.label_id, "finding_key": pair.finding_key, "status": "confirmed"}
     refused = client.post("/api/compare/decide", json=body(full, found.trace_id, **about, repeat=1))
     assert refused.status_code == 422  # run 1 of this judge holds no such finding
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         held = select(finding.c.cell_key).where(finding.c.finding_key == pair.finding_key).scalar_subquery()
         connection.execute(update(cell).where(cell.c.cell_key == held).values(repeat=1))
     stored = client.post("/api/compare/decide", json=body(full, found.trace_id, **about, repeat=1))
@@ -95,7 +95,7 @@ def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, c
     assert pair.error is not None
     sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
     client.post("/api/compare/decide", json=sent)
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         pairs = load_frames(
             connection, Selection(reference="ada", judge_models=(JUDGE_MODEL,), matches="confirmed")
         ).error_pairs
@@ -134,10 +134,10 @@ def extra_after_rejection(space: Workspace, client: TestClient) -> tuple[str, in
 def test_an_extra_finding_gets_a_verdict_and_loses_it_again(full: Workspace, client: TestClient) -> None:
     trace_id, key = extra_after_rejection(full, client)
     client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, verdict="false alarm"))
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         assert finding_reviews(connection)[key] == "false alarm"
     client.post("/api/compare/decide", json=body(full, trace_id, finding_key=key, verdict=None))
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         assert key not in finding_reviews(connection)
 
 
@@ -168,14 +168,14 @@ def test_what_cannot_be_decided_is_refused_and_nothing_stored(
     answer = client.post("/api/compare/decide", json=sent | change)
     assert answer.status_code == status
     assert words in answer.json()["error"]
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         again = compare_trace(connection, trace_id=found.trace_id, reference="ada", judge_model=JUDGE_MODEL)
     assert again.pairs == found.pairs
 
 
 def test_a_finding_of_another_trace_cannot_be_decided_here(full: Workspace, client: TestClient) -> None:
     found, pair = comparison_with(full, "localized")
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         others = [t for t in undecided(connection, reference="ada", judge_model=JUDGE_MODEL) if t != found.trace_id]
     sent = body(full, others[0], finding_key=pair.finding_key, verdict="false alarm")
     assert client.post("/api/compare/decide", json=sent).status_code == 422
@@ -207,7 +207,7 @@ def test_a_token_that_has_run_out_decides_nothing(
 def test_who_is_at_work_on_the_trace_blind_reads_and_decides_nothing_of_it(full: Workspace, client: TestClient) -> None:
     found, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [found.trace_id], now=1)
     assert next_item(full.engine, key, "ruth", now=time.time_ns() // 1000) is not None
     sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")

@@ -32,7 +32,7 @@ from tracejury.app.computing import (
 )
 from tracejury.app.loading import Choice
 from tracejury.ingest.batch import ingest
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.tables import TABLES, can_build
 from tracejury.judging.matching.matches import decide, decisions
 from tracejury.judging.reports.estimate_worker import KEPT_CHOICES, Maker, Shelf, read_frame, write_frame
@@ -63,7 +63,7 @@ ARGUMENTS = {
 OTHERS: dict[str, object] = {
     "human": "ben",
     "gold": "majority",
-    "systems": ("careful-judge",),
+    "judge_models": ("careful-judge",),
     "judges": ("LC",),
     "matches": "confirmed",
     "missing": "disagree",
@@ -78,7 +78,7 @@ OTHERS: dict[str, object] = {
 
 def bench_of(space: Workspace, chosen: Chosen) -> Bench:
     """The figures' inputs as this process reads them."""
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         frames = load_frames(connection, chosen.selection())
         opinions = opinions_of(connection, chosen.selection())
     return Bench(frames=frames, inputs=inputs_of(frames, missing=chosen.missing, draws=chosen.draws, **opinions))
@@ -103,7 +103,7 @@ def test_whoever_is_the_truth_the_figures_of_people_and_of_runs_are_made_once() 
 
 def confirm_one(space: Workspace) -> None:
     """A person's word on a proposed pair: the data is of another revision then."""
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         pair = next(d for d in decisions(connection) if d.status == "proposed")
         decide(connection, label_id=pair.label_id, finding_key=pair.finding_key, status="confirmed", author="ruth")
 
@@ -143,7 +143,7 @@ def test_a_figure_is_the_same_whatever_is_chosen_that_it_is_made_without(full: W
 
 def test_the_weight_of_a_workspace_counts_labels_scores_and_judgements(full: Workspace) -> None:
     """A few thousand of them are left to the other process; the samples are not."""
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         counted = [
             connection.exec_driver_sql(query).scalar_one()
             for query in ("select count(*) from error_label", "select count(*) from score_label",
@@ -346,7 +346,7 @@ def test_a_manifest_tells_of_the_data_that_its_figures_are_made_of(heavy: Worksp
     choice = loading.whole(Choice())
     before = datasets.manifest(choice)
     ingest(heavy.engine, [DATA / "samples" / "otlp"])
-    with writing(heavy.engine) as connection:
+    with write_transaction(heavy.engine) as connection:
         new = JudgeVersion(rubric="LC", model="newer", rubric_version="1", mode="trace")
         ensure_judge_version(connection, new)
     after = datasets.manifest(choice)
@@ -361,8 +361,8 @@ def test_a_manifest_tells_of_the_data_that_its_figures_are_made_of(heavy: Worksp
 def test_a_side_that_cannot_be_compared_says_why_and_offers_no_other_try(
     heavy: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nobody = loading.SideOption("system=nobody", "nobody")
-    known = loading.SideOption("careful-judge", "careful-judge", "careful-judge")
+    nobody = loading.ArmOption("system=nobody", "nobody")
+    known = loading.ArmOption("careful-judge", "careful-judge", "careful-judge")
     monkeypatch.setattr(loading, "sides", lambda *_: [known, nobody])
     choice, desk = loading.whole(Choice()), loading.desk()
     asked = Question(figure="differences", chosen=loading.chosen(choice), arguments=(known.text, nobody.text))

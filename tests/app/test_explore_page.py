@@ -12,7 +12,7 @@ from tests.app.conftest import OpenPage
 from tests.app.marks import choose, click, drawn, marks_of, numbers, texts
 
 from tracejury.app.components.figures import plain
-from tracejury.ingest.store import load, reading, trace_ids, writing
+from tracejury.ingest.store import load, read_transaction, trace_ids, write_transaction
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item, submit
 from tracejury.judging.reports import exploring
@@ -38,7 +38,7 @@ def test_all_traces_are_listed_with_who_labelled_and_how_judged(shown: Workspace
 
 
 def test_words_find_the_spans_that_hold_them_all(full: Workspace, open_page: OpenPage) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         found = exploring.hits(connection, "library search")
     at = open_page("explore", q="library search")
     assert title(at)[0].startswith(f"{len(found):,} span")
@@ -92,7 +92,7 @@ def test_of_very_many_errors_those_that_share_most_words_are_compared() -> None:
 
 
 def test_the_errors_are_those_of_the_ledger_in_its_order(full: Workspace) -> None:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         here = trace_ids(connection)
         first, second, third = [error for error in error_labels(connection) if error.trace_id in here][:3]
         changed = [replace(first, description="other words"), replace(second, impact=None)]
@@ -108,7 +108,7 @@ def test_the_errors_are_those_of_the_ledger_in_its_order(full: Workspace) -> Non
 
 
 def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         errors = exploring.complete_errors(connection)
         findings, labelled = exploring.finding_places(connection), exploring.error_places(connection, errors)
         cited = connection.scalar(
@@ -121,7 +121,7 @@ def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -
         assert found["place"].between(0, exploring.PLACES - 1).all()
         assert set(found["side"]) == {side}
     first = min(place for place, span in enumerate(spans) if span.span_id in error.span_ids)
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         alone = exploring.error_places(connection, errors[:1])
     part = min(int(first / (len(spans) - 1) * exploring.PLACES), exploring.PLACES - 1)
     assert list(alone.itertuples(index=False, name=None)) == [(error.trace_id, "human", part, 1)]
@@ -130,7 +130,7 @@ def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -
 def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is_submitted(
     full: Workspace, open_page: OpenPage
 ) -> None:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         ids = trace_ids(connection)
         key = make_queue(connection, QueueSpec(name="blind", author="root"), ids[:1], now=1)
     place = next_item(full.engine, key, "ruth", now=2)
@@ -143,7 +143,7 @@ def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is
     assert pd.isna(row["lowest_score"])
     assert pd.isna(row["errors"])
     assert table.drop(ids[0])[["lowest_score", "errors"]].notna().all(axis=None)
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         of_others = exploring.complete_errors(connection)["trace_id"] != ids[0]
     (choice,) = [box for box in at.selectbox if box.key == "similar_to"]
     assert len(choice.options) == of_others.sum() < len(of_others)
@@ -152,7 +152,7 @@ def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is
         open_page("explore", facet_judge_states=exploring.HIDDEN, **{"as": "ruth"}).dataframe[0].value["trace_id"]
     ) == {ids[0]}
 
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         submit(connection, place.item_key, "ruth", 0, now=3)
     at = open_page("explore", **{"as": "ruth"})
     assert not at.info
@@ -161,7 +161,7 @@ def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is
 
 def test_a_new_label_changes_what_labels_make_and_nothing_else(full: Workspace) -> None:
     revisions = (exploring.labels_revision, exploring.findings_revision, exploring.spans_revision)
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         before = [of(connection) for of in revisions]
         error = error_labels(connection)[0]
         changed = replace(error, description="other words")
@@ -171,7 +171,7 @@ def test_a_new_label_changes_what_labels_make_and_nothing_else(full: Workspace) 
 
 
 def test_failed_tool_calls_come_first(full: Workspace) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         table = exploring.worst_tools(exploring.tools(connection))
     assert table["failed"].is_monotonic_decreasing
     assert (table["failed"] <= table["calls"]).all()
@@ -182,7 +182,7 @@ def test_what_is_shown_is_saved_under_a_name_and_linked(full: Workspace, open_pa
     at.text_input(key="view-name").input("worst scores")
     at.button(key="view-save").click().run()
     assert not at.exception
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         (held,) = saved_views(connection, "explore")
     assert (held.name, dict(held.query)) == ("worst scores", {"facet_score": ["0"]})
     again = open_page("explore")
@@ -261,7 +261,7 @@ def test_a_row_behind_a_mark_opens_in_compare_and_at_its_first_span_in_work(
     choose(at, "behind-together", 0)
     assert {"Open in Compare", "Open the span in Work"} <= {button.label for button in at.button}
     row = next(table.value for table in at.dataframe if "span_id" in table.value).iloc[0]
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         (error,) = [e for e in exploring.complete_errors(connection).itertuples() if e.label_id == row["label_id"]]
         order = [span.span_id for span in load(connection, error.trace_id).spans]
     assert row["span_id"] == min(error.span_ids, key=order.index)
@@ -289,7 +289,7 @@ def test_a_similar_error_opens_in_compare(shown: Workspace, open_page: OpenPage)
 
 
 def test_a_finding_of_an_older_version_is_named_as_compare_finds_it(full: Workspace) -> None:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         cell, version = tables.cell, tables.judge_version
         old = connection.execute(
             select(version)

@@ -30,7 +30,7 @@ from tracejury.app.components.judges import every_figure
 from tracejury.app.components.snapshot import snapshot
 from tracejury.app.grants import Grant, mint
 from tracejury.app.loading import Choice
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.tables import Inputs, Table
 from tracejury.judging.labels.label_store import error_labels, put_labels
 from tracejury.judging.records import ScoreLabel
@@ -103,7 +103,7 @@ def test_several_judges_can_be_asked_for(shown: Workspace, client: TestClient) -
 
 
 def test_a_judge_with_a_comma_in_its_name_can_be_asked_for(full: Workspace, client: TestClient) -> None:
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         for table in (tables.judge_version, tables.cell):
             connection.execute(update(table).where(table.c.model == "hasty-judge").values(model="hasty, v2"))
     frame = pd.read_csv(io.BytesIO(get(full, client, "pairs", judge_models="hasty, v2").content))
@@ -240,7 +240,7 @@ def test_a_script_reads_every_data_set_with_its_own_token_in_the_header(full: Wo
     header = {"Authorization": f"Bearer {mint_script(full, 'ruth', use='export', days=1, by='ruth')}"}
     for name in ("pairs", "labels", "manifest"):
         assert client.get(f"/api/export/{name}", headers=header).status_code == 200
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         take_back_scripts(connection, "ruth", by="ruth")
     answer = client.get("/api/export/pairs", headers=header)
     assert (answer.status_code, answer.json()["error"]) == (401, "the token was taken back")
@@ -256,7 +256,7 @@ def test_a_script_s_token_is_not_taken_from_an_address(full: Workspace, client: 
 
 def test_the_manifest_names_filters_seed_draws_hashes_and_rules(shown: Workspace, client: TestClient) -> None:
     manifest = get(shown, client, "manifest", judge_models="checks", missing="misses").json()
-    assert manifest["selection"]["systems"] == ["checks"]
+    assert manifest["selection"]["judge_models"] == ["checks"]
     assert manifest["missing"] == "disagree"
     assert manifest["bootstrap_draws"] == 2000
     assert {"seed", "data_hash", "judge_versions", "libraries", "made_with", "human", "filters"} <= set(manifest)
@@ -272,7 +272,7 @@ def test_the_whole_report_holds_tables_rows_and_manifest(shown: Workspace, clien
     assert [entry["sha256"] for entry in told["files"]] == [
         sha256(archive.read(entry["file"])).hexdigest() for entry in told["files"]
     ]
-    assert "people" not in told["systems"]
+    assert "people" not in told["judge_models"]
     for file in ("data/pairs.csv", "tables/table_03_caught.csv"):
         assert len(pd.read_csv(io.BytesIO(archive.read(file)))) == listed[file]
 
@@ -386,12 +386,12 @@ def test_a_name_that_heads_a_column_is_as_safe_as_one_in_a_cell() -> None:
 
 def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:
     """As the figures beside them: a label that was changed when the judge was revealed counts as it was before."""
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         one = error_labels(connection, tables.error_label.c.annotator == "ada")[0]
     changed = replace(one, phase="revealed", description="now I see it")
     late = replace(one, phase="revealed", label_id="late")
     score = ScoreLabel(trace_id=one.trace_id, annotator="ada", dimension="LC", value=3, phase="revealed")
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         put_labels(connection, errors=[changed, late], scores=[score], reviews=[], author="test")
     blind = datasets.labels(Choice(reference="ada")).set_index("label_id")
     assert set(blind["phase"]) == {"blind"}

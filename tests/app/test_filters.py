@@ -10,7 +10,7 @@ from tests.app.workspaces import REPEATED
 from tracejury.app import datasets, loading
 from tracejury.app.components.figures import aligned, cell_text, definition, figure_text, plain, wide_table, with_labels
 from tracejury.app.loading import Choice, SplitError
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import METRICS
 from tracejury.judging.store import Workspace, tables
@@ -52,7 +52,7 @@ def test_the_split_narrows_the_frames(full: Workspace) -> None:
 
 
 def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
-    from tracejury.ingest.store import writing
+    from tracejury.ingest.store import write_transaction
     from tracejury.judging.labels.label_store import put_labels
     from tracejury.judging.records import ErrorLabel
 
@@ -62,7 +62,7 @@ def test_a_new_label_makes_the_frames_anew(full: Workspace) -> None:
     label = ErrorLabel(
         label_id="one-more", trace_id=trace_id, annotator="ada", span_ids=("x",), dimensions=("LC",), impact="low"
     )
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         put_labels(connection, errors=[label], scores=[], reviews=[], author="test")
     assert "one-more" in set(loading.frames(Choice(reference="ada")).error_pairs["error_id"])
 
@@ -89,7 +89,7 @@ def test_a_guideline_keeps_the_traces_whose_newest_review_was_made_under_it(full
     trace_id = loading.frames(Choice(reference="ada")).error_pairs["trace_id"].iloc[0]
     review = tables.review
     mine = (review.c.annotator == "ada", review.c.trace_id == trace_id)
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         connection.execute(update(review).where(review.c.annotator == "ada").values(guideline_version="1"))
         connection.execute(update(review).where(*mine).values(guideline_version="2"))
     assert loading.options().guidelines[:2] == ("1", "2")

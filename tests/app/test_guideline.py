@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.app.conftest import OpenPage
 from tests.judging.team import T0, submit
 
-from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.labels.guidelines import acknowledged, guideline, publish
 from tracejury.judging.queues.queue_store import PRACTICE, QueueSpec, make_queue
 from tracejury.judging.store import Workspace
@@ -15,7 +15,7 @@ IMAGE = "See ![this](https://evil.example/x.png) and **that**."
 
 def published(space: Workspace, *bodies: dict[str, str]) -> None:
     for body in bodies:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             publish(connection, body, author="root")
 
 
@@ -29,7 +29,7 @@ def test_reading_and_acknowledging(empty: Workspace, open_page: OpenPage) -> Non
     assert [markdown.value for markdown in at.markdown] == ["Read **first**.", "Facts must hold."]
     at.button(key="acknowledge").click().run()
     assert [one.value for one in at.success] == ["You have acknowledged version 1."]
-    with reading(empty.engine) as connection:
+    with read_transaction(empty.engine) as connection:
         assert acknowledged(connection, "me") == 1
 
 
@@ -54,7 +54,7 @@ def test_an_administrator_publishes_a_new_version_from_the_last_one(empty: Works
     at.text_area(key="part-LC").input("Facts and sources.")
     at.text_input(key="guideline_note").input("sources")
     at.button(key="FormSubmitter:guideline_form-Publish").click().run()
-    with reading(empty.engine) as connection:
+    with read_transaction(empty.engine) as connection:
         made = guideline(connection)
     assert made is not None
     assert (made.version, dict(made.body), made.note) == (2, {"general": "One.", "LC": "Facts and sources."}, "sources")
@@ -67,9 +67,9 @@ def test_a_first_guideline_may_begin_with_the_rubrics(empty: Workspace, open_pag
 
 
 def test_practice_shows_the_right_answers_after_submitting(full: Workspace, open_page: OpenPage) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         one = trace_ids(connection)[0]
-    with writing(full.engine) as connection:
+    with write_transaction(full.engine) as connection:
         make_queue(connection, QueueSpec(name="drill", author="ada", practice=True), [one], now=T0)
     at = open_page("guideline")
     at.segmented_control(key="guideline_view").set_value("Practice").run()

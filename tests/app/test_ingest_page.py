@@ -11,14 +11,14 @@ from tests.app.workspaces import DATA
 
 from tracejury.app.preflight import inspect
 from tracejury.ingest.batch import ingest
-from tracejury.ingest.store import reading, schema, trace_ids
+from tracejury.ingest.store import read_transaction, schema, trace_ids
 from tracejury.judging.store import Workspace
 
 SAMPLES = sorted((DATA / "samples" / "trail").glob("*.json"))
 
 
 def stored(space: Workspace) -> int:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         return int(connection.scalar(select(func.count()).select_from(schema.trace)) or 0)
 
 
@@ -52,7 +52,7 @@ def test_warnings_of_stored_traces_can_be_read_and_lead_to_the_trace(empty: Work
     at.session_state["noted"] = True
     at.run()
     rows = at.dataframe[1].value
-    with reading(empty.engine) as connection:
+    with read_transaction(empty.engine) as connection:
         assert set(rows["trace_id"]) == set(trace_ids(connection))
     assert shut.label == f"{len(rows)} warnings on 1 trace"
     assert any(warning.startswith("duplicate_span: ") for warning in rows["warning"])
@@ -118,14 +118,14 @@ def test_a_broken_file_is_named_and_the_others_go_on(empty: Workspace, open_page
 
 def test_the_same_trace_twice_in_one_upload_counts_once(empty: Workspace) -> None:
     data = SAMPLES[0].read_bytes()
-    with reading(empty.engine) as connection:
+    with read_transaction(empty.engine) as connection:
         found = inspect(connection, {"a.json": data, "b.json": data})
     assert list(found.traces["state"]) == ["new", "twice in this upload"]
     assert found.new == 1
 
 
 def test_a_changed_trace_is_told_from_one_that_is_there(full: Workspace) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         first = trace_ids(connection)[0]
         file = next(f for f in SAMPLES if first in f.name)
         changed = file.read_bytes().replace(b"main", b"mian", 1)
@@ -136,6 +136,6 @@ def test_a_changed_trace_is_told_from_one_that_is_there(full: Workspace) -> None
 
 
 def test_what_a_judge_reads_is_less_than_what_the_spans_repeat(empty: Workspace) -> None:
-    with reading(empty.engine) as connection:
+    with read_transaction(empty.engine) as connection:
         found = inspect(connection, {file.name: file.read_bytes() for file in SAMPLES})
     assert (found.traces["judge_text"] < found.traces["text"]).all()

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 from starlette.applications import Starlette
 
-from tracejury.ingest.store import load, reading, trace_ids
+from tracejury.ingest.store import load, read_transaction, trace_ids
 from tracejury.judging.store import open_workspace
 
 
@@ -65,7 +65,7 @@ def test_the_sdks_own_exporter_is_understood(server: int, tmp_path: Path) -> Non
     ):
         pass
     provider.shutdown()
-    with reading(open_workspace(tmp_path / "home").engine) as connection:
+    with read_transaction(open_workspace(tmp_path / "home").engine) as connection:
         (trace_id,) = trace_ids(connection)
         spans = load(connection, trace_id).spans
     assert [(span.kind, span.name, span.depth) for span in spans] == [("AGENT", "agent", 0), ("TOOL", "tool", 1)]

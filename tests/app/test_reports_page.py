@@ -15,7 +15,7 @@ from tests.app.workspaces import hold_blind
 from tracejury.app import datasets, loading
 from tracejury.app.api.exports import export_routes
 from tracejury.app.loading import Choice
-from tracejury.ingest.store import reading, trace_ids
+from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.judging.store import Workspace
 
 
@@ -80,7 +80,7 @@ def rows_shown(at: AppTest) -> pd.DataFrame:
 
 
 def test_each_row_behind_the_tables_leads_to_its_trace(full: Workspace, open_page: OpenPage) -> None:
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         here = set(trace_ids(connection))
     at = open_page("reports", reference="ada", judge_models="checks")
     for dataset in datasets.DATASETS:
@@ -106,7 +106,7 @@ def test_a_row_of_a_table_of_traces_leads_to_it_and_an_aggregate_nowhere(shown: 
 def test_a_row_of_a_trace_that_is_not_here_says_so(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", reference="ben")
     at.segmented_control(key="rows").set_value("Error labels").run()
-    with reading(full.engine) as connection:
+    with read_transaction(full.engine) as connection:
         here = set(trace_ids(connection))
     rows = next(frame.value for frame in at.dataframe if "label_id" in frame.value.columns)
     choose(at, "preview-labels", [str(one) in here for one in rows["trace_id"]].index(False))

@@ -10,7 +10,7 @@ from tests.build import workspace
 from tracejury.app.api.rights import checked
 from tracejury.app.config import config
 from tracejury.app.grants import Grant, TokenError, check, mint
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import add_person, change_person, sign_out
 
@@ -20,7 +20,7 @@ def space(tmp_path: Path, quick_passwords: None, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TRACEJURY_SIGN_IN", "password")
     config.cache_clear()
     opened = workspace(tmp_path)
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         for name, role in (("root", "admin"), ("ada", "researcher")):
             add_person(connection, name=name, role=role, password="a long enough word", by="root")  # type: ignore[arg-type]
     yield opened  # type: ignore[misc]
@@ -39,7 +39,7 @@ def test_a_person_who_lost_the_role_or_the_place_holds_a_dead_token(space: Works
     asked = {"subject": "export", "purpose": "export", "role": "researcher"}
     assert checked(space, token, **asked).user == "ada"  # type: ignore[arg-type]
     for change in ({"role": "annotator"}, {"active": False}):
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             change_person(connection, name="ada", by="root", **change)  # type: ignore[arg-type]
         with pytest.raises(TokenError) as caught:
             checked(space, token, **asked)  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from tests.judging.grid import Counting, planned
 from tracejury.app.cli import main
 from tracejury.app.components import behind
 from tracejury.app.estimating import EstimateError, estimate
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.model import ModelError, Prices
 from tracejury.judging.runs.run_store import next_run, run_spec, watch
 from tracejury.judging.runs.runner import RunSpec
@@ -42,7 +42,7 @@ def test_each_run_is_listed_with_its_states_and_cost(shown: Workspace, open_page
 
 
 def test_failed_judgements_are_rows_with_their_reason(full: Workspace, open_page: OpenPage) -> None:
-    with reading(full.engine):
+    with read_transaction(full.engine):
         at = open_page("runs", run="4 · three runs")
     assert "1 failed of 18 judgements" in [s.value for s in at.subheader]
     failed = at.dataframe[1].value
@@ -172,7 +172,7 @@ def test_each_part_of_a_bar_of_outcomes_lists_as_many_judgements_as_it_counts(
 
 def measure(space: Workspace, **values: list[float | None]) -> list[tuple[str, int]]:
     """Give the judgements of the run of three these values; trace and repeat of each, in the order of the values."""
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         cells = connection.execute(select(cell).where(cell.c.run_key == 4).order_by(cell.c.cell_key)).all()
         for place, one in enumerate(cells):
             new = {name: given[place] if place < len(given) else None for name, given in values.items()}

@@ -21,7 +21,7 @@ from tracejury.app.api.scripts import DAY_S, checked_script, is_script, mint_scr
 from tracejury.app.cli import main
 from tracejury.app.config import config
 from tracejury.app.grants import Grant, TokenError, mint
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.people import add_person, change_person, sign_out, take_back_scripts
 
@@ -32,7 +32,7 @@ def space(tmp_path: Path, quick_passwords: None, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TRACEJURY_HOME", str(tmp_path / "home"))
     config.cache_clear()
     opened = workspace(tmp_path / "home")
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         for name, role in (("root", "admin"), ("ada", "researcher"), ("ann", "annotator")):
             add_person(connection, name=name, role=role, password="a long enough word", by="root")  # type: ignore[arg-type]
     yield opened
@@ -47,7 +47,7 @@ def test_it_says_whose_it_is_and_stands_nowhere_in_the_ledger(space: Workspace) 
     token = make(space)
     assert is_script(token)
     assert checked_script(space, token, use="export").user == "ada"
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         (detail,) = connection.scalars(
             select(tables.audit.c.detail).where(tables.audit.c.what == "script token made")
         ).all()
@@ -72,7 +72,7 @@ def test_it_is_for_one_use(space: Workspace) -> None:
 @pytest.mark.parametrize("change", [{"role": "annotator"}, {"active": False}, {"password": "another long word"}])
 def test_it_ends_with_the_right_the_place_and_the_password(space: Workspace, change: dict[str, Any]) -> None:
     token = make(space)
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         change_person(connection, name="ada", by="root", **change)
     with pytest.raises(TokenError):
         checked_script(space, token, use="export")
@@ -82,7 +82,7 @@ def test_signing_out_of_the_browser_leaves_scripts_alone_and_taking_back_ends_on
     mine, roots = make(space), make(space, "root")
     sign_out(space.engine, "ada")
     assert checked_script(space, mine, use="export").user == "ada"
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         take_back_scripts(connection, "ada", by="ada")
     with pytest.raises(TokenError, match="taken back"):
         checked_script(space, mine, use="export")

@@ -21,7 +21,7 @@ from tracejury.app import signin
 from tracejury.app.api.signin import NOBODY, WRONG, is_signed_in, signin_routes
 from tracejury.app.config import config
 from tracejury.app.signin import COOKIE, Session, SignInFirst, local_path, mint
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.people import TRIES_BY_NAME, add_person, change_person, person, sign_out
 
@@ -32,7 +32,7 @@ SECRET = "a long enough secret"
 def space(empty: Workspace, quick_passwords: None, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     monkeypatch.setenv("TRACEJURY_SIGN_IN", "password")
     config.cache_clear()
-    with writing(empty.engine) as connection:
+    with write_transaction(empty.engine) as connection:
         add_person(connection, "root", role="admin", by="me", password=SECRET)
         add_person(connection, "ada", role="annotator", by="root", password=SECRET, email="ada@example.org")
     return empty
@@ -152,11 +152,11 @@ class TestSessions:
         assert page(client).status_code == 303
         enter(client)
         assert page(client).status_code == 200
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             change_person(connection, "ada", by="root", password="another long secret")
         assert page(client).status_code == 303
         enter(client, password="another long secret")
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             change_person(connection, "ada", by="root", active=False)
         assert page(client).status_code == 303
 
@@ -212,7 +212,7 @@ class TestPages:
         at = self.opened(monkeypatch, mint(space.secret(), Session("ada", 0)), "account")
         at.button(key="sign_out").click().run()
         assert at.info[0].value.startswith("You are signed out")
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             found = person(connection, "ada")
         assert found is not None
         assert found.epoch == 1

@@ -12,7 +12,7 @@ from tests.app.desk_traces import desk_trace
 
 from tracejury.app.api import work
 from tracejury.app.grants import Grant, mint
-from tracejury.ingest.store import pack, reading, write, writing
+from tracejury.ingest.store import pack, read_transaction, write, write_transaction
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.store import Workspace, open_workspace
@@ -25,7 +25,7 @@ LAST, TOOL = "last000000000006", "tool000000000004"
 @pytest.fixture
 def space(tmp_path: Path) -> Workspace:
     opened = open_workspace(tmp_path / "home")
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         write(connection, pack(desk_trace()))
     judge(opened, TRACE, (LAST, TOOL))
     other_person(opened, TRACE, LAST)
@@ -84,7 +84,7 @@ def test_after_submit_and_reveal_the_judges_answers_are_there(space: Workspace) 
     ann = Person(space, "ann")
     ann.submits()
     ann.does("reveal")
-    [judge_model] = ann.reveal().json()["systems"]
+    [judge_model] = ann.reveal().json()["judge_models"]
     assert judge_model["name"] == JUDGE_MODEL
     assert [(each["judge"], each["state"], each["score"]) for each in judge_model["judges"]] == [
         ("LC", "scored", 1),
@@ -124,14 +124,14 @@ def test_no_token_and_a_token_of_another_trace_are_refused(space: Workspace) -> 
 
 def test_others_are_shown_without_their_names_and_only_once_they_submitted(tmp_path: Path) -> None:
     space = open_workspace(tmp_path / "people")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(desk_trace()))
         ensure_annotator(connection, "gold", kind="adjudicated")
     other_person(space, TRACE, LAST, submitted=False)
     ann = Person(space, "ann")
     ann.submits()
     ann.does("reveal")
-    assert ann.reveal().json() == {"systems": [], "people": [], "own_scores": {}}
+    assert ann.reveal().json() == {"judge_models": [], "people": [], "own_scores": {}}
     other_person(space, TRACE, LAST)
     [person] = ann.reveal().json()["people"]
     assert person["name"] == "Person 1"
@@ -151,7 +151,7 @@ def test_labels_after_the_reveal_are_marked_and_blind_ones_stay(space: Workspace
     assert ann.does("error.delete", label_id="blind-label").status_code == 422
     assert ann.does("error.put", **{**blind, "label_id": "late-label"}).status_code == 200
     ann.does("score.put", dimension="LC", value=1)
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         mine = [label for label in error_labels(connection) if label.annotator == "ann"]
     assert [(label.label_id, label.phase, label.impact) for label in mine] == [
         ("blind-label", "blind", "low"),

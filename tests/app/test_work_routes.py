@@ -16,7 +16,7 @@ from tracejury.app.api import documents, work
 from tracejury.app.api.packing import packed
 from tracejury.app.cli import main
 from tracejury.app.grants import Grant, mint
-from tracejury.ingest.store import load, pack, write, writing
+from tracejury.ingest.store import load, pack, write, write_transaction
 from tracejury.ingest.trace import ExpectedEvent, Message, Outcome, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
 from tracejury.judging.labels import label_store as labels
@@ -30,7 +30,7 @@ TRACE = "desk-trace"
 def space(tmp_path: Path) -> Workspace:
     opened = open_workspace(tmp_path / "home")
     for trace in (desk_trace(), desk_trace("other/trace?"), huge_trace()):
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             write(connection, pack(trace))
     return opened
 
@@ -198,7 +198,7 @@ def test_a_long_trace_opens_with_its_outline_and_the_rest_follows(
     space: Workspace, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(documents, "LONG_TRACE", 30)
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(long_trace(61)))
     client = TestClient(Starlette(routes=list(work.work_routes(lambda: space))))
     parameters = {"token": token("long-trace")}
@@ -229,7 +229,7 @@ def grown(trace_id: str = TRACE) -> Trace:
 def test_a_trace_that_grew_is_read_again(client: TestClient, space: Workspace, token: Callable[..., str]) -> None:
     parameters = {"token": token()}
     before = client.get(f"/api/trace/{TRACE}", params=parameters).json()
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(grown()), replaces=pack(desk_trace()))
     after = client.get(f"/api/trace/{TRACE}", params=parameters).json()
     assert (len(before["blocks"]), len(after["blocks"])) == (6, 7)
@@ -307,7 +307,7 @@ def named_trace() -> Trace:
 @pytest.fixture
 def hiding(space: Workspace) -> int:
     """A queue that hides agents and models."""
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(named_trace()))
         spec = QueueSpec(name="blind", author="boss", hide=("agent", "model"))
         return make_queue(connection, spec, ["named"], now=1)
@@ -376,7 +376,7 @@ def test_a_quote_taken_while_names_are_hidden_says_after_submitting_what_the_tra
 
 
 def test_without_a_queue_nothing_is_hidden(client: TestClient, space: Workspace, token: Callable[..., str]) -> None:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(named_trace()))
     opening = client.get("/api/trace/named", params={"token": token("named")}).json()
     assert opening["agents"] == ["secret_searcher"]
@@ -400,7 +400,7 @@ def test_the_benchmarks_verdict_reaches_no_annotator(
         trace, spans=(root, *trace.spans[1:]), outcome=verdict, expected_events=(expected,),
         warnings=(f"outcome_unclear: {gold}", "other: stays"),
     )  # fmt: skip
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(judged))
     parameters = {"token": token("judged")}
     answers = [

@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 from tracejury.app.api import work
 from tracejury.app.components.annotator.shortcuts import key_conflict, reserved, shortcuts
 from tracejury.app.grants import Grant, mint
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.people import add_person, person, sign_out
 
@@ -100,12 +100,12 @@ def test_without_a_token_there_are_none(client: TestClient) -> None:
 
 def test_the_rest_of_the_account_stays_as_it_is(client: TestClient, space: Workspace) -> None:
     """The same column counts the sessions that were ended: a new key must not bring one back."""
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         add_person(connection, "ann", role="annotator", by="boss", password="long enough password")
     sign_out(space.engine, "ann")
     put(client, space, {"newError": "B"})
     sign_out(space.engine, "ann")
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         found = person(connection, "ann")
         assert found is not None
         assert (found.epoch, found.role) == (2, "annotator")

@@ -9,8 +9,8 @@ from pathlib import Path
 from tracejury.data import __file__ as data_file
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.labels import FailedReply, JudgeReply, read_replies
-from tracejury.ingest.store import load, reading, writing
-from tracejury.judging.judges.trace_text import read
+from tracejury.ingest.store import load, read_transaction, write_transaction
+from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.exchange import read_tracejury
 from tracejury.judging.labels.label_store import put_labels
@@ -40,7 +40,7 @@ RUN_SCORES = ((3, 3, None), (2, 2, 2), (0, 1, 0), (3, 2, 3), (1, 1, 1), (0, 0, 0
 
 
 def now_of(space: Workspace) -> Revision:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         return revision(connection)
 
 
@@ -51,7 +51,7 @@ def filled(home: Path) -> Workspace:
     ingest(engine, [DATA / "samples" / "trail"])
     for name in ("ada", "ben"):
         labels = read_tracejury((DATA / "labels" / f"{name}.json").read_bytes(), name)
-        with writing(engine) as connection:
+        with write_transaction(engine) as connection:
             ensure_annotator(connection, name)
             put_labels(connection, errors=labels.errors, scores=labels.scores, reviews=labels.reviews, author="test")
     judge_all(engine)
@@ -72,7 +72,7 @@ def of_people(home: Path, names: tuple[str, ...] = ("ada", "ben")) -> Workspace:
         own = {"annotator": name}
         errors = [replace(error, label_id=f"{name}-{place}", **own) for place, error in enumerate(given.errors)]
         scores, reviews = [replace(one, **own) for one in given.scores], [replace(one, **own) for one in given.reviews]
-        with writing(workspace.engine) as connection:
+        with write_transaction(workspace.engine) as connection:
             ensure_annotator(connection, name)
             put_labels(connection, errors=errors, scores=scores, reviews=reviews, author="test")
     return workspace
@@ -82,8 +82,8 @@ def _outcomes(workspace: Workspace, folder: str) -> list[Verdict | Failure]:
     outcomes: list[Verdict | Failure] = []
     for reply in read_replies(DATA / "samples" / "predictions" / folder):
         assert isinstance(reply, (JudgeReply, FailedReply))
-        with reading(workspace.engine) as connection:
-            text = read(load(connection, reply.trace_id, with_logs=False))
+        with read_transaction(workspace.engine) as connection:
+            text = render_trace(load(connection, reply.trace_id, with_logs=False))
         outcomes.append(trail.to_outcome(reply, model=folder, reading=text))
     return outcomes
 
@@ -94,7 +94,7 @@ def _repeated(workspace: Workspace) -> None:
     from tracejury.ingest.store import trace_ids
     from tracejury.judging.store.tables import cell
 
-    with writing(workspace.engine) as connection:
+    with write_transaction(workspace.engine) as connection:
         version = ensure_judge_version(
             connection, JudgeVersion(rubric="LC", model=REPEATED, rubric_version="1", mode="trace")
         )
@@ -134,6 +134,6 @@ def _repeated(workspace: Workspace) -> None:
 
 def hold_blind(space: Workspace, who: str, trace_id: str) -> None:
     """Put the trace into a blind queue and hand it to this person."""
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         key = make_queue(connection, QueueSpec(name=f"{who}'s own", author="root", k=9), [trace_id], now=1)
     assert next_item(space.engine, key, who, now=time.time_ns() // 1000) is not None

@@ -20,7 +20,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from tests.benchmarks import corpus, peers
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.readers import read_traces
-from tracejury.ingest.store import load, pack, reading, trace_ids
+from tracejury.ingest.store import load, pack, read_transaction, trace_ids
 from tracejury.ingest.table import write_parquet
 from tracejury.ingest.trace import Trace
 from tracejury.judging.store import open_workspace
@@ -74,7 +74,7 @@ def speed(folder: Path, scratch: Path) -> None:
     ):
         print(f"{what:34}{seconds:9.2f}{size / 1e6 / seconds:9.1f}{spans / seconds:10.0f}{seconds / plain:10.1f}")
     engine = open_workspace(home).engine
-    with reading(engine) as connection:
+    with read_transaction(engine) as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
         ids = trace_ids(connection)
         loading = timed(lambda: [load(connection, trace_id) for trace_id in ids], wall=True)

@@ -37,7 +37,7 @@ from tests.benchmarks.large import build
 from tests.benchmarks.undisturbed import Undisturbed, undisturbed
 from tests.browser.conftest import FLAGS
 from tracejury import app
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.reports.frames import default_reference
 from tracejury.judging.store import Workspace, open_workspace, tables
 from tracejury.judging.store.judge_models import judge_models
@@ -300,7 +300,7 @@ def _told(space: str, row: str, taken: Taken) -> Taken:
 
 def _a_trace(space: Workspace) -> str:
     """A trace that the usual person and the first judge both spoke of."""
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         reference, judge_model = default_reference(connection), judge_models(connection)[0]
         cell, finding, review = tables.cell, tables.finding, tables.review
         found = connection.scalar(

@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Table, insert
 
 from tests.benchmarks.corpus import text
 from tracejury.ingest.messages import MessageTable
-from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.ingest.texts import compress
 from tracejury.ingest.trace import Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
@@ -58,10 +58,10 @@ def build(home: Path, size: Size | None = None, *, seed: int = 1) -> Workspace:
     rng = random.Random(seed)
     workspace = open_workspace(home)
     ids = _traces(workspace, size, rng)
-    with writing(workspace.engine) as connection:
+    with write_transaction(workspace.engine) as connection:
         labels = _people(connection, ids, size, rng)
         _judges(connection, ids, labels, size, rng)
-    with writing(workspace.engine) as connection:
+    with write_transaction(workspace.engine) as connection:
         make_queue(connection, QueueSpec(name="all", author="root", k=2, overlap_share=0.2), list(ids), now=T0)
         if connection.dialect.name == "sqlite":
             connection.exec_driver_sql("ANALYZE")
@@ -74,7 +74,7 @@ def build(home: Path, size: Size | None = None, *, seed: int = 1) -> Workspace:
 def _traces(workspace: Workspace, size: Size, rng: random.Random) -> dict[str, tuple[str, list[str]]]:
     """Write the traces; gives the digest and the span ids of each."""
     found: dict[str, tuple[str, list[str]]] = {}
-    with writing(workspace.engine) as connection:
+    with write_transaction(workspace.engine) as connection:
         for number in range(size.traces):
             packed = pack(_trace(number, size.spans, rng))
             write(connection, packed)

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import BrowserContext, Page
 
 from tests.app.desk_traces import desk_trace
-from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.ingest.trace import Trace
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.store import Workspace, open_workspace
@@ -83,7 +83,7 @@ class Server:
 
 
 def store(space: Workspace, trace: Trace) -> None:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(trace))
 
 

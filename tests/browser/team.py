@@ -18,7 +18,7 @@ from playwright.sync_api import BrowserContext, Page
 from tests.app.desk_traces import desk_trace
 from tests.browser.profile import sized_page
 from tracejury import app
-from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.store import Workspace, open_workspace
 from tracejury.judging.store.people import Role, add_person
@@ -31,7 +31,7 @@ PEOPLE: dict[str, Role] = {"ada": "annotator", "ben": "annotator", "judy": "adju
 def team_space(home: Path, count: int) -> Workspace:
     """A workspace with four people and `count` traces, t0 and on."""
     space = open_workspace(home)
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         for name, role in PEOPLE.items():
             add_person(connection, name, role=role, by="test", password=SECRET)
         for number in range(count):
@@ -41,7 +41,7 @@ def team_space(home: Path, count: int) -> Workspace:
 
 def team_queue(space: Workspace, count: int, **more: object) -> int:
     spec = QueueSpec(**({"name": "pilot", "author": "root", "k": 2} | more))  # type: ignore[arg-type]
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         return make_queue(connection, spec, [f"t{number}" for number in range(count)], now=time.time_ns() // 1000)
 
 

@@ -10,8 +10,8 @@ from playwright.sync_api import BrowserContext, expect
 
 from tests.browser.team import person_page, team_server, team_space
 from tests.judging.team import submit
-from tracejury.ingest.store import reading
-from tracejury.judging.adjudication.decisions import rulings
+from tracejury.ingest.store import read_transaction
+from tracejury.judging.adjudication.decisions import decisions_by_trace
 from tracejury.judging.reports.frames import default_reference
 from tracejury.judging.store import Workspace
 
@@ -53,7 +53,7 @@ def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, addres
     page.get_by_role("button", name="Write gold", exact=True).click()
     expect(page.get_by_text("Gold version 1 is written.")).to_be_visible()
     assert not any("evil.example" in url for url in asked)
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"
-        ruling = rulings(connection)["t0"]
-    assert (ruling.version, dict(ruling.scores)) == (1, {"LC": 2})
+        decided = decisions_by_trace(connection)["t0"]
+    assert (decided.version, dict(decided.scores)) == (1, {"LC": 2})

@@ -9,7 +9,7 @@ from playwright.sync_api import Locator, Page, Route, expect
 
 from tests.browser.researcher import settled
 from tests.judging.team import op, send
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.matching.comparison import compare_trace, undecided
 from tracejury.judging.matching.matches import decisions, finding_reviews
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser
 
 
 def first_trace(space: Workspace, judge_model: str, state: str) -> str:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         for trace_id, waiting in undecided(connection, reference="ben", judge_model=judge_model).items():
             found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
             if waiting and any(pair.state == state and not pair.is_decided for pair in found.pairs):
@@ -29,7 +29,7 @@ def first_trace(space: Workspace, judge_model: str, state: str) -> str:
 
 def with_a_partner(space: Workspace) -> tuple[str, str]:
     """A trace and a judge with an error and a finding that stand alone: either may be matched."""
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         for judge_model in ("careful-judge", "hasty-judge", "checks"):
             for trace_id in undecided(connection, reference="ben", judge_model=judge_model):
                 found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
@@ -40,7 +40,7 @@ def with_a_partner(space: Workspace) -> tuple[str, str]:
 
 def status_of(space: Workspace, key: str) -> str:
     label_id, finding_key = key.split("|")
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         return next(
             d.status for d in decisions(connection) if (d.label_id, str(d.finding_key)) == (label_id, finding_key)
         )
@@ -92,7 +92,7 @@ def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
         extra.nth(place).click()
         page.keyboard.press("f")
         expect(extra.nth(place).locator(".tjc-done")).to_have_text("✓")
-    with reading(sample_space.engine) as connection:
+    with read_transaction(sample_space.engine) as connection:
         assert list(finding_reviews(connection).values()).count("false alarm") >= count
     waiting = page.locator('.tjc-row[data-decided="no"]')
     still_open = page.locator("[data-tjc-open]")
@@ -112,7 +112,7 @@ def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
 
 def test_the_pair_of_the_address_is_the_one_shown(page: Page, sample_server: str, sample_space: Workspace) -> None:
     trace_id = first_trace(sample_space, "hasty-judge", "localized")
-    with reading(sample_space.engine) as connection:
+    with read_transaction(sample_space.engine) as connection:
         found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model="hasty-judge")
     error = next(pair.error for pair in reversed(found.pairs) if pair.error is not None)
     page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge_model=hasty-judge&pair={error.label_id}")

@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from tests.browser.profile import SLOW_MS, sized_page
 from tests.browser.team import PEOPLE, free_port, team_server, team_space
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store.people import Person, change_person, people
 
@@ -52,7 +52,7 @@ def provider() -> Iterator[str]:
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     made = team_space(tmp_path_factory.mktemp("oidc") / "home", 2)
-    with writing(made.engine) as connection:
+    with write_transaction(made.engine) as connection:
         for name in PEOPLE:
             change_person(connection, name, by="test", email=f"{name}@lab.example")
     return made
@@ -95,7 +95,7 @@ def links(page: Page) -> list[str]:
 
 
 def known(space: Workspace) -> dict[str, Person]:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         return {one.name: one for one in people(connection)}
 
 
@@ -114,7 +114,7 @@ def test_the_address_decides_who_one_is_and_the_ledger_what_one_may(
     other.wait_for_selector(".tj-desk[data-ready]")
     assert "Admin" in links(other)
     context.close()
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         whats = connection.execute(select(tables.audit.c.who, tables.audit.c.what)).all()
     assert ("ada", "signed in") in [tuple(row) for row in whats]
 
@@ -161,14 +161,14 @@ def test_who_is_deactivated_at_work_loses_pages_and_api_and_comes_back_with_ever
     with page.expect_request("**/api/trace/**") as asked:
         page.reload()
     page.wait_for_selector(".tj-desk[data-ready]")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         change_person(connection, "judy", by="root", active=False)
     assert page.request.get(asked.value.url).status == 403
     page.keyboard.press("h")
     expect(page.locator('[data-tj="saved"]')).to_contain_text("refused")
     page.reload()
     expect(page.get_by_text("has no place in this workspace")).to_be_visible()
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         change_person(connection, "judy", by="root", active=True)
         (label,) = connection.scalars(
             select(tables.error_label.c.impact).where(tables.error_label.c.annotator == "judy")

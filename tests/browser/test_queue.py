@@ -11,7 +11,7 @@ from playwright.sync_api import BrowserContext, Page, Route, WebSocket, expect
 
 from tests.browser.profile import forget
 from tests.browser.team import person_page, team_queue, team_server, team_space
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.guidelines import acknowledged, publish
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.queues.queue_store import FIRST, REPEAT, assignments
@@ -26,7 +26,7 @@ HIDDEN = "words that only Zoe wrote"
 @pytest.fixture(scope="module")
 def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     made = team_space(tmp_path_factory.mktemp("queue") / "home", COUNT)
-    with writing(made.engine) as connection:
+    with write_transaction(made.engine) as connection:
         for number in range(COUNT):
             error = ErrorLabel(
                 label_id=f"zoe-{number}", trace_id=f"t{number}", annotator="zoe", span_ids=("tool000000000004",),
@@ -111,7 +111,7 @@ def test_two_people_label_everything_by_keys_and_never_meet_a_word_of_others(
         assert not any(HIDDEN.encode() in body or b"zoe" in body for body in heard)
         assert "occasion" not in page.url
         forget(profile)
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         rows = assignments(connection, key, now=0)
     states = Counter((who, occasion, state) for _, _, who, occasion, state, _ in rows)
     assert states == {
@@ -123,14 +123,14 @@ def test_previous_goes_back_to_what_was_submitted_and_a_new_guideline_comes_firs
     profile: BrowserContext, address: str, space: Workspace
 ) -> None:
     second = team_queue(space, 3, name="second", k=5)
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         publish(connection, {"general": "Read the whole trace."}, author="root")
     page = person_page(profile, address, "judy", f"/work?queue={second}")
     expect(page.get_by_text("Version 1 of the guideline is new to you.")).to_be_visible()
     page.get_by_role("button", name="Open the guideline").click()
     page.get_by_role("button", name="I have read version 1").click()
     expect(page.get_by_text("You have acknowledged version 1.")).to_be_visible()
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert acknowledged(connection, "judy") == 1
     page.goto(f"{address}/work?queue={second}")
     first = ready(page)

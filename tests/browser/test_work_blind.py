@@ -14,7 +14,7 @@ from tests.app.desk_traces import desk_trace, long_trace
 from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, store
 from tracejury.app.cli import main
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.store import Workspace
 
@@ -114,7 +114,7 @@ def test_hidden_names_reach_the_page_only_after_submitting(
 ) -> None:
     record, page = sent
     store(space, desk_trace("hidden-names"))
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         make_queue(connection, QueueSpec(name="hides", author="boss", hide=("agent", "model")), ["hidden-names"], now=1)
     desk = Desk(page, server, space, "hidden-names")
     desk.keys("j", "j", "Shift+V")

@@ -14,7 +14,7 @@ from tests.app.desk_traces import desk_trace, huge_trace
 from tests.browser import desk as given
 from tests.browser.desk import Desk, OpenDesk, Server, store
 from tracejury.app import grants
-from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.judging.store import Workspace, open_workspace
 
 pytestmark = pytest.mark.browser
@@ -158,7 +158,7 @@ def test_a_trace_that_grows_under_the_page_is_opened_again_with_its_labels(
     desk.keys("j", "a", "1", "h")
     before = desk.saved()["errors"]
     late = replace(trace.spans[1], seq=2, span_id="late", output="it came late", tool_name="late")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         write(connection, pack(replace(trace, spans=(*trace.spans, late))), replaces=pack(trace))
     desk.page.get_by_role("button", name="Show all 5,280,006 characters").click()
     expect(desk.page.locator('[data-tj="busy"]')).to_contain_text("This trace has grown")

@@ -10,7 +10,7 @@ from tests.build import TRACE, span_id
 from tracejury.ingest import check
 from tracejury.ingest.batch import ingest
 from tracejury.ingest.check import Problem, check_store
-from tracejury.ingest.store import load_source, reading, schema, trace_ids, writing
+from tracejury.ingest.store import load_source, read_transaction, schema, trace_ids, write_transaction
 from tracejury.judging.store import Workspace, open_workspace
 
 OTHER = "cd" * 16
@@ -39,7 +39,7 @@ def problems_of(opened: Workspace, *, repair: bool = False) -> list[Problem]:
 
 def summary_of(opened: Workspace, trace_id: str) -> tuple[str, int, int | None]:
     trace = schema.trace.c
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         row = connection.execute(
             select(trace.name, trace.spans, trace.prompt_tokens).where(trace.trace_id == trace_id)
         ).one()
@@ -47,7 +47,7 @@ def summary_of(opened: Workspace, trace_id: str) -> tuple[str, int, int | None]:
 
 
 def spoil_summary(opened: Workspace) -> None:
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         of_trace = schema.trace.c.trace_id == TRACE
         connection.execute(update(schema.trace).where(of_trace).values(name="other", spans=9, prompt_tokens=None))
 
@@ -87,7 +87,7 @@ def test_repair_makes_a_wrong_summary_again_from_the_spans(tmp_path: Path) -> No
 
 def test_no_summary_is_made_from_spans_that_are_not_as_ingested(tmp_path: Path) -> None:
     opened = from_file(tmp_path)
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         connection.execute(update(schema.span).values(name="changed"))
     problems = problems_of(opened, repair=True)
     assert [problem.problem for problem in problems] == ["what is stored differs from what was ingested"] * 2
@@ -98,7 +98,7 @@ def test_source_bytes_that_changed_are_found(tmp_path: Path) -> None:
     from tracejury.ingest.texts import compress
 
     opened = from_file(tmp_path)
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         connection.execute(update(schema.source).values(body=compress(one_trace(TRACE))))
     (problem,) = problems_of(opened)
     assert (problem.subject, problem.problem) == (f"trace {OTHER}", "its kept source bytes no longer give this trace")
@@ -106,7 +106,7 @@ def test_source_bytes_that_changed_are_found(tmp_path: Path) -> None:
 
 def test_source_bytes_that_cannot_be_unpacked_are_a_problem_of_each_trace(tmp_path: Path) -> None:
     opened = from_file(tmp_path)
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         connection.execute(update(schema.source).values(body=b"no zstd"))
     problems = problems_of(opened)
     assert [problem.subject for problem in problems] == [f"trace {TRACE}", f"trace {OTHER}"]
@@ -121,6 +121,6 @@ def test_the_bytes_of_a_file_are_read_again_once_for_all_its_traces(
     monkeypatch.setattr(check, "read_bytes", lambda data, **more: reads.append(data) or read_bytes(data, **more))
     assert problems_of(opened) == []
     assert len(reads) == 1
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert trace_ids(connection) == [TRACE, OTHER]
         assert load_source(connection, OTHER).data == reads[0]

@@ -15,7 +15,7 @@ from tests.build import TRACE, workspace
 from tracejury.ingest import inbox
 from tracejury.ingest.inbox import receive, show_stragglers, waiting
 from tracejury.ingest.readers import read_traces
-from tracejury.ingest.store import load, reading, schema, search, trace_ids
+from tracejury.ingest.store import load, read_transaction, schema, search, trace_ids
 from tracejury.ingest.trace import IngestError, Trace
 from tracejury.judging.store import Workspace
 
@@ -48,17 +48,17 @@ def send(opened: Workspace, body: bytes, **more: Any) -> tuple[str, ...]:
 
 
 def names(opened: Workspace, trace_id: str = LIVE) -> list[str]:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         return [span.name for span in load(connection, trace_id).spans]
 
 
 def test_children_wait_until_their_root_has_ended(opened: Workspace) -> None:
     assert send(opened, request(("2", "1", "child"))) == ()
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert (trace_ids(connection), waiting(connection)) == ([TRACE], 1)
     assert send(opened, request(("1", "", "root"))) == (LIVE,)
     assert names(opened) == ["root", "child"]
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert waiting(connection) == 0
 
 
@@ -66,7 +66,7 @@ def test_a_late_span_joins_and_search_finds_it(opened: Workspace) -> None:
     send(opened, request(("1", "", "root")))
     assert send(opened, request(("3", "1", "latecomer"))) == (LIVE,)
     assert names(opened) == ["root", "latecomer"]
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert [hit.seq for hit in search(connection, "latecomer")] == [1]
         assert [hit.seq for hit in search(connection, "root")] == [0]
 
@@ -101,7 +101,7 @@ def test_a_body_that_is_no_request_is_refused_and_nothing_is_kept(opened: Worksp
     for body, more in ((b"{}", {}), (b"[1", {}), (b'{"resourceSpans": 5}', {}), (b"\xff\xff", {"is_protobuf": True})):
         with pytest.raises(IngestError):
             send(opened, body, **more)
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert waiting(connection) == 0
 
 
@@ -150,7 +150,7 @@ def test_a_trace_that_grows_keeps_one_source(opened: Workspace) -> None:
     send(opened, request(("1", "", "root")))
     for number in range(2, 8):
         send(opened, request((str(number), "1", "late")))
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         count = connection.exec_driver_sql("SELECT count(*) FROM source WHERE file LIKE 'otlp-http/%'").scalar()
     assert count == 1
 
@@ -159,7 +159,7 @@ def test_a_request_sent_again_is_kept_once(opened: Workspace) -> None:
     body = request(("1", "", "root"), ("2", "1", "child"))
     send(opened, body)
     send(opened, body)
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert connection.scalar(select(func.count()).select_from(schema.inbox)) == 1
         trace = load(connection, LIVE)
     assert [span.name for span in trace.spans] == ["root", "child"]
@@ -179,7 +179,7 @@ def test_a_span_that_comes_in_two_requests_stands_once_with_its_messages(opened:
     send(opened, request(("1", "", "root"), ("2", "1", "call")))
     send(opened, logs, signal="logs")
     send(opened, request(("2", "1", "call"), ("3", "1", "other")))
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         trace = load(connection, LIVE)
     assert [span.name for span in trace.spans] == ["root", "call", "other"]
     assert [trace.messages[place].content for place in trace.spans[1].input_messages] == ["hi"]
@@ -194,7 +194,7 @@ def test_what_the_tools_send_in_any_order_and_twice_is_what_their_files_hold(ope
         send(opened, line, signal="logs" if b'"resourceLogs"' in line[:20] else "traces")
     held = [trace for path in files for trace in read_traces(path) if isinstance(trace, Trace)]
     assert len(held) > 20
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         for trace in held:
             shown = load(connection, trace.trace_id)
             assert (shown.spans, shown.messages) == (trace.spans, trace.messages)

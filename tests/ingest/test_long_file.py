@@ -18,7 +18,7 @@ from tracejury.ingest.check import check_store
 from tracejury.ingest.formats import long_lines
 from tracejury.ingest.pack import pack_long
 from tracejury.ingest.readers import read_traces
-from tracejury.ingest.store import load_source, reading, schema, trace_ids
+from tracejury.ingest.store import load_source, read_transaction, schema, trace_ids
 from tracejury.ingest.trace import Rejected, Source, Trace
 from tracejury.judging.store import open_workspace
 
@@ -181,7 +181,7 @@ def test_its_bytes_are_kept_and_checked_and_it_is_known_again(tmp_path: Path, as
     path = written(tmp_path / "a.jsonl", [*requests(9)])
     opened = open_workspace(tmp_path / "home")
     assert ingest(opened.engine, [path]).traces == 9
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert connection.exec_driver_sql("SELECT count(*), count(DISTINCT source_key) FROM source_part").one()[1] == 1
         for trace_id in trace_ids(connection):
             assert load_source(connection, trace_id).data == path.read_bytes()
@@ -224,7 +224,7 @@ def test_a_file_that_changes_while_it_is_read_is_named_and_nothing_of_it_is_kept
     assert len(report.rejected) == 4
     assert {(one.file, one.reason) for one in report.rejected} == {(str(path), "the file changed while it was read")}
     assert report.traces
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert connection.exec_driver_sql("SELECT count(*) FROM source_part").scalar() == 0
 
 
@@ -289,6 +289,6 @@ def test_a_redacted_long_file_keeps_no_bytes_and_says_so(tmp_path: Path) -> None
     opened = open_workspace(tmp_path / "home")
     report = ingest(opened.engine, [path], redact=True)
     assert report.warnings["source_not_kept"] == 2
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert connection.scalar(schema.source.select().with_only_columns(schema.source.c.size)) == 0
         assert connection.exec_driver_sql("SELECT count(*) FROM source_part").scalar() == 0

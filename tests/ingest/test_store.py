@@ -19,12 +19,12 @@ from tracejury.ingest.store import (
     load_source,
     load_span,
     pack,
-    reading,
+    read_transaction,
     schema,
     search,
     trace_ids,
     write,
-    writing,
+    write_transaction,
 )
 from tracejury.ingest.store.load import load_message
 from tracejury.ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
@@ -39,13 +39,13 @@ def bare(trace: Trace) -> Trace:
 
 def test_a_trace_comes_back_as_it_went_in(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert bare(load(connection, TRACE)) == bare(small_trace())
 
 
 def test_one_span_and_one_message_come_back_alone(tmp_path: Path) -> None:
     opened, trace = workspace(tmp_path), small_trace()
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert load_span(connection, TRACE, 3) == trace.spans[3]
         assert load_message(connection, TRACE, 0) == trace.messages[0]
         with pytest.raises(KeyError):
@@ -53,13 +53,13 @@ def test_one_span_and_one_message_come_back_alone(tmp_path: Path) -> None:
 
 
 def test_source_bytes_are_kept_to_the_byte(tmp_path: Path) -> None:
-    with reading(workspace(tmp_path).engine) as connection:
+    with read_transaction(workspace(tmp_path).engine) as connection:
         assert load_source(connection, TRACE).data == TRACE.encode()
 
 
 def test_a_long_text_is_stored_once_however_often_it_stands(tmp_path: Path) -> None:
     opened = workspace(tmp_path, small_trace(), small_trace("cd" * 16))
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert len(trace_ids(connection)) == 2
         stored = connection.scalar(select(func.count()).select_from(schema.text))
     texts = {m.content for m in small_trace().messages if m.content and len(m.content) >= 256} | {LONG_TEXT}
@@ -75,12 +75,12 @@ def test_ingesting_again_changes_nothing(tmp_path: Path) -> None:
 def test_the_same_id_with_other_content_is_refused_and_the_first_stays(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
     other = replace(small_trace(), goal="something else")
-    with pytest.raises(StoreError, match="other content"), writing(opened.engine) as connection:
+    with pytest.raises(StoreError, match="other content"), write_transaction(opened.engine) as connection:
         write(connection, pack(other))
     report = store(opened.engine, [other, small_trace("cd" * 16)])
     assert (report.traces, len(report.rejected)) == (1, 1)
     assert "other content" in report.rejected[0].reason
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert load(connection, TRACE).goal == small_trace().goal
 
 
@@ -88,13 +88,13 @@ def test_a_failed_transaction_leaves_nothing_behind(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
 
     def fail_after_writing() -> None:
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             write(connection, pack(small_trace("cd" * 16)))
             raise RuntimeError("power cut")
 
     with pytest.raises(RuntimeError):
         fail_after_writing()
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert trace_ids(connection) == [TRACE]
         assert connection.scalar(select(func.count()).select_from(schema.span)) == 5
 
@@ -112,12 +112,12 @@ def test_many_writers_lose_nothing(tmp_path: Path) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert set(trace_ids(connection)) == {TRACE, *ids}
 
 
 def test_search_finds_the_span_where_a_word_was_first_said(tmp_path: Path) -> None:
-    with reading(workspace(tmp_path).engine) as connection:
+    with read_transaction(workspace(tmp_path).engine) as connection:
         assert [hit.seq for hit in search(connection, "careful clerk")] == [1]
         assert [hit.seq for hit in search(connection, "KeyErr")] == [3]
         assert search(connection, '"; DROP TABLE span; --') == []
@@ -125,7 +125,7 @@ def test_search_finds_the_span_where_a_word_was_first_said(tmp_path: Path) -> No
 
 
 def test_the_summary_counts_tokens_of_leaf_llm_spans_only(tmp_path: Path) -> None:
-    with reading(workspace(tmp_path).engine) as connection:
+    with read_transaction(workspace(tmp_path).engine) as connection:
         row = trace_frame(connection).iloc[0]
     assert (row["spans"], row["llm_spans"], row["error_spans"], row["total_tokens"]) == (5, 3, 1, 40)
     assert row["duration_s"] == 8.0
@@ -189,7 +189,7 @@ def test_workers_store_the_same_as_one_process(tmp_path: Path, monkeypatch: pyte
     one = ingest(alone.engine, [samples])
     two = ingest(shared_out.engine, [samples], workers=2)
     assert (one.traces, one.spans, one.warnings) == (two.traces, two.spans, two.warnings)
-    with reading(alone.engine) as a, reading(shared_out.engine) as b:
+    with read_transaction(alone.engine) as a, read_transaction(shared_out.engine) as b:
         for trace_id in trace_ids(a):
             assert bare(load(a, trace_id)) == bare(load(b, trace_id))
 
@@ -204,7 +204,7 @@ def test_the_shared_trail_traces_are_all_taken_and_come_back_equal(shared: Path,
     assert report.warnings["duplicate_span"] == 1
     again = ingest(opened.engine, [shared / "trail" / "traces"])
     assert (again.traces, again.duplicates) == (0, 69)
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         for trace in read_traces(shared / "trail" / "traces" / "swe_bench"):
             assert isinstance(trace, Trace)
             assert bare(load(connection, trace.trace_id)) == bare(trace)
@@ -215,7 +215,7 @@ def test_the_database_is_an_eighth_of_the_json_it_holds(shared: Path, tmp_path: 
     folder = shared / "trail" / "traces"
     opened = workspace(tmp_path)
     ingest(opened.engine, [folder])
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
     size = sum(file.stat().st_size for file in folder.rglob("*.json"))
     assert (tmp_path / "tracejury.db").stat().st_size <= size / 8
@@ -232,7 +232,7 @@ def test_a_trace_after_a_rejected_one_keeps_the_text_they_share(tmp_path: Path) 
     later = with_output(small_trace("cd" * 16), shared_text)
     report = store(opened.engine, [rejected_one, later])
     assert (report.traces, len(report.rejected)) == (1, 1)
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert load(connection, "cd" * 16).spans[0].output == shared_text
 
 
@@ -243,7 +243,7 @@ def test_a_long_text_of_many_traces_is_kept_once(tmp_path: Path) -> None:
     own = [replace(trace, spans=(*trace.spans[:-1], replace(trace.spans[-1], output=f"own {number} " * 60)))
            for number, trace in enumerate(traces)]  # fmt: skip
     store(opened.engine, own)
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert sum(map(len, connection.scalars(select(schema.text_pack.c.body)))) < 2 * len(prompt)
         for trace in own:
             assert bare(load(connection, trace.trace_id)) == bare(trace)
@@ -252,9 +252,9 @@ def test_a_long_text_of_many_traces_is_kept_once(tmp_path: Path) -> None:
 def test_a_trace_that_refers_to_a_text_that_is_nowhere_is_refused_whole(tmp_path: Path) -> None:
     opened = workspace(tmp_path)
     broken = replace(pack(small_trace("cd" * 16)), references=("00" * 16,))
-    with pytest.raises(StoreError, match="nowhere"), writing(opened.engine) as connection:
+    with pytest.raises(StoreError, match="nowhere"), write_transaction(opened.engine) as connection:
         write(connection, broken)
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert trace_ids(connection) == [TRACE]
 
 
@@ -304,7 +304,7 @@ def test_a_trace_that_the_database_refuses_is_named_and_its_batch_is_kept(
     assert (report.traces, report.spans) == (3, 15)
     (rejected,) = report.rejected
     assert "cannot be stored" in rejected.reason
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert trace_ids(connection) == [trace.trace_id for trace in rows]
         assert connection.scalar(select(func.count()).select_from(schema.span)) == 15
 
@@ -313,6 +313,6 @@ def test_tokens_whose_sum_no_integer_column_holds_are_unknown_not_fatal(tmp_path
     trace = small_trace()
     spans = tuple(replace(span, prompt_tokens=2**63 - 1) if span.kind == "LLM" else span for span in trace.spans)
     opened = workspace(tmp_path, replace(trace, spans=spans))
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert connection.scalar(select(schema.trace.c.prompt_tokens)) is None
         assert load(connection, TRACE).spans == spans

@@ -9,9 +9,9 @@ from sqlalchemy import Engine, text
 from tests.fake_provider import verdict
 from tests.judging.traces import small_trace
 
-from tracejury.ingest.store import pack, write, writing
+from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.ingest.trace import Trace
-from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest, Prices
 from tracejury.judging.judges.rubric import agent_descriptions, rubrics
 from tracejury.judging.runs.run_store import SqlRunStore, plan_run, run_spec, watch
@@ -72,7 +72,7 @@ class Grid:
     def runner(self, *models: Counting, changes: Mapping[str, object] | None = None, **options: object) -> Runner:
         spec = replace(self.spec, **(changes or {}))  # type: ignore[arg-type]
         setups = {
-            name: ModelSetup(call=model, prices=PRICES, count=len, manners=Manners())
+            name: ModelSetup(call=model, prices=PRICES, count=len, capabilities=ModelCapabilities())
             for name, model in zip(spec.models, models, strict=True)
         }
         store = SqlRunStore(self.engine, self.run_key)
@@ -98,7 +98,7 @@ def workspace(home: Path, traces: int | list[Trace] = 3) -> Engine:
     """A database with small traces in it."""
     engine = open_workspace(home).engine
     some = traces if isinstance(traces, list) else [small_trace(trace_id=f"{n:032x}") for n in range(1, traces + 1)]
-    with writing(engine) as connection:
+    with write_transaction(engine) as connection:
         for trace in some:
             write(connection, pack(trace))
     return engine
@@ -112,7 +112,7 @@ def planned(home: Path, traces: int | list[Trace] = 3, **spec: object) -> Grid:
 
 def plan_more(engine: Engine, home: Path, **spec: object) -> Grid:
     """One more run over all traces of a workspace."""
-    wanted = {"judges": ("LC", "EE"), "models": ("m",), "concurrency": 4, "backoff_s": 0.01, **spec}
+    wanted = {"rubrics": ("LC", "EE"), "models": ("m",), "concurrency": 4, "backoff_s": 0.01, **spec}
     with engine.connect() as connection:
         ids = [str(row[0]) for row in connection.execute(text("select trace_id from trace order by trace_id"))]
     key = plan_run(engine, RunSpec(**wanted), ids, rubrics=RUBRICS, agents=AGENTS)  # type: ignore[arg-type]

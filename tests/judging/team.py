@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.build import span_id, trace_of, workspace
 
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.ingest.trace import SpanDraft
 from tracejury.judging.labels.label_store import Applied, apply_ops, state
 from tracejury.judging.labels.ops import Op
@@ -37,7 +37,7 @@ def many_traces(home: Path, count: int) -> Workspace:
 def queue_of(space: Workspace, count: int, **more: Any) -> int:
     """A queue over the first `count` traces."""
     spec = QueueSpec(**({"name": f"queue {uuid.uuid4().hex[:6]}", "author": "root"} | more))
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         return make_queue(connection, spec, [trace_id(number) for number in range(count)], now=T0)
 
 

@@ -10,10 +10,10 @@ from tests.benchmarks.large import Size, build
 from tests.build import error_label, span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
-from tracejury.ingest.store import reading, trace_ids, writing
+from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
 from tracejury.judging.adjudication import decisions as desk
 from tracejury.judging.adjudication import judge_column
-from tracejury.judging.adjudication.decisions import AdjudicationError, Case, Said
+from tracejury.judging.adjudication.decisions import AdjudicationError, AdjudicationItem, Opinions
 from tracejury.judging.adjudication.disputes import Opinion, anonymous, dispute, groups
 from tracejury.judging.agreement.reliability import alpha
 from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
@@ -119,22 +119,22 @@ def space(tmp_path: Path) -> Workspace:
     return opened
 
 
-def open_cases(space: Workspace, **more: Any) -> list[Case]:
-    with reading(space.engine) as connection:
-        return desk.cases(connection, seed=SEED, **more)
+def open_cases(space: Workspace, **more: Any) -> list[AdjudicationItem]:
+    with read_transaction(space.engine) as connection:
+        return desk.items(connection, seed=SEED, **more)
 
 
-def said(space: Workspace, before: Said | None = None) -> Said:
-    with reading(space.engine) as connection:
+def said(space: Workspace, before: Opinions | None = None) -> Opinions:
+    with read_transaction(space.engine) as connection:
         return desk.said(connection, seed=SEED, before=before)
 
 
-def ids(cases: list[Case]) -> list[str]:
-    return [one.dispute.trace_id for one in cases]
+def ids(items: list[AdjudicationItem]) -> list[str]:
+    return [one.dispute.trace_id for one in items]
 
 
 def gold(space: Workspace) -> tuple[dict[str, ErrorLabel], dict[tuple[str, str], float | None], list[str]]:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         name = default_reference(connection)
         errors = error_labels(connection, tables.error_label.c.annotator == name)
         scores = score_labels(connection, tables.score_label.c.annotator == name)
@@ -148,13 +148,13 @@ def gold(space: Workspace) -> tuple[dict[str, ErrorLabel], dict[tuple[str, str],
 
 
 def decide(space: Workspace, action: str, *args: Any, **more: Any) -> Any:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         return getattr(desk, action)(connection, *args, by="judy", **more)
 
 
-def one_case(space: Workspace, trace: str) -> Case:
-    with reading(space.engine) as connection:
-        found = desk.case(connection, trace, seed=SEED)
+def one_case(space: Workspace, trace: str) -> AdjudicationItem:
+    with read_transaction(space.engine) as connection:
+        found = desk.item(connection, trace, seed=SEED)
     assert found is not None
     return found
 
@@ -168,10 +168,10 @@ def settle_trace_1(space: Workspace) -> str:
 
 class TestTheDesk:
     def test_only_what_two_people_differ_on_is_there_worst_first(self, space: Workspace) -> None:
-        cases = open_cases(space)
-        assert ids(cases) == [trace_id(0), trace_id(1)]
-        assert cases[0].dispute.weight == 7 * 3 + 3
-        assert cases[1].dispute.weight == 3
+        items = open_cases(space)
+        assert ids(items) == [trace_id(0), trace_id(1)]
+        assert items[0].dispute.weight == 7 * 3 + 3
+        assert items[1].dispute.weight == 3
 
     def test_no_name_of_a_rater_stands_in_what_identifies_them(self, space: Workspace) -> None:
         for one in open_cases(space):
@@ -202,9 +202,9 @@ class TestTheDesk:
         monkeypatch.setattr(ledger_spans, "AT_ONCE", 7)
         size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
         built = build(tmp_path / "random", size)
-        with reading(built.engine) as connection:
+        with read_transaction(built.engine) as connection:
             found = desk.said(connection, seed=SEED).disputes
-            alone = {key: desk.case(connection, key, seed=SEED) for key in trace_ids(connection)}
+            alone = {key: desk.item(connection, key, seed=SEED) for key in trace_ids(connection)}
         assert len(found) > 5
         assert {key: one.dispute for key, one in alone.items() if one is not None} == found
         assert any(group.missing for one in found.values() for group in one.groups)
@@ -221,20 +221,23 @@ class TestTheDesk:
         """Cyd is at work on trace 1, blind: nothing of theirs is on the desk before they submit."""
         shown = one_case(space, trace_id(1)).revision
         send(space, "cyd", trace_id(1), op("score.put", dimension="TC", value=1))
-        with reading(space.engine) as connection:
-            desk.must_be_as_drawn(connection, trace_id(1), shown)
+        with read_transaction(space.engine) as connection:
+            desk.refuse_if_changed(connection, trace_id(1), shown)
         settle_trace_1(space)
         send(space, "cyd", trace_id(1), op("score.put", dimension="TC", value=2))
         assert one_case(space, trace_id(1)).status == "closed"
         shown = one_case(space, trace_id(1)).revision
         send(space, "cyd", trace_id(1), op("review.put", status="submitted", no_error=True))
-        with reading(space.engine) as connection, pytest.raises(AdjudicationError, match="since this page was drawn"):
-            desk.must_be_as_drawn(connection, trace_id(1), shown)
+        with (
+            read_transaction(space.engine) as connection,
+            pytest.raises(AdjudicationError, match="since this page was drawn"),
+        ):
+            desk.refuse_if_changed(connection, trace_id(1), shown)
         assert one_case(space, trace_id(1)).status == "changed"
 
     def test_a_kept_error_becomes_gold_when_the_trace_is_closed_and_not_before(self, space: Workspace) -> None:
         kept = decide(space, "keep", "ada-1")
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert default_reference(connection) == "ada"
         with pytest.raises(AdjudicationError, match="the score of LC"):
             decide(space, "close", trace_id(1), seed=SEED)
@@ -255,7 +258,7 @@ class TestTheDesk:
 
     def test_the_peoples_own_labels_stay_as_they_were(self, space: Workspace) -> None:
         def own() -> list[ErrorLabel]:
-            with reading(space.engine) as connection:
+            with read_transaction(space.engine) as connection:
                 return error_labels(connection, tables.error_label.c.annotator.in_(("ada", "ben")))
 
         before = own()
@@ -293,7 +296,7 @@ class TestTheDesk:
         errors, _, done = gold(space)
         assert errors == {}
         assert done == [trace_id(1)]
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             (review,) = [r for r in reviews(connection) if r.annotator == "gold"]
         assert review.no_error
 
@@ -305,8 +308,8 @@ class TestTheDesk:
         with pytest.raises(AdjudicationError, match="no dimension"):
             decide(space, "set_score", trace_id(0), "XX", 1, reason="r")
         decide(space, "set_score", trace_id(0), "LC", None, reason="Nothing to check.")
-        with reading(space.engine) as connection:
-            assert desk.rulings(connection)[trace_id(0)].scores == {"LC": None}
+        with read_transaction(space.engine) as connection:
+            assert desk.decisions_by_trace(connection)[trace_id(0)].scores == {"LC": None}
 
     def test_foreign_and_gone_labels_are_refused(self, space: Workspace) -> None:
         for labels, message in ((["ada-1", "ada-2"], "different traces"), (["none"], "not there"), ([], "no label")):
@@ -328,7 +331,7 @@ class TestVersions:
         errors, _, _ = gold(space)
         assert errors[first].impact == "medium"
         assert errors[first].attributes["gold_version"] == 2
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             rows = [(row.version, row.action) for row in connection.execute(select(tables.adjudication))]
         assert rows == [(1, "keep"), (1, "score"), (1, "close"), (2, "edit"), (2, "close")]
 
@@ -341,10 +344,10 @@ class TestVersions:
     def test_rejecting_one_of_two_merged_labels_leaves_the_error_of_the_other(self, space: Workspace) -> None:
         merged = decide(space, "merge", ["ada-2", "ben-2"])
         decide(space, "reject", ["ben-2"], reason="Another matter.")
-        with reading(space.engine) as connection:
-            ruling = desk.rulings(connection)[trace_id(2)]
-        assert ruling.errors[merged].sources == {"ada-2"}
-        assert (ruling.fate("ada-2"), ruling.fate("ben-2")) == ("gold", "rejected")
+        with read_transaction(space.engine) as connection:
+            decided = desk.decisions_by_trace(connection)[trace_id(2)]
+        assert decided.errors[merged].sources == {"ada-2"}
+        assert (decided.outcome_of("ada-2"), decided.outcome_of("ben-2")) == ("gold", "rejected")
 
     def test_a_settled_trace_comes_back_when_a_rater_changes_their_mind(self, space: Workspace) -> None:
         settle_trace_1(space)
@@ -353,7 +356,7 @@ class TestVersions:
 
     def test_the_audit_log_names_the_adjudicator(self, space: Workspace) -> None:
         settle_trace_1(space)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             rows = [(row.who, row.what) for row in connection.execute(select(tables.audit))]
         assert ("judy", "adjudication: keep") in rows
         assert ("judy", "gold written") in rows
@@ -375,7 +378,7 @@ class TestAgreed:
 
     def test_a_name_that_is_taken_by_an_import_is_not_used_for_the_gold(self, space: Workspace) -> None:
         submit(space, "x", trace_id(3))
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             from tracejury.judging.labels.label_store import ensure_annotator
 
             ensure_annotator(connection, "gold")
@@ -384,8 +387,8 @@ class TestAgreed:
 
     def test_the_gold_is_no_rater_of_the_next_round(self, space: Workspace) -> None:
         settle_trace_1(space)
-        with reading(space.engine) as connection:
-            found = desk.case(connection, trace_id(1), seed=SEED)
+        with read_transaction(space.engine) as connection:
+            found = desk.item(connection, trace_id(1), seed=SEED)
         assert found is not None
         assert found.dispute.raters == ("R1", "R2")
 
@@ -399,10 +402,10 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
         submit(space, "ada", trace_id(number), scores=dict.fromkeys(DIMENSIONS, one), errors=[high])
         elsewhere = high | {"dimensions": ["PQ"]}
         submit(space, "ben", trace_id(number), scores=dict.fromkeys(DIMENSIONS, other), errors=[elsewhere])
-    cases = open_cases(space)
-    assert len(cases) == count
-    assert {one.dispute.weight for one in cases} == {7 * 3 + 3 + 3}
-    with reading(space.engine) as connection:
+    items = open_cases(space)
+    assert len(items) == count
+    assert {one.dispute.weight for one in items} == {7 * 3 + 3 + 3}
+    with read_transaction(space.engine) as connection:
         ratings = load_frames(connection, Selection(reference="ada")).ratings
     wide = ratings[ratings["judge"] == "LC"].pivot(index="unit", columns="rater", values="value")
     found = alpha(wide.to_numpy(dtype=np.float64).T)
@@ -418,20 +421,20 @@ class TestAnErrorNobodySaw:
             "reason": "The answer names no source.", "span_ids": [span_id(2)], "dimensions": ["LC"], "impact": "medium",
             "description": "Made up.", "quote": "An answer.",
         }  # fmt: skip
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             return desk.add(connection, trace, by="judy", **(given | more))
 
-    def ruling(self, space: Workspace, trace: str = trace_id(2)) -> desk.Ruling:
-        with reading(space.engine) as connection:
-            return desk.rulings(connection)[trace]
+    def decided(self, space: Workspace, trace: str = trace_id(2)) -> desk.TraceDecisions:
+        with read_transaction(space.engine) as connection:
+            return desk.decisions_by_trace(connection)[trace]
 
     def gold(self, space: Workspace, trace: str = trace_id(2)) -> list[ErrorLabel]:
         table = tables.error_label
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             return error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace)
 
     def write(self, space: Workspace) -> int:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             desk.settle_agreed(connection, trace_id(2), by="judy", seed=SEED)
             return desk.close(connection, trace_id(2), by="judy", seed=SEED)
 
@@ -442,12 +445,12 @@ class TestAnErrorNobodySaw:
         assert (mine.dimensions, mine.impact, mine.evidence[0].quote) == (("LC",), "medium", "An answer.")
         assert (mine.attributes["action"], mine.attributes["gold_version"]) == ("add", 1)
         assert "judge_shown" not in mine.attributes
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             assert desk.edit(connection, [key], by="judy", reason="worse than I thought", impact="high") == key
-        assert self.ruling(space).errors[key].is_added
+        assert self.decided(space).errors[key].is_added
         assert self.write(space) == 2
         assert {one.label_id: one.impact for one in self.gold(space)}[key] == "high"
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             desk.reject(connection, [key], by="judy", reason="it is in the goal")
         assert self.write(space) == 3
         assert key not in {one.label_id for one in self.gold(space)}
@@ -481,14 +484,14 @@ class TestAJudgeAmongTheRaters:
         import_outcomes(space.engine, [verdict], model=self.JUDGE_MODEL, author="test")
         return space
 
-    def case(self, space: Workspace, judge: str | None) -> Case:
-        with reading(space.engine) as connection:
-            found = desk.case(connection, trace_id(1), seed=SEED, judge=judge)
+    def item(self, space: Workspace, judge: str | None) -> AdjudicationItem:
+        with read_transaction(space.engine) as connection:
+            found = desk.item(connection, trace_id(1), seed=SEED, judge=judge)
         assert found is not None
         return found
 
     def test_it_is_off_until_a_system_is_chosen_that_has_judged(self, judged: Workspace) -> None:
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             assert judge_column.judge_shown(connection) is None
             with pytest.raises(judge_column.JudgeColumnError, match="has judged no trace"):
                 judge_column.show_judge(connection, "nobody", by="ruth")
@@ -500,36 +503,36 @@ class TestAJudgeAmongTheRaters:
         assert whats == ["judge shown to adjudicators"] * 2
 
     def test_it_is_one_more_rater_whose_number_the_seed_decides(self, judged: Workspace) -> None:
-        assert self.case(judged, None).dispute.raters == ("R1", "R2")
-        shown = self.case(judged, self.JUDGE_MODEL).dispute
+        assert self.item(judged, None).dispute.raters == ("R1", "R2")
+        shown = self.item(judged, self.JUDGE_MODEL).dispute
         assert shown.raters == ("R1", "R2", "R3")
         (mine,) = shown.scores["TC"].items()  # nobody else scored it
         assert mine[1] == 0
         assert [len(group.labels) for group in shown.groups] == [1, 2]  # its own; the one that Ada saw too
         places = set()
         for n in range(20):
-            with reading(judged.engine) as connection:
-                found = desk.case(connection, trace_id(1), seed=f"seed {n}", judge=self.JUDGE_MODEL)
+            with read_transaction(judged.engine) as connection:
+                found = desk.item(connection, trace_id(1), seed=f"seed {n}", judge=self.JUDGE_MODEL)
             assert found is not None
             places |= found.dispute.scores["TC"].keys()
         assert places == {"R1", "R2", "R3"}
 
     def test_whether_people_differ_is_not_the_judges_business(self, judged: Workspace) -> None:
-        with reading(judged.engine) as connection:
-            before = [one.dispute.weight for one in desk.cases(connection, seed=SEED)]
-        with writing(judged.engine) as connection:
+        with read_transaction(judged.engine) as connection:
+            before = [one.dispute.weight for one in desk.items(connection, seed=SEED)]
+        with write_transaction(judged.engine) as connection:
             judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
-        with reading(judged.engine) as connection:
-            assert [one.dispute.weight for one in desk.cases(connection, seed=SEED)] == before
+        with read_transaction(judged.engine) as connection:
+            assert [one.dispute.weight for one in desk.items(connection, seed=SEED)] == before
 
     def test_its_finding_is_kept_or_rejected_like_a_label_and_the_gold_says_that_it_was_shown(
         self, judged: Workspace
     ) -> None:
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
-        groups_of = self.case(judged, self.JUDGE_MODEL).dispute.groups
+        groups_of = self.item(judged, self.JUDGE_MODEL).dispute.groups
         own, both = groups_of[0].label_ids[0], list(groups_of[1].label_ids)
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             with pytest.raises(AdjudicationError, match="an impact"):
                 desk.keep(connection, own, by="judy")  # the judge gave none
             desk.merge(connection, both, by="judy")
@@ -540,81 +543,81 @@ class TestAJudgeAmongTheRaters:
             desk.reject(connection, [own], by="judy", reason="slowness is no error here")
             assert desk.close(connection, trace_id(1), by="judy", seed=SEED, judge=self.JUDGE_MODEL) == 1
         table = tables.error_label
-        with reading(judged.engine) as connection:
+        with read_transaction(judged.engine) as connection:
             (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
         assert gold.attributes["judge_shown"] == self.JUDGE_MODEL
         assert gold.attributes["sources"] == sorted(both)
 
     def test_a_finding_without_an_impact_takes_none_from_what_it_is_merged_with(self, judged: Workspace) -> None:
-        own, both = (group.label_ids for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
+        own, both = (group.label_ids for group in self.item(judged, self.JUDGE_MODEL).dispute.groups)
         people = next(label_id for label_id in both if not label_id.startswith(judge_column.PREFIX))
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
             desk.merge(connection, [*own, people], by="judy")
-        (made,) = self.case(judged, self.JUDGE_MODEL).ruling.errors.values()
+        (made,) = self.item(judged, self.JUDGE_MODEL).decided.errors.values()
         assert made.label.impact == "high"
         assert made.label.is_complete
 
     def test_gold_decided_beside_a_judge_says_so_when_it_is_hidden_before_the_gold_is_written(
         self, judged: Workspace
     ) -> None:
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
-        own, both = (list(group.label_ids) for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
-        with writing(judged.engine) as connection:
+        own, both = (list(group.label_ids) for group in self.item(judged, self.JUDGE_MODEL).dispute.groups)
+        with write_transaction(judged.engine) as connection:
             desk.reject(connection, own, by="judy", reason="slowness is no error here")
             desk.merge(connection, both, by="judy")
             desk.set_score(connection, trace_id(1), "LC", 2, by="judy")
             judge_column.show_judge(connection, None, by="ruth")
             desk.close(connection, trace_id(1), by="judy", seed=SEED)
         table = tables.error_label
-        with reading(judged.engine) as connection:
+        with read_transaction(judged.engine) as connection:
             (gold,) = error_labels(connection, table.c.annotator == "gold", table.c.trace_id == trace_id(1))
         assert gold.attributes["judge_shown"] == self.JUDGE_MODEL
 
     def test_gold_made_of_a_finding_stands_and_is_changed_while_the_judge_is_not_shown(self, judged: Workspace) -> None:
-        own, _ = (list(group.label_ids) for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
-        with writing(judged.engine) as connection:
+        own, _ = (list(group.label_ids) for group in self.item(judged, self.JUDGE_MODEL).dispute.groups)
+        with write_transaction(judged.engine) as connection:
             judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
             key = desk.edit(connection, own, by="judy", reason="slow indeed", impact="low")
             desk.set_score(connection, trace_id(1), "TC", 0, by="judy", reason="as one said")
             judge_column.show_judge(connection, None, by="ruth")
-        now = self.case(judged, None)
+        now = self.item(judged, None)
         assert [(one.label_id, one.is_added) for one in now.apart] == [(key, False)]
         assert now.scores_apart == {"TC": 0}
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             assert desk.edit(connection, own, by="judy", reason="worse", impact="high") == key
-        (made,) = self.case(judged, None).apart
+        (made,) = self.item(judged, None).apart
         assert (made.label.description, made.label.impact, made.label.label_id) == ("Slow.", "high", key)
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             desk.reject(connection, own, by="judy", reason="no error here")
-        assert self.case(judged, None).ruling.errors == {}
+        assert self.item(judged, None).decided.errors == {}
 
     def test_a_label_takes_the_finding_it_was_merged_with_along_while_the_judge_is_not_shown(
         self, judged: Workspace
     ) -> None:
-        _, both = (list(group.label_ids) for group in self.case(judged, self.JUDGE_MODEL).dispute.groups)
-        with writing(judged.engine) as connection:
+        _, both = (list(group.label_ids) for group in self.item(judged, self.JUDGE_MODEL).dispute.groups)
+        with write_transaction(judged.engine) as connection:
             judge_column.show_judge(connection, self.JUDGE_MODEL, by="ruth")
             desk.merge(connection, both, by="judy")
             judge_column.show_judge(connection, None, by="ruth")
-        now = self.case(judged, None)
+        now = self.item(judged, None)
         (group,) = now.dispute.groups
         assert now.apart == ()
         assert {*group.label_ids, *now.behind(group)} == set(both)
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             desk.reject(connection, [*group.label_ids, *now.behind(group)], by="judy", reason="no error")
-        assert self.case(judged, None).ruling.errors == {}
+        assert self.item(judged, None).decided.errors == {}
 
     def test_gold_made_of_a_label_that_its_person_took_back_stays_on_the_desk(self, judged: Workspace) -> None:
-        (group,) = self.case(judged, None).dispute.groups
-        with writing(judged.engine) as connection:
+        (group,) = self.item(judged, None).dispute.groups
+        with write_transaction(judged.engine) as connection:
             key = desk.keep(connection, group.label_ids[0], by="judy")
         taken_back = [op("review.put", status="open"), op("error.delete", label_id=group.label_ids[0])]
         send(judged, "ada", trace_id(1), *taken_back, op("review.put", status="submitted", no_error=True))
-        now = self.case(judged, None)
+        now = self.item(judged, None)
         assert now.dispute.groups == ()
         assert [one.label_id for one in now.apart] == [key]
-        with writing(judged.engine) as connection:
+        with write_transaction(judged.engine) as connection:
             desk.edit(connection, sorted(now.apart[0].sources), by="judy", reason="less than I thought", impact="low")
-        assert self.case(judged, None).apart[0].label.impact == "low"
+        assert self.item(judged, None).apart[0].label.impact == "low"

@@ -7,7 +7,7 @@ import pytest
 from tests.build import finding, span_id
 from tests.judging.team import T0, many_traces, op, queue_of, send, submit, trace_id
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication.practice import calibration, feedback, gold_of, practised
 from tracejury.judging.labels.anchoring import (
     REPORT_COLUMNS,
@@ -41,7 +41,7 @@ def space(tmp_path: Path) -> Workspace:
 
 
 def sees(space: Workspace, who: str = "ada", role: Any = "annotator", **more: Any) -> bool:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         allowed = may_see_judges(connection, annotator=who, role=role, trace_id=ONE)
         shown = visible_labels(connection, annotator=who, role=role, trace_id=ONE, **more)
         among = traces_seen(connection, annotator=who, role=role, trace_ids=[ONE])
@@ -66,7 +66,7 @@ class TestBlind:
 
     def test_ones_own_labels_are_always_visible(self, space: Workspace) -> None:
         send(space, "ada", ONE, op("error.put", **ERROR, label_id="mine"))
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             shown = visible_labels(connection, annotator="ada", role="annotator", trace_id=ONE)
         assert [label.label_id for label in shown.own_errors] == ["mine"]
         assert [shown.other_errors, shown.findings, shown.other_scores] == [(), (), ()]
@@ -74,7 +74,7 @@ class TestBlind:
     def test_drafts_of_others_stay_theirs(self, space: Workspace) -> None:
         submit(space, "ada", ONE)
         send(space, "ben", ONE, op("review.put", status="open"))
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             shown = visible_labels(connection, annotator="ada", role="annotator", trace_id=ONE)
         assert shown.may_see_others
         assert shown.other_errors == ()
@@ -115,7 +115,7 @@ class TestAnchoring:
         send(space, "ada", ONE, op("error.put", **ERROR, label_id="copied"))
         send(space, "ada", ONE, op("error.put", **(ERROR | {"dimensions": ["LC"]}), label_id="own"))
         submit(space, "cyd", ONE, scores={"TC": 2})
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             report, scores, errors = anchoring(connection), changed_scores(connection), added_errors(connection)
         bounds = report[["mean_change_low", "mean_change_high"]]
         assert bounds.isna().all(axis=None)  # both changes are of one trace
@@ -135,7 +135,7 @@ class TestAnchoring:
             send(space, "ada", trace_id(number), op("reveal"))
             changes = [op("score.put", dimension=key, value=value) for key, value in revealed.items()]
             send(space, "ada", trace_id(number), *changes)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             (row,) = anchoring(connection).to_dict("records")
         assert row["mean_change"] == pytest.approx(-2 / 3)
         assert (row["mean_change_low"], row["mean_change_high"]) == (-1, -0.5)
@@ -149,7 +149,7 @@ class TestAnchoring:
         send(space, "ada", ONE, op("score.put", dimension="TC", value=1), op("score.put", dimension="LC", value=3))
         send(space, "ada", ONE, op("error.put", **ERROR, label_id="copied"))
         send(space, "ada", ONE, op("error.put", **(ERROR | {"dimensions": ["LC"]}), label_id="own"))
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             (row,) = anchoring(connection).to_dict("records")
             found = counted_by(connection, "ada", column)
         expected = row["scores_changed"] if column.startswith("mean_change") else row[column]
@@ -157,13 +157,13 @@ class TestAnchoring:
         assert "trace_id" in found
 
     def test_without_a_reveal_the_report_is_empty_with_its_columns(self, space: Workspace) -> None:
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert list(anchoring(connection).columns)[:3] == ["annotator", "submitted", "revealed"]
             assert anchoring(connection).empty
 
     def test_a_reveal_that_changed_nothing_is_a_row_of_zeros(self, space: Workspace) -> None:
         send(space, "ben", ONE, op("reveal"))
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             (row,) = anchoring(connection).to_dict("records")
         assert (row["revealed"], row["errors_added"], row["scores_changed"]) == (1, 0, 0)
         assert row["mean_change"] != row["mean_change"]  # NaN: there is no change to take the mean of
@@ -172,7 +172,7 @@ class TestAnchoring:
 class TestPractice:
     def test_feedback_comes_after_submitting_and_compares_with_the_author_of_the_queue(self, space: Workspace) -> None:
         queue_of(space, 1, practice=True, author="ben")
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert gold_of(connection, ONE) == "ben"
             assert feedback(connection, "ada", ONE) is None
         other = {"span_ids": [span_id(1)], "dimensions": ["PQ"], "impact": "low", "label_id": "extra"}
@@ -184,7 +184,7 @@ class TestPractice:
             errors=[ERROR | {"label_id": "mine"}, other],
             occasion=PRACTICE,
         )
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             found = feedback(connection, "ada", ONE)
             table = calibration(practised(connection, "ada"))
         assert found is not None
@@ -198,13 +198,13 @@ class TestPractice:
         from tracejury.judging.adjudication import decisions as adjudication
 
         submit(space, "cyd", ONE, scores={"TC": 1})
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             adjudication.reject(connection, ["ben"], by="judy", reason="No error.")
             adjudication.set_score(connection, ONE, "TC", 1, by="judy")
             adjudication.close(connection, ONE, by="judy", seed="s")
         queue_of(space, 1, practice=True, author="ben")
         submit(space, "ada", ONE, scores={"TC": 1}, errors=[ERROR], occasion=PRACTICE)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert gold_of(connection, ONE) == "gold"
             found = feedback(connection, "ada", ONE)
         assert found is not None
@@ -215,7 +215,7 @@ class TestPractice:
 
         queue_of(space, 1, practice=True, author="ben")
         submit(space, "ada", ONE, scores={"TC": 3}, occasion=PRACTICE)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             frames = load_frames(connection, Selection())
         people = frames.ratings[frames.ratings["judge_model"] == "people"]
         assert set(people["rater"]) == {"ben"}

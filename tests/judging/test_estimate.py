@@ -9,9 +9,9 @@ from tests.fake_provider import verdict
 from tests.judging.grid import AGENTS, RUBRICS, Counting, planned
 
 from tracejury.ingest.readers import read_traces
-from tracejury.ingest.store import load_source, reading
+from tracejury.ingest.store import load_source, read_transaction
 from tracejury.ingest.trace import Trace
-from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import ModelReply, ModelRequest, Prices, known_prices
 from tracejury.judging.judges.prompt import build_prompt
 from tracejury.judging.runs.cost_estimate import ANSWER_TOKENS, Estimate, TraceSize, estimate, trace_sizes
@@ -89,7 +89,7 @@ def test_span_by_span_counts_a_call_for_each_span() -> None:
 
 def test_sizes_come_from_the_store(tmp_path: Path) -> None:
     grid = planned(tmp_path, 2)
-    with reading(grid.engine) as connection:
+    with read_transaction(grid.engine) as connection:
         sizes = trace_sizes(connection, [f"{n:032x}" for n in (1, 2)], len)
     assert [size.spans for size in sizes] == [3, 3]
     assert all(size.text_tokens > 500 for size in sizes)
@@ -141,12 +141,12 @@ def test_the_papers_consistency_experiment_costs_at_most_7_percent_of_sending_ra
     traces = found[::every]
     judges = ("LC", "EE", "PQ", "PA", "TS", "TC")
     grid = planned(tmp_path, traces, rubrics=judges, models=("claude-sonnet-4-5",), repeats=5, concurrency=16)
-    setup = ModelSetup(call=LikeAnthropic(), prices=known_prices("claude-sonnet-4-5"), manners=Manners())
+    setup = ModelSetup(call=LikeAnthropic(), prices=known_prices("claude-sonnet-4-5"), capabilities=ModelCapabilities())
     store = SqlRunStore(grid.engine, grid.run_key)
     runner = Runner(grid.spec, store, rubrics=RUBRICS, models={"claude-sonnet-4-5": setup}, agents=AGENTS)
     summary = asyncio.run(runner.run())
     assert summary.states == {"scored": 30 * len(traces)}
-    with reading(grid.engine) as connection:
+    with read_transaction(grid.engine) as connection:
         raw = sum(len(load_source(connection, trace.trace_id).data) // 4 for trace in traces)
     naive = 30 * (raw * 3e-6 + len(traces) * ANSWER_TOKENS * 15e-6)
     share = summary.spent_usd / naive

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import select
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.guidelines import (
     GuidelineError,
     acknowledge,
@@ -28,13 +28,13 @@ def space(tmp_path: Path) -> Workspace:
 
 def versions(space: Workspace, *bodies: dict[str, str]) -> None:
     for number, body in enumerate(bodies, 1):
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             assert publish(connection, body, author="root", note=f"note {number}") == number
 
 
 def test_versions_count_up_and_all_are_kept(space: Workspace) -> None:
     versions(space, {"general": "Read first.", "LC": "  "}, {"general": "Read first.", "LC": "Facts must hold."})
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert [one.version for one in guidelines(connection)] == [2, 1]
         newest, first = guideline(connection), guideline(connection, 1)
         assert guideline(connection, 3) is None
@@ -47,7 +47,7 @@ def test_versions_count_up_and_all_are_kept(space: Workspace) -> None:
 
 def test_the_difference_names_lines_by_part_and_leaves_out_parts_that_are_the_same(space: Workspace) -> None:
     versions(space, {"general": "One.", "LC": "a\nb\nc"}, {"general": "One.", "LC": "a\nB\nc", "TC": "new"})
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         new, old = guidelines(connection)
     assert diff(old, new) == {
         "LC": [("same", "a"), ("removed", "b"), ("added", "B"), ("same", "c")],
@@ -63,15 +63,15 @@ def test_the_difference_names_lines_by_part_and_leaves_out_parts_that_are_the_sa
 )  # fmt: skip
 def test_what_says_nothing_is_not_published(space: Workspace, body: dict[str, str], message: str) -> None:
     versions(space, {"general": "Same."})
-    with writing(space.engine) as connection, pytest.raises(GuidelineError, match=message):
+    with write_transaction(space.engine) as connection, pytest.raises(GuidelineError, match=message):
         publish(connection, body, author="root")
 
 
 def test_each_new_version_must_be_acknowledged_before_going_on(space: Workspace) -> None:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert to_acknowledge(connection, "ada") is None  # there is no guideline yet
     versions(space, {"general": "One."})
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         assert to_acknowledge(connection, "ada") == 1
         acknowledge(connection, "ada", 1)
         acknowledge(connection, "ada", 1)
@@ -89,15 +89,15 @@ def test_each_new_version_must_be_acknowledged_before_going_on(space: Workspace)
 def test_every_label_stores_the_version_its_author_had_read(space: Workspace) -> None:
     versions(space, {"general": "One."})
     submit(space, "ada", trace_id(0), scores={"LC": 1}, errors=[{"impact": "low"}])
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         acknowledge(connection, "ada", 1)
         publish(connection, {"general": "Two."}, author="root")
     send(space, "ada", trace_id(0), op("score.put", dimension="LC", value=2))
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         acknowledge(connection, "ada", 2)
     submit(space, "ada", trace_id(1), scores={"LC": 3}, errors=[{"impact": "low"}])
     send(space, "ada", trace_id(1), op("score.put", dimension="LC", value=0), version="pilot")
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert connection.scalars(select(tables.score_label.c.guideline_version)).all() == [None, "1", "2", "pilot"]
         assert connection.scalars(select(tables.error_label.c.guideline_version)).all() == [None, "2"]
         assert connection.scalars(select(tables.review.c.guideline_version)).all() == [None, "2"]

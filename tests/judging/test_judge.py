@@ -12,7 +12,7 @@ from tracejury.judging.judges.judge import (
     ERRORS_ONLY,
     Judge,
     Limit,
-    Manners,
+    ModelCapabilities,
     combine_spans,
     judge_spans,
     judge_trace,
@@ -20,7 +20,7 @@ from tracejury.judging.judges.judge import (
 )
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest
 from tracejury.judging.judges.rubric import rubrics
-from tracejury.judging.judges.trace_text import Reading
+from tracejury.judging.judges.trace_text import TraceText
 from tracejury.judging.records import Citation, Failure, Verdict
 
 RUBRICS = rubrics()
@@ -48,7 +48,7 @@ def said(text: str, **changes: object) -> ModelReply:
     return ModelReply(text=text, **{**usage, **changes})  # type: ignore[arg-type]
 
 
-def ask(model: Scripted, key: str = "LC", reading: Reading | None = None, **options: object) -> Verdict | Failure:
+def ask(model: Scripted, key: str = "LC", reading: TraceText | None = None, **options: object) -> Verdict | Failure:
     judge = Judge(rubric=RUBRICS[key], model="scripted")
     return asyncio.run(judge_trace(judge, reading or small_reading(), model, **options))  # type: ignore[arg-type]
 
@@ -192,13 +192,13 @@ def test_a_prompt_that_does_not_fit_is_not_sent() -> None:
 
 
 def test_a_rejected_form_is_given_up_once_recorded_and_remembered() -> None:
-    manners = Manners()
+    capabilities = ModelCapabilities()
     model = Scripted(ModelError("rejected_form", "no json_schema"), verdict(2), verdict(3))
-    first = verdict_of(model, manners=manners)
+    first = verdict_of(model, capabilities=capabilities)
     assert [request.form for request in model.requests] == ["json", "tool"]
     assert first.call.parameters == {"form": "tool", "rejected": ["json: no json_schema"]}
     assert first.call.attempts == 2
-    assert verdict_of(model, manners=manners).call.parameters == {"form": "tool"}
+    assert verdict_of(model, capabilities=capabilities).call.parameters == {"form": "tool"}
 
 
 def test_the_template_is_the_last_resort_and_asks_in_its_own_words() -> None:

@@ -12,7 +12,7 @@ from tests.fake_provider import verdict
 from tests.judging.grid import Counting, Grid, planned
 from tests.judging.traces import SPAN_IDS
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.juries import jury_table
 from tracejury.judging.judges.jury import jury_score, on_scale
 from tracejury.judging.judges.model import ModelError
@@ -163,7 +163,7 @@ def label(grid: Grid, *, score: float = 1.0) -> None:
     """Ada scores the first trace and marks the unfounded claim at its span."""
     error = ErrorLabel(label_id="e1", trace_id=TRACE, annotator="ada", span_ids=(CLAIM,), dimensions=("LC",),
                        impact="high", description="A bridge length is claimed that no search returned.")  # fmt: skip
-    with writing(grid.engine) as connection:
+    with write_transaction(grid.engine) as connection:
         ensure_annotator(connection, "ada")
         put_labels(
             connection,
@@ -175,7 +175,7 @@ def label(grid: Grid, *, score: float = 1.0) -> None:
 
 
 def frames(grid: Grid, **chosen: Any) -> Frames:
-    with reading(grid.engine) as connection:
+    with read_transaction(grid.engine) as connection:
         return load_frames(connection, Selection(**chosen))
 
 
@@ -206,7 +206,7 @@ class TestLedger:
 
     def test_where_judges_are_taken_together_the_jury_is_no_further_one(self, grid: Grid) -> None:
         label(grid)
-        with reading(grid.engine) as connection:
+        with read_transaction(grid.engine) as connection:
             assert judge_spread(connection)[TRACE] == pytest.approx(4 / 3)  # of 1, 1 and 3
             assert finding_places(connection)["count"].sum() == 6
             seen = visible_labels(connection, annotator="root", role="admin", trace_id=TRACE)
@@ -225,7 +225,7 @@ class TestLedger:
     def test_a_word_on_a_member_s_finding_holds_for_the_jury_and_its_own_word_is_last(self, grid: Grid) -> None:
         label(grid)
         propose_matches(grid.engine)
-        with writing(grid.engine) as connection:
+        with write_transaction(grid.engine) as connection:
             first, other = jury_keys(connection)
             by_member = {d.finding_key: d for d in decisions(connection) if d.finding_key not in (first, other)}
             decide(connection, label_id="e1", finding_key=min(by_member), status="confirmed", author="ada")
@@ -237,7 +237,7 @@ class TestLedger:
     def test_one_member_s_rejected_pair_does_not_refute_the_other_s(self, grid: Grid) -> None:
         label(grid)
         propose_matches(grid.engine)
-        with writing(grid.engine) as connection:
+        with write_transaction(grid.engine) as connection:
             first, _ = jury_keys(connection)
             member = next(d for d in decisions(connection) if d.finding_key != first)
             decide(connection, label_id="e1", finding_key=member.finding_key, status="rejected", author="ada")
@@ -245,7 +245,7 @@ class TestLedger:
 
     def test_a_verdict_on_a_member_s_extra_finding_holds_for_the_jury(self, grid: Grid) -> None:
         label(grid)
-        with writing(grid.engine) as connection:
+        with write_transaction(grid.engine) as connection:
             compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model="c · jury")
             key = next(pair.finding_key for pair in compared.pairs if pair.finding_key is not None)
             review_finding(connection, finding_key=key, verdict="false alarm", author="ada")
@@ -257,7 +257,7 @@ class TestLedger:
 
     def test_compare_and_the_export_show_it_as_a_jury(self, grid: Grid) -> None:
         label(grid)
-        with reading(grid.engine) as connection:
+        with read_transaction(grid.engine) as connection:
             assert JURY in judge_models(connection)
             (cell,) = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model=JURY).cells
             exported = export_outcomes(connection).decode()
@@ -294,7 +294,7 @@ class TestLedger:
             Counting(script=lambda n, _: verdict(2 if n == 0 else 1)),
             Counting(script=lambda n, _: verdict(2) if n == 0 else broken if n == 1 else verdict(1)),
         )  # trace 1: 2 2 2; trace 2: 2 1 and a failure, a tie; trace 3: 2 1 1
-        with reading(made.engine) as connection:
+        with read_transaction(made.engine) as connection:
             votes = load_frames(connection, Selection()).jury_votes
         table = jury_table(votes).set_index("judge")
         assert table.loc["LC", ["n", "members", "voted", "absent", "several", "unanimous", "tied"]].tolist() == [
@@ -305,7 +305,7 @@ class TestLedger:
     def test_the_rule_of_the_run_is_that_of_its_verdicts(self, tmp_path: Path) -> None:
         made = planned(tmp_path, traces=1, rubrics=("LC",), models=("a", "b", "c"), mode="jury", jury_rule="mean")
         made.run(says(0), says(1), says(1))
-        with reading(made.engine) as connection:
+        with read_transaction(made.engine) as connection:
             assert "a + b + c · jury mean" in judge_models(connection)
         assert made.rows("select score from cell where cost_usd = 0") == [(1,)]
 

@@ -16,7 +16,7 @@ from tests.judging.team import many_traces, submit
 from tests.judging.team import trace_id as team_trace
 
 from tracejury.ingest.batch import store
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
 from tracejury.judging.labels.label_store import (
     Applied,
@@ -120,7 +120,7 @@ class TestOperations:
         send(opened, put_error(impact="high"))
         send(opened, put_error(impact="low"), base=1)
         assert now(opened)["errors"][0]["impact"] == "low"
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert connection.scalar(select(func.count()).select_from(tables.error_label)) == 2
 
     def test_delete_and_undo(self, opened: Workspace) -> None:
@@ -139,7 +139,7 @@ class TestOperations:
         )
         scores = now(opened)["scores"]
         assert (scores["LC"]["value"], scores["PQ"]["not_applicable"], scores["EE"]["value"]) == (0, True, None)
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert {s.dimension: s.value for s in score_labels(connection)} == {"LC": 0.0, "PQ": None}
 
     @pytest.mark.parametrize(
@@ -181,7 +181,7 @@ class TestOperations:
         with pytest.raises(OpError, match="made blind"):
             send(opened, op("error.delete", {"label_id": "blind"}), base=4)
         send(opened, put_error("seen", phase="blind"), op("score.put", {"dimension": "LC", "value": 3}), base=4)
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert {label.label_id: label.phase for label in error_labels(connection)} == {
                 "blind": "blind",
                 "seen": "revealed",
@@ -208,13 +208,13 @@ class TestOperations:
             thread.start()
         for thread in threads:
             thread.join()
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert len(error_labels(connection)) == 60
             assert connection.scalar(select(func.count()).select_from(tables.op)) == 60
 
 
 def now_ids(opened: Workspace) -> tuple[str, ...]:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         return tuple(connection.scalars(select(tables.op.c.op_id).order_by(tables.op.c.revision)))
 
 
@@ -224,7 +224,7 @@ def put(opened: Workspace, who: str = "ada", **labels: Any) -> dict[str, int]:
         "scores": [ScoreLabel(trace_id=TRACE, annotator=who, dimension="TC", value=1)],
         "reviews": [Review(trace_id=TRACE, annotator=who, status="submitted")],
     }
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         return put_labels(connection, author="test", keeps_edits=True, **(content | labels)).new
 
 
@@ -245,10 +245,10 @@ class TestImports:
         opened = open_workspace(tmp_path)
         put(opened)
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert load_frames(connection, Selection()).error_pairs.empty
         store(opened.engine, [small_trace()])
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert len(load_frames(connection, Selection()).error_pairs) == 1
 
     def test_importing_again_undoes_nothing_that_a_person_did_since(self, opened: Workspace) -> None:
@@ -258,7 +258,7 @@ class TestImports:
         again = put(opened, errors=[error_label(1), error_label(2)])
         assert again == {"errors": 0, "scores": 0, "reviews": 0}
         assert [e["description"] for e in now(opened)["errors"]] == ["better words"]
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             changed = put_labels(
                 connection,
                 errors=[error_label(1, impact="low")],
@@ -275,7 +275,7 @@ class TestImports:
         labels = [error_label(1), error_label(1, annotator="ben"), error_label(1, trace_id=other)]
         for expected in (3, 0):
             assert put(opened, errors=labels)["errors"] == expected
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             owners = {(label.annotator, label.trace_id) for label in error_labels(connection)}
         assert owners == {("ada", TRACE), ("ben", TRACE), ("ada", other)}
 
@@ -287,7 +287,7 @@ class TestImports:
 
     def test_an_imported_review_does_not_forget_the_reveal(self, opened: Workspace) -> None:
         send(opened, op("review.put", {"status": "submitted"}), op("reveal", {}))
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             review = Review(trace_id=TRACE, annotator="ada", status="open")
             put_labels(connection, errors=(), scores=(), reviews=[review], author="test")
         assert now(opened)["review"]["revealed"]
@@ -300,7 +300,7 @@ class TestImports:
         store(opened.engine, [small_trace()])
         assert resolve_waiting(opened.engine) == 1
         assert resolve_waiting(opened.engine) == 0
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             ((_, found),) = findings_of(connection, [1])[1]
         assert found.citations[0].span_id == span_id(4)
         assert (found.evidence_place, found.evidence_span_id) == ("verbatim", span_id(4))
@@ -308,7 +308,7 @@ class TestImports:
     def test_text_that_no_database_takes_is_kept_readable(self, opened: Workspace) -> None:
         odd = verdict("TC", 1, finding("bad \ud83d text \x00", 4, evidence="\udc00"))
         import_outcomes(opened.engine, [replace(odd, rationale="\ud83d")], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             ((_, found),) = findings_of(connection, [1])[1]
         assert found.description == "bad \\ud83d text \\u0000"
         send(opened, put_error("odd", description="\ud83d\x00"))
@@ -322,7 +322,7 @@ class TestImports:
     def test_a_verdict_comes_back_as_it_was(self, opened: Workspace) -> None:
         given = verdict("TC", 2, finding("too late", 4, evidence="KeyError", impact="high"))
         import_outcomes(opened.engine, [given], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert [f for found in findings_of(connection, [1]).values() for _, f in found] == list(given.findings)
             assert b'"too late"' in export_outcomes(connection)
 
@@ -330,7 +330,7 @@ class TestImports:
 def judged(opened: Workspace, outcome: Verdict | Failure, *, rubric_version: str, mode: str = "trace") -> str:
     """The outcome as that of a judge version of model `m`; returns the version."""
     judge = JudgeVersion(rubric="TC", model="m", rubric_version=rubric_version, mode=mode)
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         version = ensure_judge_version(connection, judge)
         run = add_run(connection, name="r", spec={}, author="test")
         add_cells(connection, run, [(version, "TC", outcome.trace_id, 0)])
@@ -346,7 +346,7 @@ class TestFrames:
         put(opened)
         failed = Failure(rubric="TC", trace_id=TRACE, state="unparsable", reason="no JSON", call=Call(model="m"))
         import_outcomes(opened.engine, [failed], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             frames = load_frames(connection, Selection())
         assert frames.score_pairs["state"].tolist() == ["failed"]
         assert frames.score_pairs["model"].isna().all()
@@ -355,14 +355,14 @@ class TestFrames:
     def test_labels_count_only_with_a_submitted_review(self, opened: Workspace) -> None:
         put(opened, reviews=[Review(trace_id=TRACE, annotator="ada", status="open")])
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert load_frames(connection, Selection(reference="ada")).error_pairs.empty
 
     def test_errors_that_lack_what_a_judge_could_find_are_in_no_figure_and_counted(self, opened: Workspace) -> None:
         vague = replace(error_label(2), span_ids=(), impact=None)
         put(opened, errors=[error_label(1), vague])
         import_outcomes(opened.engine, [verdict()], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             frames = load_frames(connection, Selection())
         assert frames.error_pairs["error_id"].tolist() == [error_label(1).label_id]
         left_out = frames.incomplete.to_dict("records")
@@ -380,7 +380,7 @@ class TestFrames:
         import_outcomes(opened.engine, [verdict("TC", 0, near)], model="near", author="test")
         import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
         assert propose_matches(opened.engine)["pairs"] == 2
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             pairs = load_frames(connection, Selection()).error_pairs.set_index(["judge_model", "judge"])
         assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
@@ -390,7 +390,7 @@ class TestFrames:
         put(opened)
         import_outcomes(opened.engine, [verdict(score=3)], model="m", author="test")
         import_outcomes(opened.engine, [verdict(score=1, raw="later")], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             ratings = load_frames(connection, Selection()).ratings
             first = load_frames(connection, Selection()).score_pairs
             second = load_frames(connection, Selection(repeat=1)).score_pairs
@@ -405,10 +405,10 @@ class TestFrames:
         import_outcomes(opened.engine, [verdict(score=2)], model="m", author="test")
         failed = Failure(rubric="TC", trace_id=TRACE, state="error", reason="wrong key", call=Call(model="m"))
         judged(opened, failed, rubric_version="2")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [2.0]
         judged(opened, verdict(score=0), rubric_version="3")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [0.0]
 
     def test_another_mode_is_another_system_and_versions_can_stand_beside_each_other(self, opened: Workspace) -> None:
@@ -416,7 +416,7 @@ class TestFrames:
         one = judged(opened, verdict(score=2), rubric_version="1")
         two = judged(opened, verdict(score=3), rubric_version="2")
         judged(opened, verdict(score=0), rubric_version="1", mode="span")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             pairs = load_frames(connection, Selection()).score_pairs
             beside = load_frames(connection, Selection(versions=(one, two))).score_pairs
         assert dict(zip(pairs["judge_model"], pairs["model"], strict=True)) == {"m": 3.0, "m · span": 0.0}
@@ -433,7 +433,7 @@ class TestFrames:
         found = finding("Something else.", 2, category="Goal Deviation")
         there = replace(verdict("TC", 1, found), trace_id=other)
         import_outcomes(opened.engine, [verdict("TC", 0, found), there], model="m", author="test")
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             frames = load_frames(connection, Selection())
         for name in ("score_pairs", "findings", "judged", "trail_predictions", "trail_traces"):
             assert set(getattr(frames, name)["trace_id"]) == {TRACE}, name
@@ -444,18 +444,18 @@ class TestFrames:
         seen = set()
         for step in (lambda: None, lambda: put(opened), lambda: put(opened, errors=[error_label(impact="low")])):
             step()
-            with reading(opened.engine) as connection:
+            with read_transaction(opened.engine) as connection:
                 seen.add(revision(connection))
         assert len(seen) == 3
 
     def test_a_ledger_that_went_another_way_has_another_revision(self, opened: Workspace) -> None:
         """Figures are kept by it, and a restored backup writes other rows under the same keys."""
         put(opened)
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             before = revision(connection)
-        with writing(opened.engine) as connection:  # what restoring and labelling anew leaves behind
+        with write_transaction(opened.engine) as connection:  # what restoring and labelling anew leaves behind
             connection.execute(update(tables.error_label).values(created_at=tables.error_label.c.created_at + 1))
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert revision(connection) != before
 
     def test_splits_are_read_and_refused_by_name(self) -> None:
@@ -476,7 +476,7 @@ class TestMatches:
         return opened
 
     def pairs(self, opened: Workspace) -> set[tuple[str, int, str, str]]:
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             return {(d.label_id, d.finding_key, d.status, d.author) for d in decisions(connection)}
 
     def test_proposing_again_writes_nothing(self, matched: Workspace) -> None:
@@ -484,66 +484,66 @@ class TestMatches:
         assert self.pairs(matched) == {("label-1", 1, "proposed", "auto")}
 
     def test_a_person_confirms_and_the_proposal_stays_in_the_history(self, matched: Workspace) -> None:
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")
         assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
         propose_matches(matched.engine)
         assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
 
     def test_a_rejected_pair_is_not_caught(self, matched: Workspace) -> None:
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="rejected", author="ada")
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             assert not load_frames(connection, Selection()).error_pairs["caught"].any()
 
     def test_rematching_replaces_the_proposal(self, matched: Workspace) -> None:
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-2", finding_key=1, status="confirmed", author="ada")
         assert self.pairs(matched) == {("label-2", 1, "confirmed", "ada")}
 
     def test_only_confirmed_pairs_count_when_asked(self, matched: Workspace) -> None:
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             assert load_frames(connection, Selection()).error_pairs["caught"].sum() == 1
             assert load_frames(connection, Selection(matches="confirmed")).error_pairs["caught"].sum() == 0
 
     def test_a_proposal_falls_when_its_label_is_deleted(self, matched: Workspace) -> None:
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             connection.execute(tables.error_label.update().values(deleted=True))
         assert propose_matches(matched.engine) == {"pairs": 0, "new": 0, "withdrawn": 0, "traces": 0}
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             assert load_frames(connection, Selection()).error_pairs.empty
 
     def test_confirming_for_one_person_leaves_the_proposals_of_another(self, matched: Workspace) -> None:
         put(matched, who="ben", errors=[error_label(3, annotator="ben")])
         propose_matches(matched.engine)
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")
         assert ("label-3", 1, "proposed", "auto") in self.pairs(matched)
 
     def test_a_finding_is_confirmed_for_one_error_of_a_person_only(self, matched: Workspace) -> None:
         for label in ("label-1", "label-2"):
-            with writing(matched.engine) as connection:
+            with write_transaction(matched.engine) as connection:
                 decide(connection, label_id=label, finding_key=1, status="confirmed", author="ada")
         assert self.pairs(matched) == {("label-1", 1, "rejected", "ada"), ("label-2", 1, "confirmed", "ada")}
 
     def test_localized_follows_the_label_when_it_moves(self, matched: Workspace) -> None:
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")
         put(matched, errors=[error_label(1, spans=(2,))])
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             assert [d.localized for d in decisions(connection)] == [False]
 
     def test_taking_back_ones_verdict_leaves_that_of_another(self, matched: Workspace) -> None:
         for verdict_, author in (("false alarm", "ann"), ("duplicate", "bob"), (None, "bob")):
-            with writing(matched.engine) as connection:
+            with write_transaction(matched.engine) as connection:
                 review_finding(connection, finding_key=2, verdict=verdict_, author=author)  # type: ignore[arg-type]
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             assert finding_reviews(connection) == {2: "false alarm"}
 
     def test_a_valid_new_error_becomes_a_candidate_credited_to_the_judge(self, matched: Workspace) -> None:
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             label_id = review_finding(connection, finding_key=2, verdict="valid new error", author="ada")
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             (label,) = [one for one in error_labels(connection) if one.label_id == label_id]
             assert len(load_frames(connection, Selection()).error_pairs) == 2
         assert (label.annotator, label.span_ids, label.dimensions) == (CANDIDATES, (span_id(2),), ("TC",))
@@ -551,9 +551,9 @@ class TestMatches:
 
     def test_people_who_decide_the_same_pair_have_an_agreement(self, matched: Workspace) -> None:
         for author, status in (("ann", "confirmed"), ("bob", "rejected"), ("cat", "confirmed")):
-            with writing(matched.engine) as connection:
+            with write_transaction(matched.engine) as connection:
                 decide(connection, label_id="label-1", finding_key=1, status=status, author=author)  # type: ignore[arg-type]
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             words = match_words(connection)
         assert words[["label_id", "finding_id", "matcher", "status"]].to_numpy().tolist() == [
             ["label-1", 1, "ann", "confirmed"], ["label-1", 1, "bob", "rejected"], ["label-1", 1, "cat", "confirmed"],
@@ -565,9 +565,9 @@ class TestMatches:
             ("ann", "false alarm"), ("bob", "duplicate"), ("ann", "duplicate"), ("cat", "false alarm"), ("cat", None),
         ]  # fmt: skip
         for author, verdict in said:
-            with writing(matched.engine) as connection:
+            with write_transaction(matched.engine) as connection:
                 review_finding(connection, finding_key=2, verdict=verdict, author=author)
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             words = finding_words(connection)
             asked = {
                 form: selected_words(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
@@ -580,19 +580,19 @@ class TestMatches:
         assert min(len(found["finding_words"]) for found in asked.values()) == 0  # the data chosen counts here too
 
     def test_nobody_can_pass_for_the_machine(self, matched: Workspace) -> None:
-        with pytest.raises(ValueError, match="proposals"), writing(matched.engine) as connection:
+        with pytest.raises(ValueError, match="proposals"), write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="auto")
 
     def test_an_unknown_label_or_finding_is_refused(self, matched: Workspace) -> None:
-        with pytest.raises(KeyError), writing(matched.engine) as connection:
+        with pytest.raises(KeyError), write_transaction(matched.engine) as connection:
             decide(connection, label_id="nobody", finding_key=1, status="confirmed", author="ada")
-        with pytest.raises(KeyError), writing(matched.engine) as connection:
+        with pytest.raises(KeyError), write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=99, status="confirmed", author="ada")
 
     def test_a_verdict_on_an_extra_finding_stands_in_the_findings_frame(self, matched: Workspace) -> None:
-        with writing(matched.engine) as connection:
+        with write_transaction(matched.engine) as connection:
             review_finding(connection, finding_key=2, verdict="false alarm", author="ada")
-        with reading(matched.engine) as connection:
+        with read_transaction(matched.engine) as connection:
             findings = load_frames(connection, Selection()).findings.set_index("finding_id")
         assert findings.loc[1, "matched"]
         assert findings.loc[2, "verdict"] == "false alarm"
@@ -603,17 +603,17 @@ class TestSchema:
         def ours(_object: object, name: str | None, kind: str, _reflected: bool, _other: object) -> bool:
             return not (kind == "table" and "_fts" in str(name))
 
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             context = MigrationContext.configure(connection, opts={"include_object": ours})
             assert compare_metadata(context, tables.metadata) == []
 
     def test_head_is_the_newest_migration(self, opened: Workspace) -> None:
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             script = ScriptDirectory.from_config(alembic_config(connection))
         assert script.get_heads() == [HEAD]
 
     def test_a_database_of_another_schema_is_refused_untouched_with_a_way_out(self, tmp_path: Path) -> None:
-        with writing(open_workspace(tmp_path).engine) as connection:
+        with write_transaction(open_workspace(tmp_path).engine) as connection:
             connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0011'")
         before = (tmp_path / "tracejury.db").read_bytes()
         with pytest.raises(WorkspaceError, match=r"schema 0011.*labels import"):
@@ -643,7 +643,7 @@ class TestSchema:
 
     def test_reviews_of_people(self, opened: Workspace) -> None:
         put(opened)
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             assert [(r.annotator, r.status) for r in reviews(connection)] == [("ada", "submitted")]
 
 
@@ -652,7 +652,7 @@ def test_people_are_compared_with_themselves_on_the_chosen_traces_alone(tmp_path
     for number in range(2):
         for occasion, value in enumerate((1, 2)):
             submit(space, "ada", team_trace(number), scores={"LC": value}, occasion=occasion)
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         every = load_frames(connection, Selection()).repeats
         split = load_frames(connection, Selection(splits={team_trace(0): "dev"}, only_split=True)).repeats
         none = load_frames(connection, Selection(formats=("gaia2",))).repeats

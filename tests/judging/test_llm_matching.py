@@ -10,9 +10,9 @@ from sqlalchemy import func, select
 from tests.build import TRACE, error_label, finding, span_id, workspace
 from tests.fake_provider import Answer, Provider, Reset, Status, in_turn
 
-from tracejury.ingest.store import reading, writing
-from tracejury.judging.judges.judge import Manners
-from tracejury.judging.judges.limits import Pace, StopRunError
+from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.judging.judges.judge import ModelCapabilities
+from tracejury.judging.judges.limits import RateLimiter, StopRunError
 from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
 from tracejury.judging.judges.reply import Unparsable
 from tracejury.judging.labels.label_store import put_labels
@@ -58,7 +58,7 @@ class Scripted:
         return ModelReply(text=answer, prompt_tokens=100, completion_tokens=10, cost_usd=self.cost)
 
     def matcher(self, name: str = "m", **more: Any) -> LlmMatcher:
-        return LlmMatcher(model=name, call=self, pace=Pace(backoff_s=0.0), **more)
+        return LlmMatcher(model=name, call=self, pace=RateLimiter(backoff_s=0.0), **more)
 
 
 ERRORS = (error_label(1), error_label(2, spans=(5,), description="The answer is a guess.", evidence=()))
@@ -187,7 +187,7 @@ class TestAsking:
 
     def test_what_may_pass_is_tried_again_and_a_rejected_form_is_given_up(self) -> None:
         model = Scripted(ModelError("rate_limit", "slow down"), ModelError("rejected_form", "no schema"), said(pair()))
-        outcome = proposed(model, manners=Manners(forms=["json", "template"]))
+        outcome = proposed(model, capabilities=ModelCapabilities(forms=["json", "template"]))
         assert pairs_of(outcome) == [("label-1", 11, 0.9)]
         assert [request.form for request in model.requests] == ["json", "json", "template"]
         assert outcome.call.attempts == 3
@@ -203,7 +203,7 @@ def opened(tmp_path: Path) -> Workspace:
     space = workspace(tmp_path / "home")
     errors = [error_label(1), error_label(2, spans=(2,), description="The plan has a hole.", evidence=())]
     done = Review(trace_id=TRACE, annotator="ada", status="submitted")
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         put_labels(connection, errors=errors, scores=(), reviews=[done], author="ada")
     outcome = Verdict(
         rubric="TC", trace_id=TRACE, state="scored", score=1, criteria="", rationale="",
@@ -215,12 +215,12 @@ def opened(tmp_path: Path) -> Workspace:
 
 
 def standing(opened: Workspace) -> list[tuple[str, int, str, str]]:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         return sorted((d.label_id, d.finding_key, d.status, d.author) for d in decisions(connection))
 
 
 def one(opened: Workspace, label_id: str) -> Decision:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         (found,) = [d for d in decisions(connection) if d.label_id == label_id]
     return found
 
@@ -245,7 +245,7 @@ class TestLedger:
 
     def test_no_proposal_of_a_model_counts_as_confirmed_nor_as_a_matcher(self, opened: Workspace) -> None:
         ask(opened, said(pair(), pair("E2", "F2")))
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             confirmed = load_frames(connection, Selection(matches="confirmed")).error_pairs
             proposals = load_frames(connection, Selection()).error_pairs
             assert match_words(connection).empty
@@ -255,14 +255,14 @@ class TestLedger:
 
     def test_a_person_decides_over_both(self, opened: Workspace) -> None:
         ask(opened, said(pair(), pair("E2", "F2")))
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             decide(connection, label_id="label-2", finding_key=2, status="rejected", author="ben")
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ben")
         ask(opened, said(pair(), pair("E2", "F2")), name="another")
         assert standing(opened) == [("label-1", 1, "confirmed", "ben"), ("label-2", 2, "rejected", "ben")]
 
     def test_nobody_can_pass_for_a_model(self, opened: Workspace) -> None:
-        with pytest.raises(ValueError, match="proposals"), writing(opened.engine) as connection:
+        with pytest.raises(ValueError, match="proposals"), write_transaction(opened.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="llm:m@abc")
 
     def test_of_proposals_that_contradict_each_other_the_weaker_falls(self, opened: Workspace) -> None:
@@ -277,7 +277,7 @@ class TestLedger:
         assert ask(opened, said(pair())).answered == 1
         again = ask(opened, ModelError("auth", "would stop"))
         assert (again.asked_before, again.answered, again.stopped) == (1, 0, None)
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             put_labels(
                 connection, errors=[error_label(1, description="Other words.")], scores=(), reviews=(), author="ada"
             )
@@ -298,7 +298,7 @@ class TestLedger:
     def test_a_failure_is_named_leaves_what_stood_and_is_asked_again(self, opened: Workspace) -> None:
         ask(opened, said(pair("E2", "F2")))
         before = standing(opened)
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             put_labels(
                 connection, errors=[error_label(1, impact="low", description="x")], scores=(), reviews=(), author="ada"
             )
@@ -319,7 +319,7 @@ class TestLedger:
         assert (told.cost_usd, told.unknown_cost) == (0.0, 1)
 
     def test_a_budget_ends_with_an_answer_of_unknown_cost(self, opened: Workspace) -> None:
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             put_labels(connection, errors=[error_label(3, annotator="ben")], scores=(), reviews=(), author="ben")
         told = propose_with_model(opened.engine, Scripted(said(), cost=None).matcher(), budget_usd=5.0, concurrency=1)
         assert (told.questions, told.answered, told.unknown_cost) == (2, 1, 1)
@@ -329,7 +329,7 @@ class TestLedger:
     def test_a_call_that_the_provider_refused_costs_nothing_and_one_without_answer_perhaps(
         self, opened: Workspace, error: Any, answered: int
     ) -> None:
-        with writing(opened.engine) as connection:
+        with write_transaction(opened.engine) as connection:
             put_labels(connection, errors=[error_label(3, annotator="ben")], scores=(), reviews=(), author="ben")
         model = Scripted(ModelError(error, "8k"), said()).matcher(attempts=1)
         told = propose_with_model(opened.engine, model, budget_usd=5.0, concurrency=1)
@@ -338,12 +338,12 @@ class TestLedger:
 
     def test_every_answer_is_on_record_and_can_be_taken_back(self, opened: Workspace) -> None:
         told = ask(opened, said(pair(), pair("E2", "F2")))
-        with reading(opened.engine) as connection:
+        with read_transaction(opened.engine) as connection:
             log = connection.execute(select(tables.audit).where(tables.audit.c.who == told.author)).one()
         assert json.loads(log.detail)["cost_usd"] == 0.01
         assert withdraw_proposals(opened.engine, "m") == 2
         assert standing(opened) == [("label-1", 1, "proposed", AUTO)]
-        with reading(opened.engine) as connection:  # nothing is deleted
+        with read_transaction(opened.engine) as connection:  # nothing is deleted
             assert connection.scalar(select(func.count()).select_from(tables.match)) == 5
         assert ask(opened, said(pair("E2", "F2"))).answered == 1
 
@@ -357,7 +357,7 @@ class TestLedger:
 def test_a_real_client_meets_a_scripted_provider(opened: Workspace) -> None:
     with Provider(in_turn(Status(code=429), Reset(), Answer(text=said(pair("E2", "F2", 0.8, "the hole"))))) as provider:
         model = LitellmModel(name="openai/fake", api_base=provider.base_url, api_key="k")
-        matcher = LlmMatcher(model="openai/fake", call=model, pace=Pace(backoff_s=0.01))
+        matcher = LlmMatcher(model="openai/fake", call=model, pace=RateLimiter(backoff_s=0.01))
         told = propose_with_model(opened.engine, matcher)
         sent = provider.log.requests
     assert (told.answered, told.pairs, len(sent)) == (1, 1, 3)

@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
+from tracejury.judging.reports.arm_frames import trail_scores
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import decisions as desk
 from tracejury.judging.adjudication.majority_errors import most_say
 from tracejury.judging.agreement.errors import error_table
@@ -19,9 +20,8 @@ from tracejury.judging.agreement.scores import score_table
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.matches import decide, propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
-from tracejury.judging.reports.arms import Side, side_pairs
+from tracejury.judging.reports.arms import Arm, arm_pairs
 from tracejury.judging.reports.frames import Frames, Selection, load_frames
-from tracejury.judging.reports.side_frames import trail_scores
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace
 
@@ -65,7 +65,7 @@ def space(tmp_path: Path) -> Workspace:
 
 
 def frames(opened: Workspace, **more: Any) -> Frames:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         return load_frames(connection, Selection(**({"gold": "majority"} | more)))
 
 
@@ -74,7 +74,7 @@ def finding_on(opened: Workspace, trace: int) -> int:
 
 
 def say(opened: Workspace, label_id: str, status: str, author: str, trace: int = 0) -> None:
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         key = finding_on(opened, trace)
         decide(connection, label_id=label_id, finding_key=key, status=status, author=author)  # type: ignore[arg-type]
 
@@ -170,7 +170,7 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
         for scale, value in scales.items()
     ]
     alone = ScoreLabel(trace_id=trace_id(1), annotator="ada", dimension="trail.overall", value=2)
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         put_labels(connection, errors=(), scores=[*labels, alone], reviews=(), author="test")
         asked = pd.DataFrame(
             [(n, trace_id(n), "m", "trail") for n in range(2)], columns=["cell_key", "trace_id", "judge_model", "judge"]
@@ -189,7 +189,7 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
 
 
 def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         for dimension, value in {"TC": 3, "PA": 2}.items():
             desk.set_score(connection, trace_id(1), dimension, value, by="root", reason="read again")
         desk.reject(connection, ["a3"], by="root", reason="no error")
@@ -213,11 +213,11 @@ def test_without_adjudication_there_is_no_adjudicated_gold(space: Workspace) -> 
 
 
 def test_sides_stand_against_the_majority_and_no_voter_beside_it(space: Workspace) -> None:
-    with reading(space.engine) as connection:
-        side = side_pairs(connection, Selection(reference="majority"), Side(judge_model="m"))
+    with read_transaction(space.engine) as connection:
+        side = arm_pairs(connection, Selection(reference="majority"), Arm(judge_model="m"))
         assert side.error_pairs["error_id"].tolist() == ["a1"]
         with pytest.raises(ValueError, match="one of the majority"):
-            side_pairs(connection, Selection(reference="majority"), Side(person="ben"))
+            arm_pairs(connection, Selection(reference="majority"), Arm(person="ben"))
 
 
 def test_a_workspace_where_nobody_shares_a_trace_has_frames_without_rows(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.build import small_trace, workspace
 
 from tracejury.ingest.readers import read_traces
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Outcome, Trace
 from tracejury.judging.reports.benchmark_outcomes import outcome_tables
 
@@ -14,13 +14,13 @@ SAMPLES = Path(__file__).resolve().parents[2] / "data" / "samples" / "gaia2"
 
 
 def test_no_outcome_no_table(tmp_path: Path) -> None:
-    with reading(workspace(tmp_path).engine) as connection:
+    with read_transaction(workspace(tmp_path).engine) as connection:
         assert outcome_tables(connection) == {}
 
 
 def test_every_run_is_scored_or_has_a_reason(tmp_path: Path) -> None:
     traces = [trace for trace in read_traces(SAMPLES) if isinstance(trace, Trace)]
-    with reading(workspace(tmp_path, *traces).engine) as connection:
+    with read_transaction(workspace(tmp_path, *traces).engine) as connection:
         made = outcome_tables(connection)
     runs, rates = made["gaia2_runs"], made["gaia2_gsr"].set_index("capability")
     assert (runs["score"].notna() | runs["reason"].notna()).all()
@@ -34,6 +34,6 @@ def test_an_unscored_run_is_counted_and_in_no_rate(tmp_path: Path) -> None:
         outcome = Outcome(decision=None, score=score, reason=reason, rationale=None, source="test")
         return replace(small_trace(f"{number:032x}"), format="gaia2", outcome=outcome)
 
-    with reading(workspace(tmp_path, run(1, 1.0), run(2, 0.0), run(3, None)).engine) as connection:
+    with read_transaction(workspace(tmp_path, run(1, 1.0), run(2, 0.0), run(3, None)).engine) as connection:
         rates = outcome_tables(connection)["gaia2_gsr"].set_index("capability")
     assert rates.loc["all", ["runs", "scored", "succeeded", "gsr"]].tolist() == [3, 2, 1, 0.5]

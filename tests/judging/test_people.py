@@ -7,7 +7,7 @@ import pytest
 from argon2 import PasswordHasher
 from sqlalchemy import select, update
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, people, tables
 from tracejury.judging.store.audit import audit_log
 from tracejury.judging.store.people import (
@@ -35,14 +35,14 @@ def space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     quick = PasswordHasher(time_cost=1, memory_cost=64, parallelism=1)
     monkeypatch.setattr(people, "_hasher", lambda: quick)
     opened = open_workspace(tmp_path / "home")
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         add_person(connection, "root", role="admin", by="me", password=SECRET, email="Root@Example.org")
         add_person(connection, "ada", role="annotator", by="root", password=SECRET)
     return opened
 
 
 def whats(space: Workspace) -> list[tuple[str, str, str]]:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         log = audit_log(connection)
     return [(row.who, row.what, row.subject) for row in log.itertuples()][::-1]
 
@@ -51,7 +51,7 @@ def test_the_right_password_signs_in_and_is_not_stored(space: Workspace) -> None
     found = sign_in(space.engine, "ada", SECRET)
     assert found is not None
     assert (found.name, found.role) == ("ada", "annotator")
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         stored = connection.scalar(
             select(tables.annotator.c.password_hash).where(tables.annotator.c.annotator == "ada")
         )
@@ -66,12 +66,12 @@ def test_wrong_names_and_wrong_passwords_are_the_same_no(space: Workspace, name:
 
 
 def test_who_is_not_active_or_only_imported_cannot_sign_in(space: Workspace) -> None:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         change_person(connection, "ada", by="root", active=False)
         ensure_annotator(connection, "imported")
     assert sign_in(space.engine, "ada", SECRET) is None
     assert sign_in(space.engine, "imported", SECRET) is None
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert person(connection, "ada") is None
         assert person(connection, "imported") is None
 
@@ -79,10 +79,10 @@ def test_who_is_not_active_or_only_imported_cannot_sign_in(space: Workspace) -> 
 def test_a_weaker_hash_is_renewed_at_the_next_sign_in(space: Workspace) -> None:
     weak = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash(SECRET)
     mine = tables.annotator.c.annotator == "ada"
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         connection.execute(update(tables.annotator).where(mine).values(password_hash=weak))
     assert sign_in(space.engine, "ada", SECRET) is not None
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         assert connection.scalar(select(tables.annotator.c.password_hash).where(mine)) != weak
     assert sign_in(space.engine, "ada", SECRET) is not None
 
@@ -138,7 +138,7 @@ class TestGuessing:
 
 class TestChanges:
     def test_roles_change_and_are_written_down(self, space: Workspace) -> None:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             assert change_person(connection, "ada", by="root", role="researcher").role == "researcher"
             log = audit_log(connection, what="role changed")
         assert log["detail"].tolist() == ['{"role":"researcher","from":"annotator"}']
@@ -146,26 +146,26 @@ class TestChanges:
 
     def test_the_last_administrator_stays_one(self, space: Workspace) -> None:
         for change in ({"role": "annotator"}, {"active": False}):
-            with writing(space.engine) as connection, pytest.raises(PeopleError, match="last administrator"):
+            with write_transaction(space.engine) as connection, pytest.raises(PeopleError, match="last administrator"):
                 change_person(connection, "root", by="root", **change)
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             change_person(connection, "ada", by="root", role="admin")
             assert change_person(connection, "root", by="ada", role="annotator").role == "annotator"
 
     def test_a_new_password_a_deactivation_and_signing_out_end_the_sessions(self, space: Workspace) -> None:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             assert change_person(connection, "ada", by="root", password="another long secret").epoch == 1
             assert change_person(connection, "ada", by="root", role="adjudicator").epoch == 1
             assert change_person(connection, "ada", by="root", active=False).epoch == 2
             assert change_person(connection, "ada", by="root", active=True).epoch == 2
         sign_out(space.engine, "ada")
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             found = person(connection, "ada")
         assert found is not None
         assert found.epoch == 3
 
     def test_an_address_is_found_in_any_case_and_belongs_to_one(self, space: Workspace) -> None:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             found = person_by_email(connection, " ROOT@example.ORG ")
             assert found is not None
             assert found.name == "root"
@@ -189,11 +189,11 @@ class TestChanges:
     def test_what_cannot_be_is_refused(
         self, space: Workspace, name: str, changes: dict[str, str], message: str
     ) -> None:
-        with writing(space.engine) as connection, pytest.raises(PeopleError, match=message):
+        with write_transaction(space.engine) as connection, pytest.raises(PeopleError, match=message):
             add_person(connection, name, **({"role": "annotator", "by": "root"} | changes))  # type: ignore[arg-type]
 
     def test_an_imported_name_can_become_a_person(self, space: Workspace) -> None:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             ensure_annotator(connection, "ben")
             assert add_person(connection, "ben", role="annotator", by="root", password=SECRET).has_password
         assert sign_in(space.engine, "ben", SECRET) is not None

@@ -9,8 +9,8 @@ import pytest
 from tracejury.judging.agreement.tables import COLUMNS, Inputs, tables_from_frames
 from tracejury.judging.reports.plain_csv import CsvError, read_folder, read_input
 
-ERRORS = "trace_id,error_id,impact,judge,relevant,caught,localized\n"
-SCORES = "trace_id,judge,human,model\n"
+ERRORS = "trace_id,error_id,impact,dimension,relevant,caught,localized\n"
+SCORES = "trace_id,dimension,reference_score,judge_score\n"
 
 
 def errors(text: str) -> pd.DataFrame:

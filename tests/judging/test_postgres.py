@@ -12,7 +12,7 @@ from tests.build import TRACE, small_trace, span_id
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.check import check_store
-from tracejury.ingest.store import load, reading, search
+from tracejury.ingest.store import load, read_transaction, search
 from tracejury.judging.labels.label_store import Applied, apply_ops, error_labels
 from tracejury.judging.labels.ops import Op
 from tracejury.judging.runs.offline import judge_all
@@ -42,7 +42,7 @@ def opened(server: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iter
 def test_a_trace_comes_back_and_is_found_by_its_words(opened: Workspace) -> None:
     assert store(opened.engine, [small_trace()]).traces == 1
     assert store(opened.engine, [small_trace()]).duplicates == 1
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert load(connection, TRACE).spans == small_trace().spans
         assert [hit.seq for hit in search(connection, "careful cler")] == [1]
         assert search(connection, "'; drop & | !") == []
@@ -66,7 +66,7 @@ def test_writers_at_once_apply_each_operation_once(opened: Workspace) -> None:
         thread.start()
     for thread in threads:
         thread.join()
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         assert len(error_labels(connection)) == 48
         assert connection.scalar(select(func.count()).select_from(tables.op)) == 48
 

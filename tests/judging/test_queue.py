@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import func, select
 from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.queues.queue_store import (
     FIRST,
     PRACTICE,
@@ -64,7 +64,7 @@ def verdict(number: int, score: int, model: str, judge: str = "TC") -> Verdict:
 
 
 def outcomes(space: Workspace, queue: int) -> list[tuple[str, str, str]]:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         rows = assignments(connection, queue, now=time.time_ns() // 1000)
     return sorted((trace, who, state) for trace, _, who, _, state, _ in rows)
 
@@ -75,7 +75,7 @@ class TestOneAfterAnother:
         met = [place.trace_id for place in finish(space, queue)]
         assert sorted(met) == [trace_id(number) for number in range(12)]
         assert met != sorted(met)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert progress(connection, queue, "ada") == Progress(mine=12, total=12, team=12, team_total=12)
 
     def test_asking_again_gives_the_same_place_until_it_is_submitted(self, space: Workspace) -> None:
@@ -97,7 +97,7 @@ class TestOneAfterAnother:
             finish(space, queue, who)
         counted = [trace for trace, _, state in outcomes(space, queue) if state == "counted"]
         assert sorted(counted.count(trace_id(number)) for number in range(12)) == [1] * 6 + [3] * 6
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert progress(connection, queue, "dan").team == progress(connection, queue, "dan").team_total == 24
             (row,) = queues(connection)
             assert (row.items, row.places, row.done) == (12, 24, 24)
@@ -114,7 +114,7 @@ class TestOneAfterAnother:
         first = take(space, queue)
         submit(space, "ada", first.trace_id)
         second = take(space, queue)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert neighbours(connection, first).previous is None
             assert neighbours(connection, first).next == second.lease_key
             assert neighbours(connection, second).previous == first.lease_key
@@ -133,7 +133,7 @@ class TestOneAfterAnother:
         queue = queue_of(space, 2)
         place = take(space, queue)
         submit(space, "ada", place.trace_id)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert connection.scalars(select(tables.review.c.item_key)).all() == [place.item_key]
 
 
@@ -148,7 +148,7 @@ class TestLeases:
         assert take(space, queue, "ben").trace_id == place.trace_id
         submit(space, "ben", place.trace_id)
         submit(space, "ada", place.trace_id)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             rows = assignments(connection, queue, now=T0)
         assert sorted((who, state, late) for _, _, who, _, state, late in rows) == [
             ("ada", "extra", True),
@@ -159,7 +159,7 @@ class TestLeases:
         queue = queue_of(space, 1, lease_s=3600)
         place = take(space, queue, "ada", now=time.time_ns() // 1000 - 2 * HOUR)
         submit(space, "ada", place.trace_id)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert assignments(connection, queue, now=T0) == [(place.trace_id, 1, "ada", FIRST, "counted", True)]
 
     def test_who_comes_back_after_the_lease_goes_on_with_what_they_began(self, space: Workspace) -> None:
@@ -174,7 +174,7 @@ class TestLeases:
         queue = queue_of(space, 1, lease_s=3600)
         place = take(space, queue, now=time.time_ns() // 1000 - HOUR + 60_000_000)
         send(space, "ada", place.trace_id, op("score.put", dimension="LC", value=1))
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             kept = held(connection, place.lease_key, "ada")
         assert kept is not None
         assert kept.expires_at > place.expires_at + HOUR // 2
@@ -208,7 +208,7 @@ def test_three_at_once_for_two_places_give_two_counted_and_one_extra_each_time(
     queue = queue_of(space, rounds, k=2)
     people = ("ada", "ben", "cyd")
     if has_leases:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             items = connection.scalars(select(tables.queue_item.c.item_key)).all()
             connection.execute(
                 tables.lease.insert(),
@@ -241,7 +241,7 @@ def test_three_at_once_for_two_places_give_two_counted_and_one_extra_each_time(
         by_trace.setdefault(trace, []).append(state)
     assert len(by_trace) == rounds
     assert all(sorted(states) == ["counted", "counted", "extra"] for states in by_trace.values())
-    with reading(space.engine) as connection:  # extra is kept like the others
+    with read_transaction(space.engine) as connection:  # extra is kept like the others
         assert connection.scalar(select(func.count()).select_from(tables.review)) == 3 * rounds
 
 
@@ -279,7 +279,7 @@ class TestHiddenRepeats:
             finish(space, queue, who)
         firsts = [state for _, who, state in outcomes(space, queue)]
         assert set(firsts) == {"counted"}
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             found = progress(connection, queue, "ben")
         assert (found.mine, found.total, found.team, found.team_total) == (18, 18, 24, 24)
 
@@ -289,7 +289,7 @@ class TestHiddenRepeats:
         seen = []
         while (place := next_item(space.engine, queue, "ada", now=time.time_ns() // 1000)) is not None:
             submit(space, "ada", place.trace_id, occasion=place.occasion)
-            with reading(space.engine) as connection:
+            with read_transaction(space.engine) as connection:
                 found = progress(connection, queue, "ada")
             seen.append((found.mine, found.total))
         assert seen == [(number, 15) for number in range(1, 16)]
@@ -301,7 +301,7 @@ class TestHiddenRepeats:
             met.append(place)
             submit(space, "ada", place.trace_id)
         before = next(one for one in met if one.trace_id == place.trace_id)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert occasion_of(connection, "ada", place.trace_id) == REPEAT
             assert occasion_of(connection, "ben", place.trace_id) == FIRST
             assert place_of(connection, queue, "ada", place.trace_id) == place  # by an address of the trace
@@ -310,7 +310,7 @@ class TestHiddenRepeats:
             assert neighbours(connection, place).previous in {one.lease_key for one in others}
             assert neighbours(connection, before).previous is None
         submit(space, "ada", place.trace_id, occasion=REPEAT)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert occasion_of(connection, "ada", place.trace_id) == FIRST
 
     def test_a_trace_whose_judges_were_revealed_is_not_repeated(self, space: Workspace) -> None:
@@ -330,7 +330,7 @@ class TestPractice:
             met = finish(space, queue, who)
             assert sorted(place.trace_id for place in met) == [trace_id(number) for number in range(3)]
             assert {place.occasion for place in met} == {PRACTICE}
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert progress(connection, queue, "ben").mine == progress(connection, queue, "ben").total == 3
 
     def test_practice_does_not_count_in_a_queue_in_earnest(self, space: Workspace) -> None:
@@ -358,18 +358,18 @@ class TestMakingQueues:
         queue_of(space, 1, name="one")
         for name, ids, message in (("two", [], "no trace fits"), ("two", ["f" * 32], "not in this workspace"),
                                    ("one", [trace_id(0)], "exists")):  # fmt: skip
-            with writing(space.engine) as connection, pytest.raises(QueueError, match=message):
+            with write_transaction(space.engine) as connection, pytest.raises(QueueError, match=message):
                 make_queue(connection, QueueSpec(name=name, author="root"), ids, now=T0)
 
     def test_making_a_queue_is_in_the_audit_log(self, space: Workspace) -> None:
         queue_of(space, 3, name="one")
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             row = connection.execute(select(tables.audit)).one()
         assert (row.who, row.what, row.subject, row.detail) == ("root", "queue made", "one", '{"items":3}')
 
     def test_filters_and_samples(self, space: Workspace) -> None:
         submit(space, "ada", trace_id(0))
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert len(find_traces(connection, TraceFilter())) == 12
             assert find_traces(connection, TraceFilter(trace_ids=(trace_id(5),))) == [trace_id(5)]
             assert trace_id(0) not in find_traces(connection, TraceFilter(untouched=True))
@@ -385,7 +385,7 @@ class TestMakingQueues:
         for model, scores in (("m1", (3, 2, 1)), ("m2", (0, 2, 2))):
             verdicts = [verdict(number, score, model) for number, score in enumerate(scores)]
             import_outcomes(space.engine, [*verdicts, verdict(7, 3, model, judge="LC")], model=model, author="root")
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert judge_spread(connection) == {trace_id(0): 3, trace_id(1): 0, trace_id(2): 1, trace_id(7): 0}
             most = TraceFilter(sampling="disputed", count=2)
             assert find_traces(connection, most) == [trace_id(0), trace_id(2)]

@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import select
 from tests.judging.team import HOUR, T0, many_traces, op, queue_of, send, submit, trace_id
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.guidelines import acknowledge, publish
 from tracejury.judging.queues import queue_changes
 from tracejury.judging.queues.queue_changes import settings_of
@@ -36,14 +36,14 @@ def now() -> int:
 
 
 def change(space: Workspace, queue: int, **more: object) -> list[str]:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         (row,) = [row for row in queues(connection) if row.queue_key == queue]
         after = replace(settings_of(row), **more)  # type: ignore[arg-type]
         return queue_changes.change_queue(connection, queue, after, by="root", now=now())
 
 
 def act(space: Workspace, name: str, *given: object) -> object:
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         return getattr(queue_changes, name)(connection, *given, by="root", now=now())
 
 
@@ -61,13 +61,13 @@ def met_by(space: Workspace, queue: int, who: str) -> set[str]:
 
 
 def states(space: Workspace, queue: int, number: int = 0) -> dict[str, str]:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         rows = assignments(connection, queue, now=now())
     return {who: state for trace, _, who, _, state, _ in rows if trace == trace_id(number) and who}
 
 
 def logged(space: Workspace) -> list[tuple[str, dict[str, object]]]:
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         rows = connection.execute(select(tables.audit.c.what, tables.audit.c.detail).order_by(tables.audit.c.row_key))
         return [(row.what, orjson.loads(row.detail)) for row in rows]
 
@@ -75,14 +75,14 @@ def logged(space: Workspace) -> list[tuple[str, dict[str, object]]]:
 class TestSettings:
     def test_every_setting_changes_and_the_log_says_what_it_was(self, space: Workspace) -> None:
         queue = queue_of(space, 4, name="pilot")
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             publish(connection, {"general": "Read."}, author="root")
         changed = change(
             space, queue, name="main", k=3, overlap_share=0.5, repeat_share=0.1, blind=False, lease_s=3600,
             hide=("agent",), guideline_version=1, due_at=T0,
         )  # fmt: skip
         assert len(changed) == 9
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             (row,) = queues(connection)
         assert (row.name, row.k, row.blind, row.lease_s, row.guideline_version, row.due_at) == (
             "main",
@@ -139,7 +139,7 @@ class TestSettings:
         queue = queue_of(space, 8, k=2, overlap_share=0.25)
 
         def shared() -> set[str]:
-            with reading(space.engine) as connection:
+            with read_transaction(space.engine) as connection:
                 return set(
                     connection.scalars(select(tables.queue_item.c.trace_id).where(tables.queue_item.c.wanted == 2))
                 )
@@ -164,7 +164,7 @@ class TestSettings:
         assert states(space, queue) == {"ada": "extra", "ben": "counted"}
 
     def test_labels_carry_the_guideline_that_the_queue_asks_for(self, space: Workspace) -> None:
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             for text in ("Read.", "Read twice."):
                 publish(connection, {"general": text}, author="root")
             for version in (1, 2):
@@ -174,7 +174,7 @@ class TestSettings:
         assert place is not None
         submit(space, "ada", place.trace_id)
         submit(space, "ada", trace_id(5))
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             rows = connection.execute(select(tables.review.c.trace_id, tables.review.c.guideline_version)).all()
         assert dict(map(tuple, rows)) == {place.trace_id: "1", trace_id(5): "2"}
 
@@ -187,12 +187,12 @@ class TestClosing:
         act(space, "close_queue", queue)
         assert take(space, queue, "ben") is None
         assert take(space, queue, "ada") == place
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert [row.queue_key for row in queues_for(connection, "ada")] == [queue]
             assert queues_for(connection, "ben") == []
         submit(space, "ada", place.trace_id)
         assert take(space, queue, "ada") is None
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert (progress(connection, queue, "ada").mine, progress(connection, queue, "ada").total) == (1, 1)
             assert queues_for(connection, "ada") == []
             assert len(queues_for(connection, "ada", also=queue)) == 1
@@ -237,7 +237,7 @@ class TestTraces:
         submit(space, "ada", trace_id(0))
         assert act(space, "retire_traces", queue, [trace_id(0), trace_id(1)]) == 1
         assert met_by(space, queue, "ben") == {trace_id(2)}
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             (row,) = queues(connection)
             assert (row.items, row.places, row.done) == (1, 1, 1)
             assert connection.scalars(select(tables.review.c.annotator)).all() == ["ada", "ben"]
@@ -258,7 +258,7 @@ class TestTraces:
         assert other is not None
         assert other.trace_id != place.trace_id
         submit(space, "ada", place.trace_id)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             done = connection.scalars(select(tables.lease.c.outcome).where(tables.lease.c.lease_key == place.lease_key))
             assert done.all() == ["counted"]
             assert progress(connection, queue, "ada").total == 1
@@ -271,7 +271,7 @@ class TestTraces:
             act(space, "retire_traces", queue, [])
 
     def rows(self, space: Workspace, queue: int) -> list[tuple[str, int, str, int, str, bool]]:
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             return assignments(connection, queue, now=now())
 
 
@@ -280,14 +280,14 @@ class TestPeople:
         queue = queue_of(space, 4)
         act(space, "assign_queue", queue, ["ada"])
         assert take(space, queue, "ben") is None
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert queues_for(connection, "ben") == []
             assert progress(connection, queue, "ben").total == 0
         submit(space, "ben", trace_id(0))
         assert states(space, queue) == {}
         assert len(met_by(space, queue, "ada")) == 4
         act(space, "assign_queue", queue, [])
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert len(queues_for(connection, "ben")) == 1
         assert [detail for what, detail in logged(space) if what == "queue assigned"] == [
             {"from": [], "to": ["ada"]}, {"from": ["ada"], "to": []},
@@ -341,14 +341,14 @@ class TestPeople:
         assert sorted(loads) == [5, 5, 6]
         for who in ("ada", "ben", "cyd"):
             met_by(space, queue, who)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             (row,) = queues(connection)
         assert row.done == 16
         assert act(space, "share_out", queue, ["ada", "ben", "cyd"]) == {"ada": 0, "ben": 0, "cyd": 0}
 
     def test_only_active_people_are_assigned_once_people_are_known(self, space: Workspace) -> None:
         queue = queue_of(space, 1)
-        with writing(space.engine) as connection:
+        with write_transaction(space.engine) as connection:
             add_person(connection, "ada", role="annotator", by="root")
         act(space, "assign_queue", queue, ["ada"])
         with pytest.raises(QueueError, match="'eve' is no active person"):

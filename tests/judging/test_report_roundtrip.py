@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import select
 from tests.benchmarks.large import Size, build
 
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.findings import VERDICTS
 from tracejury.judging.agreement.majority import ReferenceKind
 from tracejury.judging.agreement.tables import TABLES, Inputs, tables_from_frames
@@ -30,7 +30,7 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     """Several people, judges that fail or do not apply, three runs, matches and findings judged by two people."""
     opened = build(tmp_path_factory.mktemp("random"), SMALL, seed=request.param)
     rng = np.random.default_rng(request.param)
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         proposed = connection.execute(select(tables.match.c.label_id, tables.match.c.finding_key)).all()
         found = list(connection.scalars(select(tables.finding.c.finding_key)))
         for who in ("dora", "emil"):
@@ -44,7 +44,7 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 
 def inputs(opened: Workspace, gold: ReferenceKind | None, **more: Any) -> Inputs:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         traces = list(connection.scalars(select(tables.review.c.trace_id).distinct()))
         splits = {trace: "dev" if n % 3 else "test" for n, trace in enumerate(sorted(traces))}
         selection = Selection(reference=gold, splits=splits, only_split=True)

@@ -15,10 +15,10 @@ from sqlalchemy import event
 from tests.fake_provider import verdict
 from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
 
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging import wiring as work
 from tracejury.judging.judges.jury import jury_score
-from tracejury.judging.judges.limits import Budget, Pace, StopRunError, Together
+from tracejury.judging.judges.limits import BatchedWriter, Budget, RateLimiter, StopRunError
 from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest
 from tracejury.judging.records import Failure
 from tracejury.judging.runs.run_store import (
@@ -300,7 +300,7 @@ def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(tmp_pat
 
 
 def test_a_provider_that_asks_to_wait_for_hours_stops_the_run() -> None:
-    pace = Pace(backoff_s=1)
+    pace = RateLimiter(backoff_s=1)
     with pytest.raises(StopRunError, match="asks to wait 86,400 s"):
         asyncio.run(pace.back_off(0, ModelError("rate_limit", "tomorrow", retry_after_s=86_400)))
 
@@ -414,7 +414,7 @@ def test_writes_made_together_fail_together() -> None:
         return [10 * item for item in items]
 
     async def all_of(*numbers: int) -> list[object]:
-        together = Together[int, int](write)
+        together = BatchedWriter[int, int](write)
         first = asyncio.create_task(together(numbers[0]))
         await asyncio.sleep(0.001)  # its write is under way
         return list(await asyncio.gather(first, *(together(n) for n in numbers[1:]), return_exceptions=True))
@@ -455,7 +455,7 @@ def test_the_next_cell_is_found_without_sorting_all_that_wait(tmp_path: Path) ->
     event.listen(grid.engine, "before_cursor_execute", lambda _, __, sql, values, *___: asked.append((sql, values)))
     assert {cell.trace_id for cell in SqlRunStore(grid.engine, grid.run_key).claim()} == {f"{1:032x}"}
     ((sql, values),) = [one for one in asked if "LIMIT" in one[0]]
-    with reading(grid.engine) as connection:
+    with read_transaction(grid.engine) as connection:
         plan = [row[3] for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)]
     assert not [step for step in plan if "ORDER BY" in step]
 
@@ -467,7 +467,7 @@ def test_a_worker_beside_another_finds_its_next_cell_without_sorting_all_that_wa
     event.listen(grid.engine, "before_cursor_execute", lambda _, __, sql, values, *___: asked.append((sql, values)))
     assert {cell.trace_id for cell in SqlRunStore(grid.engine, grid.run_key).claim()} == {f"{2:032x}"}
     reads = [one for one in asked if one[0].startswith("SELECT") and "cell" in one[0]]
-    with reading(grid.engine) as connection:
+    with read_transaction(grid.engine) as connection:
         plans = [
             row[3] for sql, values in reads for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {sql}", values)
         ]
@@ -778,7 +778,7 @@ def test_a_jury_s_score_and_its_ties(
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ({"judges": ()}, "at least one judge"),
+        ({"rubrics": ()}, "at least one judge"),
         ({"models": ("a", "b")}, "in mode 'jury' only"),
         ({"mode": "jury"}, "a jury needs two models"),
         ({"repeats": 0}, "repeats must be 1 or more"),
@@ -788,7 +788,7 @@ def test_a_jury_s_score_and_its_ties(
 )
 def test_a_run_that_makes_no_sense_is_refused(spec: dict[str, object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        RunSpec(**{"judges": ("LC",), "models": ("m",), **spec})  # type: ignore[arg-type]
+        RunSpec(**{"rubrics": ("LC",), "models": ("m",), **spec})  # type: ignore[arg-type]
 
 
 def test_a_spec_survives_its_way_through_json() -> None:
@@ -848,19 +848,19 @@ def test_a_trace_too_long_for_its_model_is_cut_to_fit_and_keeps_every_span(tmp_p
     from tests.judging.grid import AGENTS, RUBRICS
     from tests.judging.traces import SPAN_IDS, small_trace
 
-    from tracejury.judging.judges.judge import Manners
-    from tracejury.judging.judges.trace_text import read
+    from tracejury.judging.judges.judge import ModelCapabilities
+    from tracejury.judging.judges.trace_text import render_trace
     from tracejury.judging.runs.runner import ModelSetup, Runner
 
     long = small_trace(trace_id=f"{1:032x}", tool_output="word " * 20_000)
     grid, model = planned(tmp_path, [long], rubrics=("LC",)), Counting()
     context = 40_000  # letters, counted by len; the whole text has 100,000
-    setups = {"m": ModelSetup(call=model, context=context, count=len, manners=Manners())}
+    setups = {"m": ModelSetup(call=model, context=context, count=len, capabilities=ModelCapabilities())}
     store = SqlRunStore(grid.engine, grid.run_key)
     summary = asyncio.run(Runner(grid.spec, store, rubrics=RUBRICS, models=setups, agents=AGENTS).run())
     assert summary.states == {"scored": 1}
     sent = str(model.requests[0].prompt)
-    assert len(read(long).text) > 100_000
+    assert len(render_trace(long).text) > 100_000
     assert len(sent) < context
     assert "characters left out" in sent
     assert all(span_id in sent for span_id in SPAN_IDS)

@@ -10,7 +10,7 @@ from tests.benchmarks.large import Size, build
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
 
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.adjudication import decisions as desk
 from tracejury.judging.agreement.ceiling import ANY, error_ceiling
 from tracejury.judging.agreement.compare import compare_errors, compare_scores
@@ -19,7 +19,7 @@ from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.matching.matches import workspace_likeness
 from tracejury.judging.matching.rule import Candidate, propose
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
-from tracejury.judging.reports.arms import Side, read_side, side_pairs
+from tracejury.judging.reports.arms import Arm, arm_pairs, read_arm
 from tracejury.judging.reports.export import inputs_of, opinions_of
 from tracejury.judging.reports.frames import Selection, load_frames, submitted
 from tracejury.judging.reports.person_pairs import as_finding, person_pairs, person_revision
@@ -60,7 +60,7 @@ def judged(opened: Workspace, *found: Finding, score: int, trace: int = 0, repea
 
 
 def pairs_of(opened: Workspace, **more: Any) -> pd.DataFrame:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         return person_pairs(connection, Selection(**more))
 
 
@@ -72,7 +72,7 @@ def recall_rows(pairs: pd.DataFrame, judge: str) -> list[tuple[str, bool, bool, 
 def each_anew(opened: Workspace) -> pd.DataFrame:
     """The pairs of people as those of a judge are proposed: anew for each dimension."""
     rows: list[tuple[Any, ...]] = []
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         labels, likeness = error_labels(connection), workspace_likeness(connection)
         for (author, trace), (other, same) in permutations(sorted(submitted(connection, None)), 2):
             ours = [label for label in labels if (label.annotator, label.trace_id) == (author, trace)]
@@ -136,7 +136,7 @@ class TestPersonPairs:
             desk.keep(connection, "a2", by="judy", reason="right")
             desk.set_score(connection, trace_id(0), "TC", 1, by="judy", reason="ada is right")
             desk.close(connection, trace_id(0), by="judy", seed="s")
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             frames = load_frames(connection, Selection(reference="ada"))
         pd.testing.assert_frame_equal(pairs_of(space), before)
         kinds = dict(frames.ratings.groupby("rater")["rater_kind"].first())
@@ -149,15 +149,15 @@ class TestPersonPairs:
         assert set(zip(pairs["trace_id"], pairs["split"], strict=True)) == {(trace_id(1), "dev")}
 
     def test_its_revision_changes_with_labels(self, space: Workspace) -> None:
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             before = person_revision(connection)
         submit(space, "ben", trace_id(2), scores={"TC": 0})
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             assert person_revision(connection) != before
 
     def test_it_stands_beside_every_judge_in_the_tables(self, space: Workspace) -> None:
         judged(space, finding(WRONG_TOOL, 4), score=1)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             selection = Selection(reference="ada")
             inputs = inputs_of(load_frames(connection, selection), draws=0, **opinions_of(connection, selection))
         figures = inputs.error_figures.set_index(["judge", "impact", "kind", "metric"])
@@ -170,27 +170,25 @@ class TestSides:
     @pytest.mark.parametrize(
         ("text", "side"),
         [
-            ("gpt-5, mini", Side(judge_model="gpt-5, mini")),
-            ("system=a,b,repeat=2", Side(judge_model="a,b", repeat=2)),
-            ("version=ab12,version=cd34", Side(versions=("ab12", "cd34"))),
-            ("person=Ada, Countess", Side(person="Ada, Countess")),
+            ("gpt-5, mini", Arm(judge_model="gpt-5, mini")),
+            ("system=a,b,repeat=2", Arm(judge_model="a,b", repeat=2)),
+            ("version=ab12,version=cd34", Arm(versions=("ab12", "cd34"))),
+            ("person=Ada, Countess", Arm(person="Ada, Countess")),
         ],
     )
-    def test_a_side_is_read_from_the_command_line(self, text: str, side: Side) -> None:
-        assert read_side(text) == side
+    def test_a_side_is_read_from_the_command_line(self, text: str, side: Arm) -> None:
+        assert read_arm(text) == side
 
     @pytest.mark.parametrize("text", ["system=a,repeat=-1", "person=a,system=b", "repeat=1", "person=a,person=b"])
     def test_a_side_that_means_nothing_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"repeat is|a side is"):
-            read_side(text)
+            read_arm(text)
 
     def test_a_judge_and_a_person_stand_on_either_side(self, space: Workspace) -> None:
         judged(space, score=3)
         judged(space, finding(WRONG_TOOL, 4), score=3, trace=1)
-        with reading(space.engine) as connection:
-            left, right = (
-                side_pairs(connection, Selection(reference="ada"), read_side(t)) for t in ("m", "person=ben")
-            )
+        with read_transaction(space.engine) as connection:
+            left, right = (arm_pairs(connection, Selection(reference="ada"), read_arm(t)) for t in ("m", "person=ben"))
         errors = compare_errors(left.error_pairs, right.error_pairs, draws=0).set_index(
             ["judge", "impact", "kind", "metric"]
         )
@@ -202,24 +200,24 @@ class TestSides:
     def test_repeats_and_versions_of_one_judge(self, space: Workspace) -> None:
         judged(space, score=1, repeat=0)
         judged(space, score=3, repeat=1)
-        with reading(space.engine) as connection:
+        with read_transaction(space.engine) as connection:
             chosen = Selection(reference="ada")
-            sides = [side_pairs(connection, chosen, Side(judge_model="m", repeat=repeat)) for repeat in (0, 1)]
+            sides = [arm_pairs(connection, chosen, Arm(judge_model="m", repeat=repeat)) for repeat in (0, 1)]
             assert [side.score_pairs["model"].tolist() for side in sides] == [[1.0], [3.0]]
             assert [set(side.score_pairs["judge_model"]) for side in sides] == [{"m"}, {"m repeat 1"}]
             with pytest.raises(ValueError, match=r"there are [0-9a-f]{12} \(TC by m\)"):
-                side_pairs(connection, chosen, Side(versions=("nothing",)))
+                arm_pairs(connection, chosen, Arm(versions=("nothing",)))
 
     @pytest.mark.parametrize(
         ("side", "message"),
         [
-            (Side(judge_model="x"), "no judge is called 'x'; there are m"),
-            (Side(person="zoe"), "'zoe' submitted no review; there are ada, ben"),
-            (Side(person="ada"), "is the person compared with"),
-            (Side(judge_model="m", repeat=5), "has no answer"),
+            (Arm(judge_model="x"), "no judge is called 'x'; there are m"),
+            (Arm(person="zoe"), "'zoe' submitted no review; there are ada, ben"),
+            (Arm(person="ada"), "is the person compared with"),
+            (Arm(judge_model="m", repeat=5), "has no answer"),
         ],
     )
-    def test_what_is_not_there_is_named_with_what_is(self, space: Workspace, side: Side, message: str) -> None:
+    def test_what_is_not_there_is_named_with_what_is(self, space: Workspace, side: Arm, message: str) -> None:
         judged(space, score=1)
-        with reading(space.engine) as connection, pytest.raises(ValueError, match=message):
-            side_pairs(connection, Selection(reference="ada"), side)
+        with read_transaction(space.engine) as connection, pytest.raises(ValueError, match=message):
+            arm_pairs(connection, Selection(reference="ada"), side)

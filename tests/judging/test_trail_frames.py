@@ -7,7 +7,7 @@ import pytest
 from tests.build import TRACE, span_id, workspace
 
 from tracejury.ingest.labels import Annotation, JudgeReply, read_annotation, read_reply
-from tracejury.ingest.store import reading, writing
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.trail import trail_table
 from tracejury.judging.labels import trail_answers as trail
 from tracejury.judging.labels.label_store import error_labels, put_labels
@@ -33,7 +33,7 @@ SAID = (("Task Orchestration", span_id(2)), ("Goal Deviations", span_id(3)), ("t
 
 
 def frames_of(opened: Workspace) -> Frames:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         return load_frames(connection, Selection())
 
 
@@ -43,7 +43,7 @@ def opened(tmp_path: Path) -> Workspace:
     (annotation,) = read_annotation(GOLD.encode(), file="gold.json")
     assert isinstance(annotation, Annotation)
     labels = trail.to_labels([annotation])
-    with writing(space.engine) as connection:
+    with write_transaction(space.engine) as connection:
         put_labels(connection, errors=labels.errors, scores=(), reviews=labels.reviews, author="test")
     reply = read_reply(document(*SAID), file="said.json", trace_id=TRACE)
     assert isinstance(reply, JudgeReply)
@@ -68,9 +68,9 @@ def test_so_the_official_measures_have_the_official_faults(opened: Workspace) ->
 
 
 def test_a_category_that_a_person_changed_since_is_theirs(opened: Workspace) -> None:
-    with reading(opened.engine) as connection:
+    with read_transaction(opened.engine) as connection:
         first = error_labels(connection)[0]
     changed = ErrorLabel(**{name: getattr(first, name) for name in first.__slots__} | {"category": "Resource Abuse"})
-    with writing(opened.engine) as connection:
+    with write_transaction(opened.engine) as connection:
         put_labels(connection, errors=[changed], scores=(), reviews=(), author="test")
     assert frames_of(opened).trail_gold["category"].tolist()[0] == "Resource Abuse"

@@ -10,7 +10,7 @@ from scipy.stats import t
 from tests.build import span_id
 from tests.judging.team import many_traces, op, send, submit, trace_id
 
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.reports.workload import COUNTS, workload
 
 SEEN = {"span_ids": [span_id(2)], "dimensions": ["TC"], "impact": "low"}
@@ -25,7 +25,7 @@ def test_errors_and_minutes_are_means_over_submitted_traces_with_student_s_inter
     send(space, "ada", trace_id(0), op("error.delete", label_id="0-1"))  # one is left
     send(space, "ada", trace_id(3), op("error.put", **SEEN, label_id="draft"))  # not submitted: in no mean
     submit(space, "ben", trace_id(4))
-    with reading(space.engine) as connection:
+    with read_transaction(space.engine) as connection:
         table = workload(connection).set_index("annotator")
     ada, ben = table.loc["ada"], table.loc["ben"]
     for name, values in (("errors_a_trace", [1, 0, 1]), ("minutes_a_trace", [1, 2, 3])):

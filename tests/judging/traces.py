@@ -3,7 +3,7 @@
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
-from tracejury.judging.judges.trace_text import Reading, read
+from tracejury.judging.judges.trace_text import TraceText, render_trace
 
 PLAN = "Plan:\n1. Search for the length of both bridges.\n2. Subtract.\n3. Give the answer."
 SEARCH_ERROR = "TimeoutError: the search service did not answer in 30 s"
@@ -41,5 +41,5 @@ def small_trace(*, trace_id: str = "0" * 31 + "1", agent: str = "manager", tool_
     )
 
 
-def small_reading(**changes: str) -> Reading:
-    return read(small_trace(**changes))  # type: ignore[arg-type]
+def small_reading(**changes: str) -> TraceText:
+    return render_trace(small_trace(**changes))  # type: ignore[arg-type]

@@ -4,7 +4,7 @@ import multiprocessing
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
-from tracejury.judging.judges.judge import Manners
+from tracejury.judging.judges.judge import ModelCapabilities
 from tracejury.judging.judges.model import LitellmModel, Prices, warm
 from tracejury.judging.runs.runner import ModelSetup
 from tracejury.judging.store import open_workspace
@@ -32,4 +32,6 @@ def work(home: Path, run_key: int, base_url: str, batch: bool) -> None:
 def setup(base_url: str, *, timeout_s: float = 30.0, batch: bool = False) -> ModelSetup:
     """The scripted provider as a model of the runner."""
     model = LitellmModel(name="openai/fake", api_base=base_url, api_key="k", timeout_s=timeout_s, prices=PRICES)
-    return ModelSetup(call=model, prices=PRICES, count=len, manners=Manners(), batch=model if batch else None)
+    return ModelSetup(
+        call=model, prices=PRICES, count=len, capabilities=ModelCapabilities(), batch=model if batch else None
+    )

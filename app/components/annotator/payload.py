@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 from tracejury.app.components.annotator.masking import Hidden as Hidden
 from tracejury.app.components.annotator.masking import Mask
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, Trace
-from tracejury.judging.judges.trace_text import Block, Part, Reading, Repeat, message_text
+from tracejury.judging.judges.trace_text import Block, Part, Repeat, TraceText, message_text
 
 JsonObject: TypeAlias = "dict[str, Json]"
 STATUSES = ("UNSET", "OK", "ERROR")
@@ -97,7 +97,7 @@ class Document:
         return {str(number): _sent_text(self.texts[number], whole=whole) for number in numbers}
 
 
-def document(trace: Trace, reading: Reading, *, hide: Collection[Hidden] = (), digest: str = "") -> Document:
+def document(trace: Trace, reading: TraceText, *, hide: Collection[Hidden] = (), digest: str = "") -> Document:
     """The document of a trace; with `hide` its agents are numbered, its models left out, their names blocked out.
 
     Nothing of `Trace.logs`, `Trace.outcome` and `Trace.expected_events` enters: they may hold the right answer.

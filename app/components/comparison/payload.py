@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from tracejury.ingest.trace import Json
-from tracejury.judging.judges.trace_text import Block, Part, Reading
+from tracejury.judging.judges.trace_text import Block, Part, TraceText
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.records import ErrorLabel, Finding
 
@@ -28,12 +28,12 @@ class Stretch(NamedTuple):
     side: Literal["reference", "judge"]
 
 
-def pairs_payload(comparison: Comparison, reading: Reading) -> list[Json]:
+def pairs_payload(comparison: Comparison, reading: TraceText) -> list[Json]:
     """The pairs as the island lists them."""
     return [_pair(pair, reading) for pair in comparison.pairs]
 
 
-def texts_payload(pair: Pair, reading: Reading) -> list[Json]:
+def texts_payload(pair: Pair, reading: TraceText) -> list[Json]:
     """The spans that either side names, in reading order, each text in marked segments."""
     reference = set(pair.error.span_ids) if pair.error is not None else set()
     judge = _cited(pair.finding)
@@ -95,7 +95,7 @@ def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
     return places
 
 
-def _pair(pair: Pair, reading: Reading) -> Json:
+def _pair(pair: Pair, reading: TraceText) -> Json:
     decision = pair.decision
     return {
         "key": pair.key,
@@ -112,7 +112,7 @@ def _pair(pair: Pair, reading: Reading) -> Json:
     }
 
 
-def _error(error: ErrorLabel, reading: Reading) -> Json:
+def _error(error: ErrorLabel, reading: TraceText) -> Json:
     return {
         "id": error.label_id,
         "dimensions": list(error.dimensions),
@@ -124,7 +124,7 @@ def _error(error: ErrorLabel, reading: Reading) -> Json:
     }
 
 
-def _finding(pair: Pair, finding: Finding, reading: Reading) -> Json:
+def _finding(pair: Pair, finding: Finding, reading: TraceText) -> Json:
     return {
         "key": pair.finding_key,
         "rubric": pair.rubric,

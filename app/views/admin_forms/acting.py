@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from tracejury.app.components.figures import plain
 from tracejury.app.session import user, workspace
-from tracejury.ingest.store import writing
+from tracejury.ingest.store import write_transaction
 from tracejury.judging.queues.queue_store import QueueError
 from tracejury.judging.store.people import PeopleError
 
@@ -31,7 +31,7 @@ def attempt(work: Callable[[Connection], Made]) -> Done[Made] | None:
         st.error("Only an administrator does this.")
         return None
     try:
-        with writing(workspace().engine) as connection:
+        with write_transaction(workspace().engine) as connection:
             return Done(work(connection))
     except (PeopleError, QueueError) as problem:
         st.error(plain(f"Not done: {problem}."))

@@ -14,7 +14,7 @@ from tracejury.app.components.figures import counted
 from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.app.views.admin_forms.queues import chosen_rows, items_table, now
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.queues import queue_changes
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.assignment import Assignments, all_assignments
@@ -22,7 +22,7 @@ from tracejury.judging.store import people
 
 
 def show_assignments() -> None:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         known = queue.queues(connection)
         names = [one.name for one in people.people(connection) if one.active]
         loads = queue.workload(connection, now=now())

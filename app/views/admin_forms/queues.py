@@ -16,7 +16,7 @@ from tracejury.app.components import layout
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.session import say, user, workspace
 from tracejury.app.views.admin_forms.acting import attempt
-from tracejury.ingest.store import reading
+from tracejury.ingest.store import read_transaction
 from tracejury.judging.labels import guidelines
 from tracejury.judging.queues import queue_changes
 from tracejury.judging.queues import queue_store as queue
@@ -35,7 +35,7 @@ PARTS = ("Settings", "Traces", "Close or reopen")
 
 
 def show_queues() -> None:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         known = queue.queues(connection)
     if known:
         shares = {
@@ -127,7 +127,7 @@ def make_form() -> None:
         st.caption("Bring in traces first.")
         return
     chosen_by, seed = trace_filter(traces, "filter")
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         ids = queue.find_traces(connection, chosen_by, seed=seed)
     st.caption(f"{counted(len(ids), 'trace')} of {len(traces):,} would be in it.")
     with st.form("make_queue", border=False):
@@ -192,7 +192,7 @@ def fields(start: Given, key: str) -> Given:
 
 
 def known_versions() -> list[int]:
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         return [NEWEST, *(one.version for one in guidelines.guidelines(connection))]
 
 
@@ -282,7 +282,7 @@ def take_out(row: Any) -> None:
 def put_in(row: Any) -> None:
     with st.expander("Put traces in"):
         chosen_by, seed = trace_filter(loading.traces(), "more")
-        with reading(workspace().engine) as connection:
+        with read_transaction(workspace().engine) as connection:
             found = queue.find_traces(connection, chosen_by, seed=seed)
             here = set(queue.traces_of(connection, row.queue_key))
         new = [one for one in found if one not in here]
@@ -317,7 +317,7 @@ def shut(row: Any, state: str) -> None:
 
 def items_table(queue_key: int) -> pd.DataFrame:
     """One row a live item, one column a person with the state of their work; see `matrix`."""
-    with reading(workspace().engine) as connection:
+    with read_transaction(workspace().engine) as connection:
         rows = queue.assignments(connection, queue_key, now=now())
         assigned = queue.assigned_names(connection, queue_key)
     titles = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))

@@ -14,7 +14,7 @@ from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import SPAN_KINDS, Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
 from tracejury.judging.checks import CHECKS, checks_version, find, judge_offline
-from tracejury.judging.judges.trace_text import read
+from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.records import DIMENSIONS, IMPACTS, Finding, Verdict
 from tracejury.judging.taxonomy import dimensions_of, normalise
 
@@ -352,7 +352,7 @@ def test_verdicts_come_one_a_dimension_with_the_version_of_the_checks() -> None:
 
 def test_citations_are_ordinals_of_the_reading_and_resolve() -> None:
     trace = run(visit('{"link": 1}', error=TYPE_ERROR), answer("1"))
-    reading = read(trace)
+    reading = render_trace(trace)
     findings = [finding for verdict in judge_offline(trace, reading) for finding in verdict.findings]
     cites = [citation for finding in findings for citation in finding.citations]
     assert cites

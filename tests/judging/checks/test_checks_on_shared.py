@@ -20,7 +20,7 @@ from tests.benchmarks.bench_checks import (
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.trace import Span, Trace
 from tracejury.judging.checks import CHECKS, find, judge_offline
-from tracejury.judging.judges.trace_text import read
+from tracejury.judging.judges.trace_text import render_trace
 
 PAIRS_F1, PAIRS_PRECISION, SPANS_F1, SPANS_PRECISION = 0.136, 0.188, 0.250, 0.305
 """gemini-2.5-flash on the labelled GAIA traces, failures counted as zeros.
@@ -122,7 +122,7 @@ def test_all_69_traces_are_judged_well_under_a_minute(material: Material) -> Non
 def test_citations_resolve_and_evidence_stands_in_the_cited_span(shared: Path, folder: str) -> None:
     judged = 0
     for trace in (trace for trace in read_traces(shared / folder) if isinstance(trace, Trace)):
-        reading = read(trace)
+        reading = render_trace(trace)
         place = {span.span_id: span for span in trace.spans}
         judged += 1
         for finding in (finding for verdict in judge_offline(trace, reading) for finding in verdict.findings):
