@@ -24,6 +24,7 @@ PAGES: tuple[PageSpec, ...] = (
     PageSpec("runs", "Runs", ":material/gavel:", "researcher"),
     PageSpec("reports", "Reports", ":material/table_view:", "researcher"),
     PageSpec("ingest", "Ingest", ":material/upload_file:", "researcher"),
+    PageSpec("help", "Help", ":material/help:", "annotator"),
     PageSpec("admin", "Admin", ":material/admin_panel_settings:", "admin"),
 )
 

@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from importlib import resources
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated, Literal, TypeVar
 
 import orjson
@@ -113,6 +114,26 @@ class Rubric(_Strict):
         """Hash of the content: the same words give the same version wherever the file stands."""
         content = orjson.dumps(self.model_dump(mode="json", by_alias=True), option=orjson.OPT_SORT_KEYS)
         return hashlib.sha256(content).hexdigest()[:VERSION_LENGTH]
+
+
+FIELD_MEANINGS: Mapping[str, str] = MappingProxyType(
+    {
+        "key": "short name that `--dimensions` takes; letters, digits, - and _",
+        "title": "the name in words",
+        "answer": "`score` (0 to 3, with findings) or `errors` (findings with a category, no score)",
+        "dimension": "which of LC, EE, PQ, PA, GF, TS, TC the rubric judges; empty: a dimension of its own",
+        "judges": "what the judge looks at",
+        "annotator": "the same in words for annotators",
+        "leaves": "what is left to other dimensions, by their key",
+        "anchors": "what a 3, a middle score and a 0 look like; needed where a score is asked for",
+        "plan": "how to find the plan, where plans are judged",
+        "not_applicable": "when there is nothing to score",
+        "not_applicable_phrases": "sentences by which a judge says so",
+        "categories": "error categories to choose from; needed where errors are asked for",
+        "category_guide": "how to choose among them",
+        "examples": "one to four worked examples: a piece of a trace and the right reply",
+    }
+)
 
 
 class Match(_Strict):
