@@ -552,7 +552,7 @@ def start() -> None:
         st.error(plain(str(error)))
         return
     with reading(workspace().engine) as connection:
-        traces = trace_ids(connection)
+        traces = trace_ids(connection, with_steps=True)
     if not traces:
         st.error("There is no trace to judge. Bring some in on the Ingest page.")
         return
