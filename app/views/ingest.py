@@ -104,7 +104,8 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
-        f"{counted(made.duplicates, 'duplicate')} left as they were, {made.completed:,} completed, {len(made.rejected):,} rejected."
+        f"{counted(made.duplicates, 'duplicate')} left as they were, "
+        f"{made.completed:,} completed, {len(made.rejected):,} rejected."
     )
     st.rerun()
 
