@@ -11,6 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
+from tracejury.ingest.completing import complete_stored
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
 from tracejury.ingest.sniff import rejected
@@ -27,11 +28,12 @@ _REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
 
 @dataclass(kw_only=True)
 class Report:
-    """What became of a batch. `warnings` counts by code; `trace_ids` are those new or there already."""
+    """What became of a batch. `warnings` counts by code; `trace_ids` are those new, completed or there already."""
 
     traces: int = 0
     spans: int = 0
     duplicates: int = 0
+    completed: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
@@ -54,7 +56,8 @@ def ingest(
 ) -> Report:
     """Read every path into the store; with `redact`, secrets are masked before anything is kept.
 
-    Traces that are there already count as duplicates; nothing of them is written again. `merge` joins the
+    Traces that are there already count as duplicates; nothing of them is written again. A run that is there in part
+    (its hf file without the lite file) is completed. `merge` joins the
     spans of one trace over several files of a path (all of which are then held in memory). With more than one
     of `workers`, most files are read and compressed in other processes, where there are enough of them to pay
     for the start (see `ingest.workers`), and written in this one; not with `merge`.
@@ -141,12 +144,29 @@ def _commit_together(engine: Engine, batch: Sequence[Ready], report: Report, sto
         stored.clear()
     for ready, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, StoreError):
-            remedy = "ingest it into another workspace, or keep the one that is there"
-            report.rejected.append(Rejected(file=ready.file, place=ready.place, reason=str(outcome), remedy=remedy))
+            _complete(engine, ready, outcome, report)
             continue
         _count(report, ready, is_new=outcome.state == "new")
         if outcome.state == "new":
             stored.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
+
+
+def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report) -> None:
+    """Join a trace with what is stored of the same run; where that cannot be, name the conflict."""
+    try:
+        with write_transaction(engine) as connection:
+            joined = complete_stored(connection, ready.packed)
+    except (StoreError, IngestError) as error:
+        remedy = getattr(error, "remedy", "") or "ingest it into another workspace, or keep the one that is there"
+        reason = f"{conflict}; {error}"
+        report.rejected.append(Rejected(file=ready.file, place=ready.place, reason=reason, remedy=remedy))
+        return
+    report.trace_ids.append(ready.packed.trace_id)
+    report.bytes += ready.packed.source["size"]
+    if joined:
+        report.completed += 1
+    else:
+        report.duplicates += 1
 
 
 def _count(report: Report, ready: Ready, *, is_new: bool) -> None:

@@ -3,44 +3,127 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from statistics import stdev
+from typing import Literal, get_args
 
 from tracejury.ingest.formats.gaia2.benchmark import OutputRow, output_rows
 from tracejury.ingest.formats.gaia2.row import row_evidence
+from tracejury.ingest.formats.gaia2.setting import SETTING
 from tracejury.ingest.formats.gaia2.values import mapping, number, sequence, text, whole, word
-from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome
+from tracejury.ingest.formats.gaia2.verdict import (
+    JUDGE_OR_RUN_RAISED,
+    JUDGE_RAISED,
+    NO_JUDGE,
+    ORACLE_RUN,
+    RUN_RAISED,
+    RUN_RAISED_UNSCORED,
+    TIME_LIMIT,
+    outcome,
+)
 from tracejury.ingest.formats.maseval import SCORED_STATUSES, report_id, report_outcome
 from tracejury.ingest.trace import Json, Outcome, Trace
+
+RunStatus = Literal[
+    "success", "failed", "max_iterations", "agent_raised", "environment_error", "user_error", "timeout",
+    "judge_failed", "no_judge", "setup_failed", "stopped", "raised", "unclear", "oracle",
+]  # fmt: skip
+STATUSES: tuple[RunStatus, ...] = get_args(RunStatus)
+FAULTS: Mapping[str, str] = {
+    "failed": "agent",
+    "max_iterations": "agent",
+    "agent_raised": "agent",
+    "environment_error": "environment",
+    "user_error": "environment",
+    "timeout": "time limit",
+    "judge_failed": "judge",
+    "setup_failed": "set-up",
+    "stopped": "person",
+}
+"""Who is at fault where a run did not succeed; no entry where nobody is, or nobody knows."""
+_OF_MASEVAL: Mapping[str, RunStatus] = {
+    "agent_error": "agent_raised",
+    "environment_error": "environment_error",
+    "user_error": "user_error",
+    "task_timeout": "timeout",
+    "evaluation_failed": "judge_failed",
+    "setup_failed": "setup_failed",
+    "unknown_execution_error": "raised",
+}
+_OF_REASON: Mapping[str, RunStatus] = {
+    ORACLE_RUN: "oracle",
+    TIME_LIMIT: "timeout",
+    JUDGE_RAISED: "judge_failed",
+    NO_JUDGE: "no_judge",
+    RUN_RAISED: "agent_raised",
+    RUN_RAISED_UNSCORED: "raised",
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Run:
-    """One run of a scenario. `score` is what ARE counts (1, 0 or None), `verdict` what is known: None without one.
+    """One run of a scenario. `score` is what its harness counts (1, 0 or None), `verdict` what a judge decided.
 
-    They differ where the judge raised: ARE counts 0, and nobody judged. `reason` says why there is no verdict.
+    They differ where the judge raised or time ran out: ARE counts 0, and nobody judged. `reason` says why there is
+    no verdict. `partial` is MASEval's partial score.
     """
 
     trace_id: str
+    harness: str = "ARE"
+    agent: str | None = None
+    agent_model: str | None = None
+    judge_model: str | None = None
     scenario: str
-    run_number: int | None = None
+    repeat: int | None = None
     capability: str = "unknown"
     phase: str = "standard"
+    status: RunStatus = "unclear"
     score: float | None
     verdict: float | None
+    partial: float | None = None
     reason: str | None
+    duration_s: float | None = None
+
+    @property
+    def fault(self) -> str | None:
+        return FAULTS.get(self.status)
+
+    @property
+    def judged(self) -> Run:
+        """The run with the judge's decision for its score."""
+        return replace(self, score=self.verdict)
+
+    @property
+    def group(self) -> str:
+        """The capability, apart by phase, as ARE names it in its statistics."""
+        return self.capability if self.phase == "standard" else f"{self.capability}_{self.phase}"
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """What runs must share to be counted together: harness, agent, its model, the judge's model."""
+        return (self.harness, self.agent or "", self.agent_model or "", self.judge_model or "")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rate:
-    """A share of successes among scored runs, None when none was scored; pass@k and pass^k count scenarios."""
+    """A share of successes among scored runs, None when none was scored; pass@k and pass^k count scenarios.
+
+    `sd` is the standard deviation over repeats of each repeat's own rate, `sem` its standard error; None below two.
+    """
 
     runs: int
     scored: int
     succeeded: int
     rate: float | None
+    repeats: int
+    sd: float | None
+    sem: float | None
     scenarios: int
     pass_at_k: int
     pass_k: int
+    duration_s: float | None
+    duration_sd: float | None
+    partial: float | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,10 +131,13 @@ class Gsr:
     """GSR over all runs (micro), the mean over capabilities (macro), each capability alone, and the runs in doubt.
 
     `unscored` are left out of every rate; `unjudged` are those that ARE counts as 0 although no judge decided.
+    `macro_sd` is over repeats, as that of a rate.
     """
 
     micro: Rate
     macro: float | None
+    macro_sd: float | None
+    macro_sem: float | None
     by_capability: Mapping[str, Rate] = field(default_factory=dict)
     unscored: tuple[Run, ...] = ()
     unjudged: tuple[Run, ...] = ()
@@ -60,23 +146,23 @@ class Gsr:
 def gsr(runs: Iterable[Run]) -> Gsr:
     """The goal success rate as ARE 1.2 counts it (`benchmark/report_stats.py`), as shares of 1 instead of percent.
 
-    Only runs with a score count; a run that raised counts 0; one that no judge saw is left out. The macro rate is
-    the unweighted mean over capabilities (and phases); ARE counts a capability without any scored run as 0 in it,
-    here it is left out. Where nothing was scored ARE prints 0, here the rate is None.
+    Only runs with a score count; a run that raised counts 0; one that no judge saw is left out, and so is an oracle
+    run, which no agent made. The macro rate is the unweighted mean over capabilities (and phases); ARE counts a
+    capability without any scored run as 0 in it, here it is left out. Where nothing was scored ARE prints 0, here
+    the rate is None; where there is one repeat ARE prints a deviation of 0, here it is None.
     """
-    all_runs = tuple(runs)
-    groups: dict[str, list[Run]] = {}
-    for run in all_runs:
-        key = run.capability if run.phase == "standard" else f"{run.capability}_{run.phase}"
-        groups.setdefault(key, []).append(run)
+    counted = tuple(run for run in runs if run.status != "oracle")
+    groups = _grouped(counted)
     by_capability = {key: rate(group) for key, group in sorted(groups.items())}
-    rates = [found.rate for found in by_capability.values() if found.rate is not None]
+    macro_sd, macro_sem = _spread([score for one in _repeats(counted) if (score := _macro(one)) is not None])
     return Gsr(
-        micro=rate(all_runs),
-        macro=sum(rates) / len(rates) if rates else None,
+        micro=rate(counted),
+        macro=_macro(counted),
+        macro_sd=macro_sd,
+        macro_sem=macro_sem,
         by_capability=by_capability,
-        unscored=tuple(run for run in all_runs if run.score is None),
-        unjudged=tuple(run for run in all_runs if run.score is not None and run.verdict is None),
+        unscored=tuple(run for run in counted if run.score is None),
+        unjudged=tuple(run for run in counted if run.score is not None and run.verdict is None),
     )
 
 
@@ -86,41 +172,104 @@ def rate(runs: Sequence[Run]) -> Rate:
     by_scenario: dict[tuple[str, str], list[float]] = {}
     for run in scored:
         by_scenario.setdefault((run.scenario, run.phase), []).append(run.score or 0.0)
-    succeeded = sum(run.score == 1 for run in scored)
+    repeats = _repeats(scored)
+    sd, sem = _spread([share for one in repeats if (share := _share(one)) is not None])
+    durations = [run.duration_s for run in runs if run.duration_s is not None]
     return Rate(
         runs=len(runs),
         scored=len(scored),
-        succeeded=succeeded,
-        rate=sum(run.score or 0.0 for run in scored) / len(scored) if scored else None,
+        succeeded=sum(run.score == 1 for run in scored),
+        rate=_share(scored),
+        repeats=len(repeats),
+        sd=sd,
+        sem=sem,
         scenarios=len({(run.scenario, run.phase) for run in runs}),
         pass_at_k=sum(max(scores) > 0 for scores in by_scenario.values()),
         pass_k=sum(min(scores) == 1 for scores in by_scenario.values()),
+        duration_s=sum(durations) / len(durations) if durations else None,
+        duration_sd=stdev(durations) if len(durations) > 1 else None,
+        partial=_share([replace(run, score=run.partial) for run in scored if run.partial is not None]),
     )
+
+
+def _share(runs: Sequence[Run]) -> float | None:
+    scores = [run.score for run in runs if run.score is not None]
+    return sum(scores) / len(scores) if scores else None
+
+
+def _macro(runs: Sequence[Run]) -> float | None:
+    shares = [share for group in _grouped(runs).values() if (share := _share(group)) is not None]
+    return sum(shares) / len(shares) if shares else None
+
+
+def _grouped(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.group, []).append(run)
+    return groups
+
+
+def _repeats(runs: Sequence[Run]) -> list[list[Run]]:
+    """The scored runs of each repeat that a file numbers."""
+    repeats: dict[int, list[Run]] = {}
+    for run in runs:
+        if run.score is not None and run.repeat is not None:
+            repeats.setdefault(run.repeat, []).append(run)
+    return [repeats[number_] for number_ in sorted(repeats)]
+
+
+def _spread(rates: Sequence[float]) -> tuple[float | None, float | None]:
+    """Standard deviation and standard error over repeats; None where there are not two."""
+    if len(rates) < 2:
+        return None, None
+    return stdev(rates), stdev(rates) / len(rates) ** 0.5
 
 
 def run_of_trace(trace: Trace) -> Run | None:
     """The run a trace tells of; None for a trace of another benchmark."""
-    result = trace.outcome
-    if result is None:
+    if trace.outcome is None:
         return None
-    row = mapping(trace.attributes.get("row"))
-    definition = mapping(mapping(trace.attributes.get("metadata")).get("definition"))
-    lite = mapping(trace.attributes.get("lite"))
-    task = mapping(mapping(trace.attributes.get("task")).get("metadata"))
-    scenario = next(
-        (word(part.get("scenario_id")) for part in (row, definition, lite, task) if word(part.get("scenario_id"))), None
-    )
-    numbers = (whole(part.get("run_number")) for part in (row, definition))
+    return run_of(trace.trace_id, trace.outcome, trace.attributes, duration_s=None)
+
+
+def run_of(trace_id: str, result: Outcome, attributes: Mapping[str, Json], *, duration_s: float | None) -> Run:
+    """The run of a trace by its outcome and its attributes."""
+    setting = mapping(attributes.get(SETTING))
+    harness = word(setting.get("harness")) or "unknown"
+    entry = _verdict_of_maseval(attributes) if harness == "MASEval" else {}
     return Run(
-        trace_id=trace.trace_id,
-        scenario=scenario or trace.trace_id,
-        run_number=next((found for found in numbers if found is not None), None),
-        capability=word(trace.attributes.get("capability")) or "unknown",
-        phase=word(row.get("phase_name")) or "standard",
-        score=are_score(result),
+        trace_id=trace_id,
+        harness=harness,
+        agent=word(setting.get("agent")),
+        agent_model=word(setting.get("agent_model")),
+        judge_model=word(setting.get("judge_model")),
+        scenario=word(setting.get("scenario")) or trace_id,
+        repeat=whole(setting.get("repeat")),
+        capability=word(setting.get("capability")) or word(attributes.get("capability")) or "unknown",
+        phase=word(setting.get("phase")) or "standard",
+        status=run_status(result, attributes),
+        score=maseval_score(result, entry) if harness == "MASEval" else are_score(result),
         verdict=result.score,
+        partial=_partial(entry) if entry else None,
         reason=result.reason,
+        duration_s=duration_s,
     )
+
+
+def run_status(result: Outcome, attributes: Mapping[str, Json]) -> RunStatus:
+    """How the run ended, in one word for every harness: its own where it was run here, else by what the file says."""
+    own = word(mapping(attributes.get("row")).get("run_status"))
+    if own in STATUSES:
+        return own
+    of_maseval = _OF_MASEVAL.get(result.row_status or "") if result.source == "maseval" else None
+    known = of_maseval or _OF_REASON.get(result.reason or "")
+    if known is not None:
+        return known
+    if result.score is None:
+        return "judge_failed" if result.source == "maseval" and result.decision == "exception" else "unclear"
+    if result.score == 1:
+        return "success"
+    return "max_iterations" if attributes.get("stopped_at_max_iterations") else "failed"
 
 
 def runs_of_output(data: bytes, *, capability: str = "unknown") -> list[Run]:
@@ -130,9 +279,22 @@ def runs_of_output(data: bytes, *, capability: str = "unknown") -> list[Run]:
 
 def are_score(result: Outcome) -> float | None:
     """What ARE counts for a run: its own status where a row says it, else what the verdict comes to there."""
-    if result.row_status is not None and result.source != "maseval":
+    if result.reason == ORACLE_RUN:
+        return None
+    if result.row_status is not None:
         return {"success": 1.0, "failed": 0.0}.get(result.row_status)
-    return 0.0 if result.reason == JUDGE_RAISED and result.source != "maseval" else result.score
+    doubt = (result.reason or "").partition(";")[0]
+    return 0.0 if doubt in {JUDGE_RAISED, JUDGE_OR_RUN_RAISED.partition(";")[0], TIME_LIMIT} else result.score
+
+
+def maseval_score(result: Outcome, entry: Mapping[str, Json]) -> float | None:
+    """What MASEval counts for a report: the `gsr` of its verdict where the report's status is scored."""
+    return _gsr(entry) if result.row_status in SCORED_STATUSES else None
+
+
+def _verdict_of_maseval(attributes: Mapping[str, Json]) -> dict[str, Json]:
+    entries = (mapping(item) for item in sequence(attributes.get("eval")))
+    return next((entry for entry in entries if "gsr" in entry), {})
 
 
 def maseval_metrics(reports: Iterable[Mapping[str, Json]]) -> dict[str, Json]:
@@ -202,11 +364,12 @@ def _mean(entries: Sequence[Mapping[str, Json]], value: Callable[[Mapping[str, J
 def _run_of_row(row: OutputRow, capability: str) -> Run:
     result = outcome(row_evidence(row.fields, "output.jsonl"))
     return Run(
-        trace_id=(row.trace_file or row.name).removesuffix(".json"),
+        trace_id=row.run_id(None),
         scenario=text(row.fields.get("scenario_id") or row.fields.get("task_id")) or row.name,
-        run_number=whole(row.fields.get("run_number")),
+        repeat=whole(row.fields.get("run_number")),
         capability=(word(row.fields.get("config")) or capability).lower(),
         phase=word(row.fields.get("phase_name")) or "standard",
+        status=run_status(result, {}),
         score=are_score(result),
         verdict=result.score,
         reason=result.reason,

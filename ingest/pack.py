@@ -236,9 +236,9 @@ def summary(trace: Trace) -> Row:
         "start_time": min(starts, default=None),
         "end_time": max(ends, default=None),
         "duration_s": (max(ends) - min(starts)) / 1e6 if starts and ends else None,
-        "prompt_tokens": _total(s.prompt_tokens for s in leaves),
-        "completion_tokens": _total(s.completion_tokens for s in leaves),
-        "total_tokens": _total(s.total_tokens for s in leaves),
+        "prompt_tokens": _or(_total(s.prompt_tokens for s in leaves), root.prompt_tokens),
+        "completion_tokens": _or(_total(s.completion_tokens for s in leaves), root.completion_tokens),
+        "total_tokens": _or(_total(s.total_tokens for s in leaves), root.total_tokens),
     }
 
 
@@ -250,6 +250,11 @@ def _total(counts: Iterable[int | None]) -> int | None:
     """Their sum; None where nothing is known, or where it is more than a database's integer holds."""
     known = [count for count in counts if count is not None]
     return sum(known) if known and sum(known) < 2**63 else None
+
+
+def _or(counted: int | None, of_the_run: int | None) -> int | None:
+    """What the calls count together, else what the source counts for the run as a whole."""
+    return of_the_run if counted is None else counted
 
 
 def _documents(trace: Trace, first_seq: dict[int, int]) -> Iterable[str]:

@@ -52,7 +52,8 @@ class Format(Protocol):
     those of them that `sniff` knows (the first among them) and the names of all files of the input,
     and `READS_ARCHIVES = True` where a zip or
     the like is itself one input of this format; `read_long(source)` reads a long file of JSON lines from its path,
-    without holding it; `MERGES = True` says that `read_bundle` takes any of its files.
+    without holding it; `MERGES = True` says that `read_bundle` takes any of its files; `complete(stored, new)` joins
+    the files of a run that is stored already with more files of it.
     """
 
     NAME: str
@@ -176,6 +177,17 @@ def reader_named(name: str) -> Format:
 def reads_long(name: str) -> bool:
     """Whether the format called `name` can read a file that is not held. It then takes nothing from the file's name."""
     return hasattr(reader_named(name), "read_long")
+
+
+def completed(format: str, stored: Source, new: Source) -> Trace | None:
+    """The trace that two sources of one run give together; None where the new one adds nothing.
+
+    Raises `IngestError` where the format joins no files of a run, or these are not of one.
+    """
+    complete = getattr(reader_named(format), "complete", None)
+    if complete is None:
+        raise IngestError("its format joins no files", remedy="ingest it into another workspace")
+    return cast("Callable[[Source, Source], Trace | None]", complete)(stored, new)
 
 
 def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = None) -> Format | None:

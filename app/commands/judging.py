@@ -124,7 +124,7 @@ def _by_model(
     from tracejury.judging.wiring import model_setups, work_on
 
     with read_transaction(workspace.engine) as connection:
-        traces = list(chosen) if chosen is not None else trace_ids(connection)
+        traces = list(chosen) if chosen is not None else trace_ids(connection, with_steps=True)
     if not traces:  # said before litellm is imported, which takes seconds
         raise ValueError("there is no trace to judge: tracejury ingest PATH")
     known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)

@@ -25,7 +25,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
     with progress_line("reading", " traces") as bar:
 
         def progress(report: Report) -> None:
-            bar.update(report.traces + report.duplicates - bar.n)
+            bar.update(report.traces + report.duplicates + report.completed - bar.n)
             bar.set_postfix(spans=report.spans, rejected=len(report.rejected), refresh=False)
 
         report = run(workspace.engine, paths, progress=progress, **options)
@@ -36,6 +36,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
                 "traces": report.traces,
                 "spans": report.spans,
                 "duplicates": report.duplicates,
+                "completed": report.completed,
                 "rejected": [asdict(one) for one in report.rejected],
                 "warnings": dict(report.warnings),
             }
@@ -45,9 +46,10 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
             say(f"warning {warning}")
         if len(report.warning_texts) > 50:
             say(f"… and {len(report.warning_texts) - 50:,} more warnings")
+        completed = f"{report.completed} completed, " if report.completed else ""
         click.echo(
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
-            f"{counted(report.duplicates, 'duplicate')}, {len(report.rejected)} rejected"
+            f"{counted(report.duplicates, 'duplicate')}, {completed}{len(report.rejected)} rejected"
         )
     return 1 if report.rejected else 0
 

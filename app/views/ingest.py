@@ -98,13 +98,14 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     total = max(len(found.traces), 1)
 
     def show(so_far: Report) -> None:
-        done = so_far.traces + so_far.duplicates
+        done = so_far.traces + so_far.duplicates + so_far.completed
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
     made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
-        f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
+        f"{counted(made.duplicates, 'duplicate')} left as they were, "
+        f"{made.completed:,} completed, {len(made.rejected):,} rejected."
     )
     st.rerun()
 

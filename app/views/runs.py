@@ -553,7 +553,7 @@ def start() -> None:
         st.error(plain(str(error)))
         return
     with read_transaction(workspace().engine) as connection:
-        traces = trace_ids(connection)
+        traces = trace_ids(connection, with_steps=True)
     if not traces:
         st.error("There is no trace to judge. Bring some in on the Ingest page.")
         return

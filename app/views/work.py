@@ -57,7 +57,7 @@ def categories() -> list[dict[str, Json]]:
 def page() -> None:
     asked = st.query_params.get("queue", "")
     with read_transaction(workspace().engine) as connection:
-        ids = trace_ids(connection)
+        ids = trace_ids(connection, with_steps=True)
         queues = queue.queues_for(connection, user().name, also=int(asked) if asked.isdecimal() else None)
         has_queues = bool(queues) or bool(queue.queues(connection))
     if not ids:

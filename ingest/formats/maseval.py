@@ -1,17 +1,30 @@
 """MASEval task reports: a list (or JSON lines) of runs with messages, model calls, tool invocations and verdicts.
 
-Rows are the run, its model calls and its tool invocations, all on the wall clock; what a call said is found
-by its place among the agent's messages, since MASEval logs only the length of an answer.
+Rows are the run, its model calls and its tool invocations, all on the wall clock. MASEval logs only the length of
+an answer: its text is found among the agent's messages, by how many messages the call was sent.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from tracejury.ingest.conventions.message_json import read_message
 from tracejury.ingest.formats.gaia2.lite import unwrapped
-from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.setting import SETTING, maseval_setting
+from tracejury.ingest.formats.gaia2.values import (
+    kept,
+    mapping,
+    name_part,
+    number,
+    sequence,
+    text,
+    tokens,
+    whole,
+    without_empty,
+    word,
+)
 from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import json_text, parse_documents
@@ -23,6 +36,7 @@ from tracejury.ingest.tree import assemble
 NAME = "maseval"
 SCORED_STATUSES = frozenset({"success", "agent_error", "task_timeout"})
 """Report statuses that count in a score; in the others the infrastructure failed (MASEval 0.5.1, gaia2 evaluator)."""
+_REJECTED = re.compile(r"(?s)ERROR:\n\*\*\*\n(.*?)\n\*\*\*")
 _MESSAGE_TO_USER = "__send_message_to_user"
 _COVERED = frozenset({"task_id", "repeat_idx", "status", "traces", "eval", "error"})
 
@@ -32,7 +46,7 @@ def sniff(sample: FileSample) -> bool:
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
-    """The trace of each report; a report of a run that never began is rejected by its place."""
+    """The trace of each report: of a run that never began its root alone, with status and reason."""
     for place, value, error in reports_in(source.data):
         try:
             if error is not None:
@@ -58,12 +72,24 @@ def looks_like_report(value: Json) -> bool:
 
 @dataclass(slots=True)
 class _Said:
-    """The messages of one agent; `answers` are the places of what its model said."""
+    """The messages of one agent. `answers` are the places of what its model said, `system` of its system prompts."""
 
     agent: str
     positions: list[int] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
+    system: list[int] = field(default_factory=list)
     rest: list[Json] = field(default_factory=list)
+
+    def place_after(self, count: Json) -> int | None:
+        """The place of what came after a call that was sent `count` messages: the system prompt, if kept apart, counts.
+
+        None where the source does not count, or counts more messages than there are.
+        """
+        sent = whole(count)
+        if sent is None:
+            return None
+        place = sent if self.system else sent - 1
+        return place if 0 <= place < len(self.positions) else None
 
 
 def _trace(value: Json, source: Source) -> Trace:
@@ -79,16 +105,12 @@ def _trace(value: Json, source: Source) -> Trace:
     warnings = outcome_warnings(outcome)
     drafts = [*_calls(traces, said, table, warnings), *_tools(traces, said)]
     if not drafts and not any(one.positions for one in said):
-        error = mapping(report.get("error"))
-        told = ": ".join(part for part in (text(error.get("error_type")), text(error.get("error_message"))) if part)
-        raise IngestError(
-            f"task {trace_id} left no trace: status {text(report.get('status'))}{', ' if told else ''}{told}",
-            remedy="nothing is to be read of it; `ingest/gsr.py` counts it",
-        )
+        warnings.append("no_trace: the run left no trace; its status and score count")
     answers = _messages_to_user(drafts)
     goal = _goal(report, said, table.messages)
     root.input, root.output = goal, _final_answer(answers, drafts, said, table.messages)
     root.status_message = outcome.exception_message
+    root.prompt_tokens, root.completion_tokens, root.total_tokens = _usage(report)
     _span(root, drafts, traces)
     trace = assemble(
         [root, *drafts],
@@ -96,7 +118,7 @@ def _trace(value: Json, source: Source) -> Trace:
         format=NAME,
         source=source,
         messages=table,
-        attributes=_attributes(report, traces, said),
+        attributes={SETTING: maseval_setting(report).to_json(), **_attributes(report, traces, said)},
         outcome=outcome,
         warnings=warnings,
     )
@@ -104,9 +126,17 @@ def _trace(value: Json, source: Source) -> Trace:
 
 
 def report_id(report: Mapping[str, Json]) -> str:
-    """The task's id, with the repeat where there is one."""
-    task, repeat = text(report.get("task_id")) or "task", whole(report.get("repeat_idx"))
-    return task if repeat is None else f"{task}_{repeat}"
+    """The task's id with the repeat and the agent's model, where the report names them."""
+    repeat, model = whole(report.get("repeat_idx")), name_part(maseval_setting(report).agent_model)
+    parts = [text(report.get("task_id")) or "task", None if repeat is None else str(repeat), model]
+    return "_".join(part for part in parts if part is not None)
+
+
+def _usage(report: Mapping[str, Json]) -> list[int | None]:
+    """The tokens of all its models' calls: MASEval counts them for the run alone."""
+    models = [mapping(model) for model in mapping(mapping(report.get("usage")).get("models")).values()]
+    names = ("input_tokens", "output_tokens", "total_tokens")
+    return tokens([sum(whole(model.get(name)) or 0 for model in models) for name in names])
 
 
 def report_outcome(report: Mapping[str, Json]) -> Outcome:
@@ -133,7 +163,9 @@ def report_outcome(report: Mapping[str, Json]) -> Outcome:
 
 
 def _why_unscored(status: str | None, entry: Mapping[str, Json] | None) -> str:
-    if status not in SCORED_STATUSES:
+    if entry is None and status == "task_timeout":
+        return "the task was ended at its time limit, so there is no verdict"
+    if status not in SCORED_STATUSES or (entry is None and status != "success"):
         return f"status {status}: the task did not get as far as a verdict"
     if entry is None:
         return "the report holds no GAIA2 verdict"
@@ -160,6 +192,8 @@ def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Said:
             said.rest.append({"message": position, "rest": rest})
         if message.role == "assistant":
             said.answers.append(place)
+        elif message.role == "system":
+            said.system.append(place)
         said.positions.append(position)
     return said
 
@@ -172,22 +206,48 @@ def _calls(
     for name, model in models.items():
         logs = [mapping(item) for item in sequence(mapping(model).get("logs"))]
         speaker = _speaker(name, logs, said, len(models), table)
-        answers = iter(() if speaker is None else speaker.answers)
-        if speaker is not None and len(speaker.answers) != sum(_succeeded(log) for log in logs):
-            warnings.append(
-                f"answers_mismatch: {speaker.agent} has {len(speaker.answers)} answers, "
-                f"{name} {sum(_succeeded(log) for log in logs)} calls that succeeded; joined in order"
-            )
+        places = _places(name, logs, speaker, warnings)
         for number_, log in enumerate(logs):
             draft = _call(f"{name}-{number_}", log, text(mapping(model).get("model_id")))
-            answer = next(answers, None) if _succeeded(log) else None
             if speaker is not None:
                 draft.agent = speaker.agent
-            if speaker is not None and answer is not None:
-                draft.input_messages = speaker.positions[:answer]
-                draft.output_messages = [speaker.positions[answer]]
+                _give_messages(draft, places[number_], speaker, table)
             drafts.append(draft)
     return drafts
+
+
+def _places(
+    name: str, logs: Sequence[Mapping[str, Json]], speaker: _Said | None, warnings: list[str]
+) -> list[int | None]:
+    """Where among its agent's messages each call's answer stands: by the count of messages sent, else in order."""
+    if speaker is None:
+        return [None for _ in logs]
+    if all(speaker.place_after(log.get("message_count")) is not None for log in logs if _succeeded(log)):
+        return [speaker.place_after(log.get("message_count")) if _succeeded(log) else None for log in logs]
+    succeeded = sum(_succeeded(log) for log in logs)
+    if len(speaker.answers) != succeeded:
+        warnings.append(
+            f"answers_mismatch: {speaker.agent} has {len(speaker.answers)} answers, "
+            f"{name} {succeeded} calls that succeeded; joined in order"
+        )
+    answers = iter(speaker.answers)
+    return [next(answers, None) if _succeeded(log) else None for log in logs]
+
+
+def _give_messages(draft: SpanDraft, place: int | None, speaker: _Said, table: MessageTable) -> None:
+    """Give a call what it was sent and what came of it: an answer, or the error message that rejected the answer."""
+    if place is None:
+        return
+    draft.input_messages = speaker.positions[:place]
+    message = table.messages[speaker.positions[place]]
+    if place in speaker.answers:
+        draft.output_messages = [speaker.positions[place]]
+    elif message.content and (rejection := _REJECTED.search(message.content)):
+        length = whole(draft.attributes.get("response_length"))
+        draft.output = rejection[1][-length:] if length else rejection[1]
+        draft.warnings.append("answer_rejected: the agent could not read this answer; its error message holds the text")
+    else:
+        draft.warnings.append("no_answer: the message after this call is none of the model")
 
 
 def _speaker(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, and_, not_, select
 
 from tracejury.ingest.pack import DETAILS
 from tracejury.ingest.store import schema
@@ -18,9 +18,12 @@ from tracejury.ingest.trace import ExpectedEvent, Json, LogRecord, Message, Outc
 _KEYS_A_QUERY = 5000
 
 
-def trace_ids(connection: Connection) -> list[str]:
-    """Every trace id, in order of ingestion."""
-    return list(connection.scalars(select(schema.trace.c.trace_id).order_by(schema.trace.c.trace_key)))
+def trace_ids(connection: Connection, *, with_steps: bool = False) -> list[str]:
+    """Every trace id, in order of ingestion; `with_steps` leaves out benchmark runs that left no trace to look at."""
+    trace = schema.trace.c
+    query = select(trace.trace_id).order_by(trace.trace_key)
+    is_bare = and_(trace.spans == 1, trace.warnings.like('%"no_trace: %'))
+    return list(connection.scalars(query.where(not_(is_bare)) if with_steps else query))
 
 
 def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Trace:

@@ -2,104 +2,238 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+
+import orjson
 import pandas as pd
 from sqlalchemy import Connection, select
 
-from tracejury.ingest.gsr import Gsr, Rate, Run, gsr, run_of_trace
-from tracejury.ingest.store import load, schema
+from tracejury.ingest.gsr import FAULTS, STATUSES, Gsr, Rate, Run, gsr, rate, run_of
+from tracejury.ingest.store import schema
+from tracejury.ingest.trace import Outcome
 from tracejury.judging.agreement.intervals import wilson
 from tracejury.judging.agreement.tables import Table
 
 RATES = Table(
     name="gaia2_gsr",
-    title="GAIA2: goal success rate by capability, as ARE counts it",
+    title="GAIA2: goal success rate by agent, models and capability, as the harness counts it and of judged runs only",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
-    interval="Wilson's",
+    interval="Wilson's, with the sample size that scenarios run several times are worth",
 )
 RUNS = Table(
     name="gaia2_runs",
-    title="GAIA2: every run with its score, or the reason why it has none",
+    title="GAIA2: every run with its status and score, or the reason why it has none",
     needs=(),
     build=lambda _inputs: pd.DataFrame(),
 )
-OUTCOME_TABLES = (RATES, RUNS)
+STATUS_COUNTS = Table(
+    name="gaia2_statuses",
+    title="GAIA2: how the runs ended, counted by agent, models and capability, with who is at fault",
+    needs=(),
+    build=lambda _inputs: pd.DataFrame(),
+)
+OUTCOME_TABLES = (RATES, RUNS, STATUS_COUNTS)
+_KEY = ("harness", "agent", "agent_model", "judge_model")
+_COUNTS = ("runs", "scored", "succeeded", "judged", "judged_succeeded", "repeats", "scenarios", "pass_at_k", "pass_k")
+_FIGURES = (
+    "gsr", "gsr_low", "gsr_high", "judged_rate", "judged_low", "judged_high", "gsr_sd", "gsr_sem", "pass_at_k_rate",
+    "pass_k_rate", "partial_gsr", "duration_s", "duration_sd",
+)  # fmt: skip
 _RATE_COLUMNS = (
-    "capability", "runs", "scored", "succeeded", "gsr", "gsr_low", "gsr_high", "scenarios", "pass_at_k", "pass_k",
-    "reason",
+    *_KEY, "capability", "runs", "scored", "succeeded", "gsr", "gsr_low", "gsr_high", "judged", "judged_succeeded",
+    "judged_rate", "judged_low", "judged_high", "repeats", "gsr_sd", "gsr_sem", "scenarios", "pass_at_k",
+    "pass_at_k_rate", "pass_k", "pass_k_rate", "partial_gsr", "duration_s", "duration_sd", "reason",
+)  # fmt: skip
+_RUN_COLUMNS = (
+    "trace_id", *_KEY, "scenario", "repeat", "capability", "phase", "status", "fault", "score", "judge_score",
+    "duration_s", "reason",
 )  # fmt: skip
 _NONE = "gsr: no run scored"
-_MEAN = "counts, interval: the mean over capabilities has none"
+_MEAN = "counts, intervals: the mean over capabilities has none"
 
 
 def outcome_tables(connection: Connection) -> dict[str, pd.DataFrame]:
     """The tables of `OUTCOME_TABLES` by name; none where no trace of the workspace has an outcome.
 
-    `gsr` is succeeded / scored runs (empty where none is scored), with Wilson's 95 % interval; the row `all`
-    is ARE's micro rate, `macro` the mean over capabilities. `reason` says why a cell is empty.
+    Runs of different harnesses, agents, agent's models or judge's models are never counted together. `gsr` is
+    succeeded / scored runs as the harness counts them, `judged_rate` that of runs that a judge decided (empty where
+    there are none). The row `all` is the micro rate over capabilities, `macro` the mean over them. `reason` says why
+    a cell is empty.
     """
-    runs = _runs(connection)
+    runs = runs_of(connection)
     if not runs:
         return {}
-    return {RATES.name: _rates(gsr(runs)), RUNS.name: _listed(runs)}
-
-
-def _runs(connection: Connection) -> list[Run]:
-    ids = connection.scalars(
-        select(schema.trace.c.trace_id).where(schema.trace.c.outcome.is_not(None)).order_by(schema.trace.c.trace_key)
-    )
-    found = (run_of_trace(load(connection, trace_id, with_logs=False)) for trace_id in list(ids))
-    return [run for run in found if run is not None]
-
-
-def _rates(found: Gsr) -> pd.DataFrame:
-    rows = [_row(name, rate) for name, rate in found.by_capability.items()]
-    rows += [
-        _row("all", found.micro),
-        {
-            "capability": "macro",
-            "gsr": found.macro,
-            "reason": _MEAN if found.macro is not None else f"{_MEAN}; {_NONE}",
-        },
-    ]
-    return pd.DataFrame(rows, columns=list(_RATE_COLUMNS)).astype(
-        dict.fromkeys(("runs", "scored", "succeeded", "scenarios", "pass_at_k", "pass_k"), "Int64")
-        | dict.fromkeys(("gsr", "gsr_low", "gsr_high"), "float64")
-    )
-
-
-def _row(name: str, rate: Rate) -> dict[str, object]:
-    low, high = wilson(rate.succeeded, rate.scored) or (None, None)
+    groups = grouped(runs)
     return {
-        "capability": name,
-        "runs": rate.runs,
-        "scored": rate.scored,
-        "succeeded": rate.succeeded,
-        "gsr": rate.rate,
-        "gsr_low": low,
-        "gsr_high": high,
-        "scenarios": rate.scenarios,
-        "pass_at_k": rate.pass_at_k,
-        "pass_k": rate.pass_k,
-        "reason": None if rate.scored else _NONE,
+        RATES.name: _rates(groups),
+        RUNS.name: _listed(runs),
+        STATUS_COUNTS.name: _statuses(groups),
     }
 
 
-def _listed(runs: list[Run]) -> pd.DataFrame:
+def runs_of(connection: Connection) -> list[Run]:
+    """Every benchmark run of the workspace, in order of ingestion."""
+    columns = (schema.trace.c[name] for name in ("trace_id", "outcome", "attributes", "duration_s"))
+    rows = connection.execute(
+        select(*columns).where(schema.trace.c.outcome.is_not(None)).order_by(schema.trace.c.trace_key)
+    )
+    return [
+        run_of(
+            row.trace_id,
+            Outcome(**orjson.loads(row.outcome)),
+            orjson.loads(row.attributes),
+            duration_s=row.duration_s,
+        )
+        for row in rows
+    ]
+
+
+def grouped(runs: Iterable[Run]) -> dict[tuple[str, ...], list[Run]]:
+    """The runs that may be counted together: of one harness, agent, agent's model and judge's model."""
+    groups: dict[tuple[str, ...], list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.key, []).append(run)
+    return dict(sorted(groups.items()))
+
+
+def clustered_wilson(runs: Sequence[Run]) -> tuple[float, float] | None:
+    """Wilson's 95 % interval of the success rate of scored runs, None without any.
+
+    Repeats of a scenario are alike, so n is the number of independent runs that would vary as much as these do over
+    scenarios (Kish's effective sample size, from the variance of the ratio), at most the number of runs; where all
+    runs succeed or none, the number of scenarios.
+    """
+    by_scenario: dict[tuple[str, str], list[float]] = {}
+    for run in runs:
+        if run.score is not None:
+            by_scenario.setdefault((run.scenario, run.phase), []).append(run.score)
+    clusters = list(by_scenario.values())
+    n = sum(map(len, clusters))
+    share = sum(map(sum, clusters)) / n if n else 0.0
+    size = _effective_size(clusters, n, share)
+    return wilson(share * size, size)
+
+
+def _effective_size(clusters: Sequence[Sequence[float]], n: int, share: float) -> float:
+    m = len(clusters)
+    if m == n:
+        return n
+    if share in (0.0, 1.0) or m < 2:
+        return m
+    variance = m / (m - 1) * sum((sum(one) - share * len(one)) ** 2 for one in clusters) / n**2
+    return min(float(n), share * (1 - share) / variance) if variance > 0 else float(n)
+
+
+def _rates(groups: dict[tuple[str, ...], list[Run]]) -> pd.DataFrame:
+    rows = [row for key, runs in groups.items() for row in _rows_of_group(key, runs)]
+    return pd.DataFrame(rows, columns=list(_RATE_COLUMNS)).astype(
+        dict.fromkeys(_COUNTS, "Int64") | dict.fromkeys(_FIGURES, "float64")
+    )
+
+
+def _rows_of_group(key: tuple[str, ...], runs: Sequence[Run]) -> Iterator[dict[str, object]]:
+    counted = [run for run in runs if run.status != "oracle"]
+    if not counted:
+        return
+    figures, judged = gsr(counted), gsr(run.judged for run in counted)
+    named = dict(zip(_KEY, (part or None for part in key), strict=True))
+    for capability in figures.by_capability:
+        yield {**named, **_row(capability, [run for run in counted if run.group == capability])}
+    yield {**named, **_row("all", counted)}
+    yield {**named, **_macro(figures, judged)}
+
+
+def _row(capability: str, runs: Sequence[Run]) -> dict[str, object]:
+    one, judged = rate(runs), rate([run.judged for run in runs])
+    low, high = clustered_wilson(runs) or (None, None)
+    judged_low, judged_high = clustered_wilson([run.judged for run in runs]) or (None, None)
+    return {
+        "capability": capability,
+        "runs": one.runs,
+        "scored": one.scored,
+        "succeeded": one.succeeded,
+        "gsr": one.rate,
+        "gsr_low": low,
+        "gsr_high": high,
+        "judged": judged.scored,
+        "judged_succeeded": judged.succeeded,
+        "judged_rate": judged.rate,
+        "judged_low": judged_low,
+        "judged_high": judged_high,
+        **_spread(one),
+        "reason": _why(one, judged),
+    }
+
+
+def _spread(one: Rate) -> dict[str, object]:
+    return {
+        "repeats": one.repeats,
+        "gsr_sd": one.sd,
+        "gsr_sem": one.sem,
+        "scenarios": one.scenarios,
+        "pass_at_k": one.pass_at_k,
+        "pass_at_k_rate": one.pass_at_k / one.scenarios if one.scored else None,
+        "pass_k": one.pass_k,
+        "pass_k_rate": one.pass_k / one.scenarios if one.scored else None,
+        "partial_gsr": one.partial,
+        "duration_s": one.duration_s,
+        "duration_sd": one.duration_sd,
+    }
+
+
+def _why(one: Rate, judged: Rate) -> str | None:
+    """Why figures of a row are empty."""
+    reasons = [] if one.scored else [_NONE]
+    if one.scored and not judged.scored:
+        reasons.append("judged_rate: no judge decided any run")
+    if one.scored and one.sd is None:
+        reasons.append("gsr_sd: fewer than two repeats")
+    return "; ".join(reasons) or None
+
+
+def _macro(figures: Gsr, judged: Gsr) -> dict[str, object]:
+    return {
+        "capability": "macro",
+        "gsr": figures.macro,
+        "judged_rate": judged.macro,
+        "gsr_sd": figures.macro_sd,
+        "gsr_sem": figures.macro_sem,
+        "reason": _MEAN if figures.macro is not None else f"{_MEAN}; {_NONE}",
+    }
+
+
+def _statuses(groups: dict[tuple[str, ...], list[Run]]) -> pd.DataFrame:
     rows = [
-        {
-            "trace_id": run.trace_id,
-            "scenario": run.scenario,
-            "run_number": run.run_number,
-            "capability": run.capability,
-            "phase": run.phase,
-            "score": run.score,
-            "judge_score": run.verdict,
-            "reason": run.reason,
-        }
+        (*(part or None for part in key), capability, status, FAULTS.get(status), counts[capability, status])
+        for key, runs in groups.items()
+        for counts in [Counter((run.group, run.status) for run in runs)]
+        for capability in sorted({run.group for run in runs})
+        for status in STATUSES
+        if counts[capability, status]
+    ]
+    return pd.DataFrame(rows, columns=[*_KEY, "capability", "status", "fault", "runs"]).astype({"runs": "Int64"})
+
+
+def _listed(runs: Sequence[Run]) -> pd.DataFrame:
+    rows = [
+        (
+            run.trace_id,
+            *(part or None for part in run.key),
+            run.scenario,
+            run.repeat,
+            run.capability,
+            run.phase,
+            run.status,
+            run.fault,
+            run.score,
+            run.verdict,
+            run.duration_s,
+            run.reason,
+        )
         for run in runs
     ]
-    columns = ["trace_id", "scenario", "run_number", "capability", "phase", "score", "judge_score", "reason"]
-    return pd.DataFrame(rows, columns=columns).astype(
-        {"run_number": "Int64", "score": "float64", "judge_score": "float64"}
+    return pd.DataFrame(rows, columns=list(_RUN_COLUMNS)).astype(
+        {"repeat": "Int64", "score": "float64", "judge_score": "float64", "duration_s": "float64"}
     )

@@ -51,7 +51,7 @@ def judge_all(
     """
     versions = judge_versions(dimensions)
     with read_transaction(engine) as connection:
-        wanted = list(traces) if traces is not None else trace_ids(connection)
+        wanted = list(traces) if traces is not None else trace_ids(connection, with_steps=True)
         done = _done(connection, versions)
         digests = trace_digests(connection)
     todo = {t: [d for d in dimensions if (versions[d].version, t, digests.get(t)) not in done] for t in wanted}

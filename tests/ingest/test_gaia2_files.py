@@ -348,13 +348,14 @@ def test_rows_are_read_from_json_json_lines_and_parquet(form: str) -> None:
     first, second, lost = read_bytes(data, file="rows")
     assert isinstance(first, Trace)
     assert isinstance(second, Trace)
-    assert first.trace_id == "scenario_ficus_adaptability_noise_run_1"
+    assert first.trace_id == "scenario_ficus_adaptability_noise_made-up-model_run_1"
     assert (score(first), score(second)) == (1.0, 0.0)
     assert first.attributes["capability"] == "adaptability"
     assert first.attributes["row"]["run_config"] == {"model": "made-up-model"}  # type: ignore[index, call-overload]
-    assert isinstance(lost, Rejected)
-    assert "left no trace: status failed" in lost.reason
-    assert "ScenarioTimeoutError" in lost.reason
+    assert isinstance(lost, Trace)
+    assert (lost.trace_id, len(lost.spans), score(lost)) == ("scenario_ficus_run_3", 1, None)
+    assert lost.outcome is not None
+    assert lost.outcome.exception_type == "ScenarioTimeoutError"
 
 
 def test_a_data_set_row_of_a_scenario_that_never_ran_is_refused_as_such() -> None:
@@ -394,20 +395,21 @@ def test_output_jsonl_settles_hf_files_that_lie_beside_it(tmp_path: Path) -> Non
     assert score(one(home)) == 1.0
 
 
-def test_a_run_without_a_trace_file_is_named(tmp_path: Path) -> None:
+def test_a_run_without_a_trace_file_is_a_run_with_its_status_and_says_so(tmp_path: Path) -> None:
     home = benchmark(
         tmp_path,
         line(f"somewhere\\hf\\{NAME}.json", "success", 1.0),
         line(None, "failed", 0.0, run_number=2, exception_type="ScenarioTimeoutError"),
         line("somewhere/hf/gone.json", "failed", 0.0, run_number=3),
     )
-    trace, timeout, gone = read_traces(home)
-    assert isinstance(trace, Trace)
-    assert isinstance(timeout, Rejected)
-    assert (timeout.place, "left no trace file" in timeout.reason) == ("line 2", True)
-    assert "ScenarioTimeoutError" in timeout.reason
-    assert isinstance(gone, Rejected)
-    assert (gone.place, "gone.json" in gone.reason) == ("line 3", True)
+    trace, timeout, gone = (found for found in read_traces(home) if isinstance(found, Trace))
+    assert len(trace.spans) > 1
+    assert (timeout.trace_id, timeout.source.place) == ("scenario_ficus_run_2_0a1b2c3d", "output.jsonl line 2")
+    assert (len(timeout.spans), score(timeout), len(gone.spans), score(gone)) == (1, None, 1, 0.0)
+    assert timeout.outcome is not None
+    assert timeout.outcome.exception_type == "ScenarioTimeoutError"
+    assert gone.trace_id == "gone"
+    assert "gone.json is not here" in gone.warnings[0]
 
 
 def test_statistics_that_count_other_runs_are_named_and_alone_are_no_trace(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ def test_phases_are_counted_apart() -> None:
 
 
 def test_pass_at_k_needs_one_success_and_pass_k_all() -> None:
-    found = gsr([run("a", 1.0, run_number=1), run("a", 0.0, run_number=2), run("b", 1.0), run("c", None)])
+    found = gsr([run("a", 1.0, repeat=1), run("a", 0.0, repeat=2), run("b", 1.0), run("c", None)])
     assert (found.micro.scenarios, found.micro.pass_at_k, found.micro.pass_k) == (3, 2, 1)
 
 
@@ -128,7 +128,7 @@ def test_reports_without_a_score_are_named_with_the_reason(shared: Path) -> None
     folder = shared / "gaia2/maseval"
     reports = [report for path in sorted(folder.glob("report*.json")) for report in json.loads(path.read_bytes())]
     assert maseval_unscored(reports) == [
-        ("local_0003_0", "verdict exception: Auth error in litellm."),
+        ("local_0003_0_scripted-react-model", "verdict exception: Auth error in litellm."),
         ("local_0008_0", "status setup_failed: the task did not get as far as a verdict"),
     ]
 

@@ -7,16 +7,18 @@ from collections.abc import Iterator
 from pathlib import PurePath
 
 from tracejury.ingest.formats.gaia2.benchmark import (
+    AROUND_KEY,
     looks_like_output,
     looks_like_statistics,
     read_output,
     read_statistics,
 )
 from tracejury.ingest.formats.gaia2.build import FORMAT, Run, run_trace
-from tracejury.ingest.formats.gaia2.bundle import bundles, read_bundle, unpacked
+from tracejury.ingest.formats.gaia2.bundle import bundles, complete, read_bundle
 from tracejury.ingest.formats.gaia2.cli_folder import folder_name, is_cli, read_cli
 from tracejury.ingest.formats.gaia2.export import looks_like_export, read_export
 from tracejury.ingest.formats.gaia2.lite import HISTORIES, looks_like_lite, read_lite
+from tracejury.ingest.formats.gaia2.parts import is_packed, unpacked
 from tracejury.ingest.formats.gaia2.row import looks_like_row, read_rows
 from tracejury.ingest.formats.gaia2.values import word
 from tracejury.ingest.formats.rows import columns_of
@@ -24,7 +26,7 @@ from tracejury.ingest.parse import parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
-__all__ = ["NAME", "bundles", "read", "read_bundle", "sniff"]
+__all__ = ["NAME", "bundles", "complete", "read", "read_bundle", "sniff"]
 
 NAME = FORMAT
 _MARKS: tuple[frozenset[str], ...] = tuple(
@@ -43,6 +45,7 @@ _MARKS: tuple[frozenset[str], ...] = tuple(
         {"t", "app", "fn", "args", "ret"},
         {"seq", "type", "request", "timestamp", "latency_ms"},
         {"agent_events", "oracle_events", "turn"},
+        {AROUND_KEY},
     )
 )
 
@@ -56,7 +59,7 @@ def sniff(sample: FileSample) -> bool:
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of a file: one of a gui, hf or lite file, as many as there are rows."""
     try:
-        if source.data[257:262] == b"ustar":
+        if is_packed(source.data):
             yield from read_bundle(unpacked(source))
         elif source.data.lstrip()[:1] in {b"{", b"["} or not _is_table(source):
             yield from _read_json(source)
@@ -78,13 +81,13 @@ def _read_json(source: Source) -> Iterator[Trace | Rejected]:
     if is_cli(value):
         yield from read_cli((source,), source, folder_name(source.file))
     elif looks_like_output(value):
-        yield from read_output(source, ())
+        yield from read_output(source, (), {})
     elif (rows and all(looks_like_row(row) for row in rows)) or (first.error is not None and first.place):
         yield from read_rows(source)
     elif first.error is not None:
         raise first.error
     elif looks_like_statistics(value):
-        yield from read_statistics(source, None)
+        yield from read_statistics(source, ())
     else:
         yield run_trace(_run(value, source), source)
 

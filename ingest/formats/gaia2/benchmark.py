@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from tracejury.ingest.formats.gaia2.row import row_summary
+from tracejury.ingest.formats.gaia2.build import Run, run_trace
+from tracejury.ingest.formats.gaia2.parts import packed
+from tracejury.ingest.formats.gaia2.row import row_attributes, row_evidence
 from tracejury.ingest.formats.gaia2.values import mapping, text, whole, word
-from tracejury.ingest.parse import parse_documents, parse_json
+from tracejury.ingest.parse import json_text, parse_documents, parse_json
 from tracejury.ingest.sniff import rejected
-from tracejury.ingest.trace import IngestError, Json, Rejected, Source
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
 OUTPUT = "output.jsonl"
 STATISTICS = "benchmark_stats.json"
+AROUND = "around.json"
+"""The member of a kept source that holds what the other runs of the benchmark say of a run without a trace."""
+AROUND_KEY = "gaia2_around"
+_CONFIG_HASH = re.compile(r"_([0-9a-f]{8})\.json$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +37,16 @@ class OutputRow:
         number = whole(self.fields.get("run_number"))
         scenario = text(self.fields.get("scenario_id") or self.fields.get("task_id")) or "run"
         return scenario if number is None else f"{scenario} (run {number})"
+
+    def run_id(self, config_hash: str | None) -> str:
+        """The trace id of the run: that of its trace file, else the name that ARE would have given the file."""
+        if self.trace_file is not None:
+            return self.trace_file.removesuffix(".json")
+        number = whole(self.fields.get("run_number"))
+        scenario = text(self.fields.get("scenario_id") or self.fields.get("task_id")) or "run"
+        return "_".join(
+            [scenario, *([] if number is None else [f"run_{number}"]), *([config_hash] if config_hash else [])]
+        )
 
 
 def looks_like_output(value: Json) -> bool:
@@ -61,42 +77,77 @@ def row_of(data: bytes, file: str) -> OutputRow | None:
     return next((row for row in output_rows(data) if row.trace_file == base_name(file)), None)
 
 
-def read_output(source: Source, beside: Sequence[str]) -> Iterator[Rejected]:
-    """Every run whose trace is not among the files `beside`: no trace, but no run is passed over in silence."""
+def read_output(source: Source, beside: Sequence[str], around: Mapping[str, Json]) -> Iterator[Trace | Rejected]:
+    """Every run whose trace is not among the files `beside`, as a trace of its root alone: no run is passed over.
+
+    `around` is what the other runs of the benchmark say that these share.
+    """
     there = {base_name(name) for name in beside}
     for document in parse_documents(source.data):
         if document.error is not None:
             yield rejected(source.file, document.error)
-    for row in output_rows(source.data):
-        if row.trace_file is None:
-            reason = f"{row.name} left no trace file: {row_summary(row.fields)}"
-            yield Rejected(
-                file=source.file, place=row.place, reason=reason, remedy="nothing is to be read; GSR counts the run"
-            )
-        elif row.trace_file not in there:
-            reason = f"the trace of {row.name} is not here ({row.trace_file}): {row_summary(row.fields)}"
-            yield Rejected(
-                file=source.file, place=row.place, reason=reason, remedy="give the folder that holds the traces too"
-            )
+    rows = output_rows(source.data)
+    hashes = [named[1] for row in rows if row.trace_file and (named := _CONFIG_HASH.search(row.trace_file))]
+    shared = {**around, **({"config_hash": hashes[0]} if hashes else {})}
+    for row in rows:
+        if row.trace_file is None or row.trace_file not in there:
+            yield _run_without_trace(row, source, shared)
 
 
-def read_statistics(source: Source, output: Source | None) -> Iterator[Rejected]:
-    """Statistics hold no trace; beside output.jsonl they only say how many runs there should be."""
+def _run_without_trace(row: OutputRow, source: Source, around: Mapping[str, Json]) -> Trace:
+    run = Run(
+        trace_id=row.run_id(word(around.get("config_hash"))),
+        evidence=(row_evidence(row.fields, "output.jsonl"),),
+        attributes=row_attributes(row.fields),
+        around=dict(around),
+    )
+    parts = [(OUTPUT, row.line + b"\n"), *([(AROUND, around_bytes(around))] if around else [])]
+    # Named as its trace file would be: a file called output.jsonl is read as the lines of a benchmark.
+    home = source.file[: -len(base_name(source.file))]
+    trace = run_trace(run, Source(file=f"{home}{run.trace_id}.json", place=f"{OUTPUT} {row.place}", data=packed(parts)))
+    if row.trace_file is None:
+        return trace
+    told = (
+        f"no_trace: its trace file {row.trace_file} is not here; give it too (its status and score count as they are)"
+    )
+    return replace(trace, warnings=(*(one for one in trace.warnings if not one.startswith("no_trace:")), told))
+
+
+def around_bytes(around: Mapping[str, Json]) -> bytes:
+    """What a kept source says of the benchmark around a run, with the key by which it is recognised."""
+    return json_text({**around, AROUND_KEY: 1}).encode()
+
+
+def read_statistics(source: Source, outputs: Sequence[Source]) -> Iterator[Rejected]:
+    """Statistics hold no trace; with the `output.jsonl` of the runs they only say how many there should be."""
     total = whole(mapping(mapping(mapping(parse_json(source.data)).get("statistics")).get("global")).get("total_runs"))
-    if output is None:
+    runs = sum(len(output_rows(output.data)) for output in outputs)
+    if not outputs:
         yield Rejected(
             file=source.file,
             place="",
             reason=f"statistics of {total} benchmark runs, not a trace",
             remedy="give the folder that holds the traces and output.jsonl",
         )
-    elif total is not None and total != (found := len(output_rows(output.data))):
+    elif total is not None and total != runs:
         yield Rejected(
             file=source.file,
             place="statistics.global.total_runs",
-            reason=f"the statistics tell of {total} runs, {base_name(output.file)} of {found}",
+            reason=f"the statistics tell of {total} runs, {' and '.join(_names(source, outputs))} of {runs}",
             remedy="look for the missing runs, or benchmark into an empty folder",
         )
+
+
+def _names(statistics: Source, outputs: Sequence[Source]) -> list[str]:
+    """The outputs as they lie below the statistics."""
+    home = statistics.file[: -len(base_name(statistics.file))]
+    return [output.file.removeprefix(home) for output in outputs]
+
+
+def statistics_setting(data: bytes) -> dict[str, Json]:
+    """The agent's model, which the statistics name for all runs of the benchmark."""
+    model = word(mapping(mapping(parse_json(data)).get("metadata")).get("model"))
+    return {} if model is None else {"agent_model": model}
 
 
 def base_name(path: str) -> str:

@@ -7,16 +7,17 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 
 from tracejury.ingest.formats.gaia2.eventlog import condition_checks, replay_events
-from tracejury.ingest.formats.gaia2.export import Export, refuse_unrun
+from tracejury.ingest.formats.gaia2.export import Export, empty_export, refuse_unrun
 from tracejury.ingest.formats.gaia2.history import HistoryLog
 from tracejury.ingest.formats.gaia2.lite import Lite, refuse_empty
 from tracejury.ingest.formats.gaia2.oracle import expected_events, oracle_details
 from tracejury.ingest.formats.gaia2.rows import Rows
-from tracejury.ingest.formats.gaia2.values import kept, text, without_empty, word
+from tracejury.ingest.formats.gaia2.setting import SETTING, are_setting
+from tracejury.ingest.formats.gaia2.values import kept, mapping, text, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import Evidence, error_of_run, outcome, outcome_warnings, status_of
 from tracejury.ingest.formats.gaia2.worldlog import WorldLog
 from tracejury.ingest.times import from_seconds
-from tracejury.ingest.trace import Json, Source, Trace
+from tracejury.ingest.trace import Json, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
 
 FORMAT = "gaia2"
@@ -26,7 +27,8 @@ FORMAT = "gaia2"
 class Run:
     """What is at hand of one run. Rows come from the gui file, else from lite and hf together, else from either.
 
-    `evidence` is what a leaderboard row or output.jsonl says of the outcome, `attributes` the rest of them.
+    `evidence` is what a leaderboard row or output.jsonl says of the outcome, `attributes` the rest of them,
+    `around` what the other runs of the benchmark say that this one shares.
     """
 
     trace_id: str
@@ -35,6 +37,7 @@ class Run:
     lite: Lite | None = None
     evidence: tuple[Evidence, ...] = ()
     attributes: dict[str, Json] = field(default_factory=dict)
+    around: dict[str, Json] = field(default_factory=dict)
 
     @property
     def form(self) -> str:
@@ -47,16 +50,11 @@ class Run:
 
 
 def run_trace(run: Run, source: Source) -> Trace:
-    """The trace of a run. Raises `IngestError` when nothing in its files ever ran."""
-    export = run.export
-    if export is not None:
-        refuse_unrun(export)
-    elif run.lite is not None:
-        refuse_empty(run.lite)
-        export = run.lite.as_export()
-    else:
-        raise ValueError("a run needs a file")
+    """The trace of a run: its root alone where the run left nothing else. Raises `IngestError` when none ever ran."""
+    export = _export(run)
     rows = _rows(run, export)
+    row = mapping(run.attributes.get("row"))
+    setting = are_setting(export, row, run.around, trace_id=run.trace_id, file=source.file)
     result = outcome(reduce(lambda one, other: one.joined(other), _evidence(run)))
     rows.root.status = status_of(result)
     rows.root.status_message = error_of_run(result)
@@ -66,13 +64,35 @@ def run_trace(run: Run, source: Source) -> Trace:
         format=FORMAT,
         source=source,
         messages=rows.messages,
-        attributes=_attributes(run, export, rows),
+        attributes={SETTING: setting.to_json(), **_attributes(run, export, rows, setting.capability)},
         expected_events=expected_events(export),
         outcome=result,
-        warnings=outcome_warnings(result),
+        warnings=[*outcome_warnings(result), *_no_trace(run, export)],
     )
     # Not left to `assemble`, which looks for an answer elsewhere: a run that never wrote to its user has none.
     return replace(trace, goal=rows.goal, final_answer=rows.final_answer)
+
+
+def _export(run: Run) -> Export:
+    """The file that the run's rows come from; an empty one where a row or output.jsonl alone tells of the run."""
+    if run.export is not None:
+        refuse_unrun(run.export)
+        return run.export
+    if run.lite is not None:
+        refuse_empty(run.lite)
+        return run.lite.as_export()
+    if not run.evidence:
+        raise ValueError("a run needs a file")
+    return empty_export(word(mapping(run.attributes.get("row")).get("scenario_id")))
+
+
+def _no_trace(run: Run, export: Export) -> list[str]:
+    """Why the trace has no more than its root."""
+    if run.form == "":
+        return ["no_trace: the run left no trace; its status and score count"]
+    if export.never_began and run.lite is None:
+        return ["no_trace: the run raised before its first event; its status and score count"]
+    return []
 
 
 def _rows(run: Run, export: Export) -> Rows:
@@ -106,17 +126,19 @@ def export_evidence(export: Export) -> Evidence:
         has_exception=raised if isinstance(raised, bool) else None,
         exception_type=text(export.definition.get("exception_type")),
         exception_message=text(export.definition.get("exception_message")),
+        never_began=export.never_began,
+        is_oracle=export.is_oracle_run,
     )
 
 
-def _attributes(run: Run, export: Export, rows: Rows) -> dict[str, Json]:
+def _attributes(run: Run, export: Export, rows: Rows, capability: str | None) -> dict[str, Json]:
     """All of the files that is no row and no expected event, by the source's names."""
     covered = {"world_logs", "events", "completed_events"}
     plan: list[Json] = [kept(dict(event.raw)) for event in export.planned if not event.is_oracle]
     rest: list[Json] = [{"message": place, "rest": [*found]} for place, found in rows.message_rest.items()]
     return without_empty(
         {
-            "capability": export.capability,
+            "capability": capability,
             "form": run.form,
             **{key: value for key, value in export.raw.items() if key not in covered},
             "planned_events": plan,
@@ -126,9 +148,15 @@ def _attributes(run: Run, export: Export, rows: Rows) -> dict[str, Json]:
             "llm_usage_rest": rows.usage_rest,
             "lite": {} if run.lite is None else run.lite.attributes,
             "hf_metadata": _other_metadata(run),
+            "stopped_at_max_iterations": any(_is_at_maximum(draft) for draft in rows.drafts) or None,
             **run.attributes,
         }
     )
+
+
+def _is_at_maximum(draft: SpanDraft) -> bool:
+    """Whether an agent was stopped at its last iteration."""
+    return draft.kind == "AGENT" and "MaxIterationsAgentError" in (draft.status_message or "")
 
 
 def _other_metadata(run: Run) -> Json:

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 from tracejury.ingest.formats.gaia2.benchmark import (
+    AROUND,
     OUTPUT,
     STATISTICS,
+    around_bytes,
     base_name,
     looks_like_statistics,
     read_output,
     read_statistics,
     row_of,
+    statistics_setting,
 )
 from tracejury.ingest.formats.gaia2.build import Run, run_trace
 from tracejury.ingest.formats.gaia2.cli_folder import FILES, folder_name, read_cli
 from tracejury.ingest.formats.gaia2.export import Export, looks_like_export, read_export
 from tracejury.ingest.formats.gaia2.lite import Lite, looks_like_lite, read_lite
+from tracejury.ingest.formats.gaia2.parts import is_packed, packed, unpacked
 from tracejury.ingest.formats.gaia2.row import looks_like_row, row_attributes, row_evidence
+from tracejury.ingest.formats.gaia2.setting import FORMS, common_setting, place_of
 from tracejury.ingest.formats.gaia2.values import mapping
 from tracejury.ingest.formats.gaia2.verdict import Evidence
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, Trace
 
-FORMS = frozenset({"hf", "lite", "gui"})
 ROW_FILE = "hf_row.json"
+_ORDER = ("hf", "gui", "lite", OUTPUT, ROW_FILE, AROUND)
 
 
 def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -44,27 +48,52 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
             continue
         if path.parent.name in FORMS:
             runs.setdefault((_folder(str(path.parent)), path.name), []).append(name)
-        elif _folder(name) in outputs and path.name not in {STATISTICS, ROW_FILE}:
+        elif _folder(name) in outputs and path.name not in {STATISTICS, ROW_FILE, AROUND}:
             runs.setdefault((_folder(name), path.name), []).append(name)
     found = [
         (*files, *([outputs[folder]] if folder in outputs else _lone_row(folder, runs, names)))
         for (folder, _), files in runs.items()
     ]
-    for folder, output in outputs.items():
-        statistics = [name for name in names if base_name(name) == STATISTICS and _folder(name) == folder]
-        found.append((output, *statistics))
+    found.extend(_benchmark(folder, output, runs, names) for folder, output in outputs.items())
+    found.extend(_above(name, outputs) for name in names if base_name(name) == STATISTICS)
     folders: dict[str, list[str]] = {}
     for name in names:
         if base_name(name) in FILES:
             folders.setdefault(_folder(name), []).append(name)
     found.extend(tuple(sorted(files, key=lambda name: FILES.index(base_name(name)))) for files in folders.values())
-    return [files for files in found if len(files) > 1 or base_name(files[0]) == OUTPUT]
+    return [files for files in found if len(files) > 1 or (files and base_name(files[0]) == OUTPUT)]
+
+
+def _benchmark(
+    folder: str, output: str, runs: Mapping[tuple[str, str], Sequence[str]], names: Sequence[str]
+) -> tuple[str, ...]:
+    """An `output.jsonl` with the statistics beside or above it, and one run that says what they all share."""
+    statistics = [name for name in names if base_name(name) == STATISTICS and _is_above(_folder(name), folder)]
+    kept = [name for name in names if base_name(name) == AROUND and _folder(name) == folder]
+    nearest = max(statistics, key=len, default=None)
+    files = [name for (where, _), group in runs.items() if where == folder for name in group]
+    first = sorted(files, key=lambda name: (base_name(_folder(name)) == "lite", name))[:1]
+    return (output, *kept, *([] if nearest is None else [nearest]), *first)
+
+
+def _above(statistics: str, outputs: Mapping[str, str]) -> tuple[str, ...]:
+    """Statistics with every `output.jsonl` below their folder, where none lies beside them."""
+    folder = _folder(statistics)
+    below = [output for where, output in outputs.items() if where != folder and _is_above(folder, where)]
+    return (statistics, *below) if below and folder not in outputs else ()
+
+
+def _is_above(folder: str, other: str) -> bool:
+    return other == folder or folder == "" or other.startswith(f"{folder}/")
 
 
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """One run from all its files. A file that cannot be read is named, and the run is read from the others."""
     if all(base_name(source.file) in FILES for source in sources):
         yield from read_cli(sources, _folder_source(sources), folder_name(sources[0].file))
+        return
+    if base_name(sources[0].file) in {OUTPUT, STATISTICS}:
+        yield from _read_benchmark(sources, beside)
         return
     values: list[tuple[Source, Json]] = []
     for source in sources:
@@ -79,13 +108,98 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
     if runs:
         yield from _read_run(runs, values, output)
         return
-    for source, value in values:
-        if looks_like_statistics(value):
-            yield from read_statistics(source, output)
+    for source, _ in values:
+        yield rejected(source.file, IngestError("no file of a GAIA2 run", remedy="leave it out"))
+
+
+def _read_benchmark(sources: Sequence[Source], beside: Sequence[str]) -> Iterator[Trace | Rejected]:
+    """The runs of an `output.jsonl` that left no trace, or statistics against every output below their folder."""
+    outputs = [source for source in sources if base_name(source.file) == OUTPUT]
+    statistics = [source for source in sources if base_name(source.file) == STATISTICS]
+    if base_name(sources[0].file) == STATISTICS:
+        yield from read_statistics(sources[0], outputs)
+        return
+    for source in statistics:
+        if _folder(source.file) == _folder(outputs[0].file):
+            yield from read_statistics(source, outputs)
+    around: dict[str, Json] = {}
+    for source in sources[1:]:
+        try:
+            around = {**around, **_around(source)}
+        except IngestError:
+            continue  # the run or the statistics are named where they are read themselves
+    yield from read_output(outputs[0], beside, around)
+
+
+def _around(source: Source) -> dict[str, Json]:
+    """What one file says that all runs of its benchmark share."""
+    value = parse_json(source.data)
+    if base_name(source.file) == AROUND:
+        return mapping(value)
+    if looks_like_statistics(value):
+        return statistics_setting(source.data)
+    export = read_lite(value).as_export() if looks_like_lite(value) else read_export(value)
+    return common_setting(export)
+
+
+def complete(stored: Source, new: Source) -> Trace | None:
+    """The run that the files of both sources tell of together; None where `new` adds nothing to `stored`.
+
+    Raises `IngestError` where they hold different files of one form: then they are two runs of one name.
+    """
+    known, more = _parts(stored), _parts(new)
+    differing = [form for form in known.keys() & more.keys() - {AROUND} if known[form][1] != more[form][1]]
+    if differing:
+        raise IngestError(f"the {_form_name(differing[0])} of the two differ", remedy="give one of them another name")
+    together = {**more, **known}
+    if together.keys() & FORMS:
+        together.pop(AROUND, None)
+    elif AROUND in together:
+        together[AROUND] = (AROUND, around_bytes({**_around_of(known), **_around_of(more)}))
+    if together == {form: known.get(form) for form in together}:
+        return None
+    file = max((stored.file, new.file), key=_tells)
+    source = Source(file=file, data=packed([together[form] for form in sorted(together, key=_ORDER.index)]))
+    found = list(read_bundle(unpacked(source)))
+    traces = [one for one in found if not isinstance(one, Rejected)]
+    if len(traces) != 1 or len(found) != 1:
+        raise IngestError("the files do not read together as one run", remedy="ingest them into another workspace")
+    return replace(traces[0], source=source)
+
+
+def _parts(source: Source) -> dict[str, tuple[str, bytes]]:
+    """The files of a source by their form, each with the name that it has in an archive."""
+    parts: dict[str, tuple[str, bytes]] = {}
+    for one in unpacked(source) if is_packed(source.data) else (source,):
+        name = base_name(one.file)
+        if name in {OUTPUT, AROUND, ROW_FILE}:
+            parts[name] = (name, one.data)
         else:
-            yield rejected(source.file, IngestError("no file of a GAIA2 run", remedy="leave it out"))
-    if output is not None and all(looks_like_statistics(value) for _, value in values):
-        yield from read_output(output, beside)
+            form = _form_of(parse_json(one.data))
+            parts[form] = (f"{form}/{name}", one.data)
+    return parts
+
+
+def _around_of(parts: Mapping[str, tuple[str, bytes]]) -> dict[str, Json]:
+    return mapping(parse_json(parts[AROUND][1])) if AROUND in parts else {}
+
+
+def _form_of(value: Json) -> str:
+    if looks_like_lite(value):
+        return "lite"
+    if not looks_like_export(value):
+        raise IngestError("one of the two is no file of a run", remedy="ingest them into another workspace")
+    return "gui" if read_export(value).is_gui else "hf"
+
+
+def _form_name(form: str) -> str:
+    return f"{form} files" if form in FORMS else f"{form} lines"
+
+
+def _tells(file: str) -> tuple[bool, bool, int]:
+    """Of two paths the one whose folders say more of the benchmark."""
+    place = place_of(file)
+    return (place.config is not None, place.phase is not None, len(file))
 
 
 def _read_run(
@@ -151,24 +265,14 @@ def _source(first: Source, name: str, used: list[tuple[str, bytes]]) -> Source:
         return first
     folder = _folder(first.file)
     parent = _folder(folder) if base_name(folder) in FORMS else folder
-    return Source(file=f"{parent}/{name}" if parent else name, data=_packed(used))
+    return Source(file=f"{parent}/{name}" if parent else name, data=packed(used))
 
 
 def _folder_source(sources: Sequence[Source]) -> Source:
     if len(sources) == 1:
         return sources[0]
     used = [(base_name(source.file), source.data) for source in sources]
-    return Source(file=_folder(sources[0].file) or folder_name(sources[0].file), data=_packed(used))
-
-
-def _packed(used: Sequence[tuple[str, bytes]]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for member, data in used:
-            info = tarfile.TarInfo(member)
-            info.size = len(data)
-            archive.addfile(info, io.BytesIO(data))
-    return packed.getvalue()
+    return Source(file=_folder(sources[0].file) or folder_name(sources[0].file), data=packed(used))
 
 
 def _lone_row(folder: str, runs: dict[tuple[str, str], list[str]], names: Sequence[str]) -> list[str]:
@@ -180,13 +284,3 @@ def _lone_row(folder: str, runs: dict[tuple[str, str], list[str]], names: Sequen
 
 def _folder(name: str) -> str:
     return "/".join(name.replace("\\", "/").split("/")[:-1])
-
-
-def unpacked(source: Source) -> tuple[Source, ...]:
-    """The files of a run that `_source` packed."""
-    with tarfile.open(fileobj=io.BytesIO(source.data)) as archive:
-        return tuple(
-            Source(file=f"{source.file}/{member.name}", data=source.data[member.offset_data :][: member.size])
-            for member in archive
-            if member.isfile()
-        )

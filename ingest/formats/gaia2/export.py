@@ -118,11 +118,44 @@ class Export:
         return word(self.runner_config.get("a2a_model"))
 
     @property
-    def capability(self) -> str | None:
-        """The capability tested, in lower case: the run's config, else the scenario's first tag."""
-        tags = [tag for tag in sequence(self.definition.get("tags")) if isinstance(tag, str)]
-        name = word(self.definition.get("config")) or (tags[0] if tags else None)
+    def config(self) -> str | None:
+        """The benchmark's config that was run, in lower case: a capability, or a mix of them such as `mini`."""
+        name = word(self.definition.get("config"))
         return name.lower() if name else None
+
+    @property
+    def tag(self) -> str | None:
+        """The scenario's first tag, in lower case: the capability that it tests."""
+        tags = [tag for tag in sequence(self.definition.get("tags")) if isinstance(tag, str)]
+        return tags[0].lower() if tags else None
+
+    @property
+    def is_oracle_run(self) -> bool:
+        """Whether the scenario's own events were played and no agent ran."""
+        told = self.runner_config.get("oracle")
+        return told if isinstance(told, bool) else self.main_agent is None and not self.is_gui
+
+    @property
+    def never_began(self) -> bool:
+        """Whether nothing happened: a plan, and neither an event nor a log entry."""
+        return not self.completed and not self.log
+
+    @property
+    def judge_model(self) -> str | None:
+        """The model that the benchmark's judge asked, where the file names it (ARE 1.2 leaves it out)."""
+        return word(mapping(self.runner_config.get("judge_engine_config")).get("model_name"))
+
+    @property
+    def phase(self) -> str | None:
+        """The benchmark's phase by the augmentations that the file names; None where it says nothing of them."""
+        definition, config = self.definition, self.runner_config
+        shared = number(config.get("a2a_app_prop"))
+        told = [definition.get(f"has_{name}_augmentation") for name in ("a2a", "tool", "env_events")]
+        if not any(isinstance(item, bool) for item in told) and not config:
+            return None
+        a2a = told[0] is True or bool(shared)
+        noise = True in told[1:] or bool(config.get("tool_augmentation_config") or config.get("env_events_config"))
+        return "+".join(name for name, on in (("agent2agent", a2a), ("noise", noise)) if on) or "standard"
 
     @property
     def oracle(self) -> tuple[Event, ...]:
@@ -152,9 +185,23 @@ def read_export(value: Json) -> Export:
     )
 
 
+def empty_export(scenario: str | None) -> Export:
+    """The export of a run that left none."""
+    return Export(
+        definition={} if scenario is None else {"scenario_id": scenario},
+        simulation={},
+        annotation={},
+        runner_config={},
+        planned=(),
+        completed=(),
+        log=(),
+        raw={},
+    )
+
+
 def refuse_unrun(export: Export) -> None:
-    """A scenario that never ran is no trace. Raises `IngestError` for it."""
-    if not export.completed and not export.log:
+    """A scenario that never ran is no trace; a run that raised before its first event is one. Raises `IngestError`."""
+    if export.never_began and export.definition.get("has_exception") is not True:
         raise IngestError(
             f"scenario {word(export.definition.get('scenario_id'))!r} never ran: a plan, and no completed event",
             place="completed_events",

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from tracejury.ingest.formats.gaia2.build import Run, run_trace
 from tracejury.ingest.formats.gaia2.export import read_export
-from tracejury.ingest.formats.gaia2.values import text, whole, without_empty, word
+from tracejury.ingest.formats.gaia2.values import mapping, name_part, text, whole, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import Evidence
 from tracejury.ingest.formats.rows import read_rows as table_rows
 from tracejury.ingest.parse import inner_json, parse_json
@@ -34,26 +34,31 @@ def read_rows(source: Source) -> Iterator[Trace | Rejected]:
 
 
 def row_trace(row: Mapping[str, Json], source: Source, place: str) -> Trace:
-    """The trace of one row. Raises `IngestError` for a row without data, or of a scenario that never ran."""
-    trace_id = row_id(row)
+    """The trace of one row, its root alone for a row without data. Raises `IngestError` for one that never ran."""
     data = row.get("data")
-    if data is None:
-        raise IngestError(
-            f"run {trace_id} left no trace: {row_summary(row)}",
-            place="data",
-            remedy="nothing is to be read of it; `ingest/gsr.py` counts it",
-        )
-    export = read_export(parse_json(data.encode("utf-8", "surrogatepass")) if isinstance(data, str) else data)
+    export = None if data is None else read_export(_json_of(data))
+    trace_id = row_id(row, None if export is None else export.model)
+    if export is None and row.get("status") is None:
+        raise IngestError(f"row {trace_id} holds neither data nor a status", place="data", remedy="leave it out")
     run = Run(trace_id=trace_id, hf=export, evidence=(row_evidence(row, "row"),), attributes=row_attributes(row))
     return run_trace(run, Source(file=source.file, place=place, data=source.data))
 
 
-def row_id(row: Mapping[str, Json]) -> str:
-    """A row's trace id: scenario, config, phase and run number, as far as it names them."""
+def _json_of(data: Json) -> Json:
+    return parse_json(data.encode("utf-8", "surrogatepass")) if isinstance(data, str) else data
+
+
+def row_id(row: Mapping[str, Json], model: str | None = None) -> str:
+    """A row's trace id: scenario, config, phase, model and run number, as far as it names them."""
     run_number = whole(row.get("run_number"))
-    parts = [row.get("scenario_id"), row.get("config"), row.get("phase_name")]
+    parts = [row.get("scenario_id"), row.get("config"), row.get("phase_name"), _model_part(row, model)]
     named = [part for part in parts if isinstance(part, str) and part and part != "standard"]
     return "_".join([*(named or ["scenario"]), *([] if run_number is None else [f"run_{run_number}"])])
+
+
+def _model_part(row: Mapping[str, Json], model: str | None) -> str | None:
+    config = mapping(inner_json(text(row.get("run_config")) or ""))
+    return name_part(word(config.get("model")) or model)
 
 
 def row_evidence(row: Mapping[str, Json], source: str) -> Evidence:

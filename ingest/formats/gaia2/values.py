@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Sequence
 from typing import cast
 
@@ -37,6 +38,11 @@ def text(value: Json) -> str | None:
 def word(value: Json) -> str | None:
     """A name or an id: text that is not empty."""
     return value if isinstance(value, str) and value else None
+
+
+def name_part(name: str | None) -> str | None:
+    """A name fit to stand in an id: letters, digits, points, dashes and underscores; anything else is a dash."""
+    return re.sub(r"[^\w.-]+", "-", name).strip("-") or None if name else None
 
 
 def mapping(value: Json) -> dict[str, Json]:

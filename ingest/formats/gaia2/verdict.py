@@ -11,10 +11,13 @@ JUDGE_RAISED = "the judge raised an exception, so there is no verdict (ARE itsel
 RUN_RAISED = "the run raised an exception; ARE scores 0"
 RUN_RAISED_UNSCORED = "the run raised an exception and ARE gives no score"
 NO_DECISION = "the file holds no validation decision"
+TIME_LIMIT = "the run was ended at its time limit, so there is no verdict (ARE itself scores 0)"
+ORACLE_RUN = "an oracle run: no agent took part, so it counts in no rate"
 REFUSED_OR_UNJUDGED = "Invalid without exception: either the judge said no or no judge was configured"
 JUDGE_OR_RUN_RAISED = "Invalid with an exception: either the judge raised (no verdict) or the run did (score 0)"
 UNJUDGED_OR_RUN_RAISED = "Invalid without rationale: either no judge was configured or the run raised"
 _SETTLE = "; the lite file, the leaderboard row or output.jsonl settles it"
+_TIMEOUT_ERROR = "ScenarioTimeoutError"
 _DOUBTS = {REFUSED_OR_UNJUDGED, JUDGE_OR_RUN_RAISED, UNJUDGED_OR_RUN_RAISED}
 
 
@@ -30,6 +33,8 @@ class Evidence:
     has_exception: bool | None = None
     exception_type: str | None = None
     exception_message: str | None = None
+    never_began: bool = False
+    is_oracle: bool = False
 
     def joined(self, other: Evidence) -> Evidence:
         """Both together; what this one says goes before, except that a raised exception is never unsaid.
@@ -46,6 +51,8 @@ class Evidence:
             has_exception=True if raised else _first(self.has_exception, other.has_exception),
             exception_type=self.exception_type or other.exception_type,
             exception_message=self.exception_message or other.exception_message,
+            never_began=self.never_began or other.never_began,
+            is_oracle=self.is_oracle or other.is_oracle,
         )
 
 
@@ -89,6 +96,10 @@ def error_of_run(result: Outcome) -> str | None:
 
 
 def _score(evidence: Evidence) -> tuple[float | None, str | None]:
+    if evidence.is_oracle:
+        return None, ORACLE_RUN
+    if evidence.exception_type == _TIMEOUT_ERROR and evidence.row_status != "success":
+        return None, TIME_LIMIT
     if evidence.row_status == "success" or (evidence.row_status is None and evidence.decision == "Valid"):
         return 1.0, None
     if evidence.row_status == "no_validation":
@@ -105,6 +116,8 @@ def _score(evidence: Evidence) -> tuple[float | None, str | None]:
 
 
 def _invalid(evidence: Evidence) -> tuple[float | None, str | None]:
+    if evidence.never_began and evidence.has_exception:
+        return 0.0, RUN_RAISED  # a judge is asked about what happened: where nothing did, it was not the judge
     if not evidence.says_rationale:
         return None, JUDGE_OR_RUN_RAISED if evidence.has_exception else REFUSED_OR_UNJUDGED
     if evidence.rationale not in {None, "", "None"}:
