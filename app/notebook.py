@@ -1,0 +1,325 @@
+"""The way in from Python: `import tracejury as tj`; the same functions as the pages and the command.
+
+Frames are pandas with the types of `judging.reports.rows`; `to_arrow` gives the span table to polars and DuckDB.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import pandas as pd
+
+from tracejury.ingest.batch import Report, ingest
+from tracejury.ingest.readers import read_traces
+from tracejury.ingest.store import read_transaction
+from tracejury.ingest.table import span_frame, span_table
+from tracejury.ingest.trace import Rejected, Span, Trace
+from tracejury.judging.agreement import errors, reliability
+from tracejury.judging.agreement.tables import TABLES, Inputs
+from tracejury.judging.judges.rubric import choose_rubrics, rubrics
+from tracejury.judging.matching.matches import propose_matches
+from tracejury.judging.records import DIMENSIONS, Failure, Verdict
+from tracejury.judging.reports import rows
+from tracejury.judging.reports.export import (
+    facts_of,
+    inputs_of,
+    manifest_of,
+    opinions_of,
+    report_tables,
+    write_manifest,
+    write_report,
+)
+from tracejury.judging.reports.filters import Filters, check_filters
+from tracejury.judging.reports.frames import load_frames
+from tracejury.judging.store import Workspace as Store
+from tracejury.judging.store import open_workspace
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+CHECKS = "checks"
+
+
+def open(home: str | Path | None = None) -> Workspace:
+    """Open the workspace at `home`, made where there is none.
+
+    `home` defaults to TRACEJURY_HOME, then to `./.tracejury`. Raises `WorkspaceError`.
+    """
+    return Workspace(open_workspace(None if home is None else Path(home).expanduser()))
+
+
+def read(*paths: str | Path, format: str | None = None, merge: bool = False) -> Traces:
+    """Read traces from files, folders and archives, without a workspace; `rejected` names what could not be read."""
+    every = [one for path in paths for one in read_traces(Path(path).expanduser(), format=format, merge=merge)]
+    return Traces(
+        [ShownTrace(one) for one in every if isinstance(one, Trace)],
+        [one for one in every if isinstance(one, Rejected)],
+    )
+
+
+class ShownTrace:
+    """A trace with its span table; a notebook shows its tree of spans, as text only."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.trace, name)
+
+    def __repr__(self) -> str:
+        return f"<trace {self.trace.trace_id}: {len(self.trace.spans)} spans>"
+
+    @cached_property
+    def text(self) -> str:
+        """What a judge reads of the trace."""
+        from tracejury.judging.judges.trace_text import render_trace
+
+        return render_trace(self.trace).text
+
+    def spans(self) -> pd.DataFrame:
+        """Give the span table of the trace."""
+        return span_frame([self.trace])
+
+    def _repr_html_(self) -> str:
+        lines = "\n".join(_tree_line(span) for span in self.trace.spans)
+        head = f"{self.trace.name or self.trace.trace_id}: {self.trace.goal or 'no goal found'}"
+        return f"<p>{escape(head)}</p><pre>{escape(lines)}</pre>"
+
+
+class Traces(Sequence[ShownTrace]):
+    """Traces that were read, and what was rejected with its reason and remedy."""
+
+    def __init__(self, traces: list[ShownTrace], rejected: list[Rejected]) -> None:
+        self._traces, self.rejected = traces, rejected
+
+    def __getitem__(self, at: Any) -> Any:
+        return self._traces[at]
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} traces, {len(self.rejected)} rejected>"
+
+    def spans(self) -> pd.DataFrame:
+        """Give the span table of all traces."""
+        return span_frame(one.trace for one in self._traces)
+
+    def messages(self) -> pd.DataFrame:
+        """Give one row a message."""
+        return rows.messages_frame(one.trace for one in self._traces)
+
+    def to_arrow(self) -> pa.Table:
+        """Give the span table as Arrow."""
+        return span_table(one.trace for one in self._traces)
+
+
+class Workspace:
+    """A workspace: its tables as data frames, and what the command does with it."""
+
+    def __init__(self, store: Store) -> None:
+        self.store = store
+
+    def __repr__(self) -> str:
+        return f"<workspace {self.store.home}: {len(self.traces())} traces>"
+
+    def ingest(self, *paths: str | Path, merge: bool = False) -> Report:
+        """Ingest files, folders and archives; the report names what was rejected."""
+        return ingest(self.store.engine, [str(Path(path).expanduser()) for path in paths], merge=merge)
+
+    def trace(self, trace_id: str) -> ShownTrace:
+        """Give one trace. Raises `KeyError` for an id that is not here."""
+        with read_transaction(self.store.engine) as connection:
+            return ShownTrace(next(rows.traces_of(connection, [trace_id])))
+
+    def traces(self) -> pd.DataFrame:
+        """Give one row a trace with its summary."""
+        return self._rows(rows.trace_rows)
+
+    def spans(self, traces: Collection[str] | None = None) -> pd.DataFrame:
+        """Give the span table, of all traces or of these."""
+        return self._rows(lambda connection: rows.span_rows(connection, traces))
+
+    def messages(self, traces: Collection[str] | None = None) -> pd.DataFrame:
+        """Give one row a message, of all traces or of these."""
+        return self._rows(lambda connection: rows.message_rows(connection, traces))
+
+    def to_arrow(self, traces: Collection[str] | None = None) -> pa.Table:
+        """Give the span table as Arrow, for polars and DuckDB."""
+        return self._rows(lambda connection: rows.span_arrow(connection, traces))
+
+    def labels(self) -> pd.DataFrame:
+        """Give one row an error that a person marked."""
+        return self._rows(rows.label_rows)
+
+    def scores(self) -> pd.DataFrame:
+        """Give one row a score that a person gave."""
+        return self._rows(rows.score_rows)
+
+    def reviews(self) -> pd.DataFrame:
+        """Give one row a trace that a person opened, with its status."""
+        return self._rows(rows.review_rows)
+
+    def verdicts(self) -> pd.DataFrame:
+        """Give one row a verdict or failure of a judge."""
+        return self._rows(rows.verdict_rows)
+
+    def findings(self) -> pd.DataFrame:
+        """Give one row a finding of a judge."""
+        return self._rows(rows.finding_rows)
+
+    def matches(self) -> pd.DataFrame:
+        """Give one row a pair of an error and a finding: proposed, confirmed or rejected."""
+        return self._rows(rows.match_rows)
+
+    def judge(
+        self,
+        model: str = CHECKS,
+        dimensions: Sequence[str] = DIMENSIONS,
+        traces: Sequence[str] | None = None,
+        **settings: Any,
+    ) -> dict[str, Any]:
+        """Judge traces (default: all) and wait; `settings` are those of `RunSpec`, as repeats, budget_usd, api_base.
+
+        Returns counts by state and the run's key. Raises `ValueError` for what no run can do, `RubricError` for an
+        unknown dimension.
+        """
+        if model == CHECKS:
+            from tracejury.judging.runs.offline import judge_all
+
+            return dict(judge_all(self.store.engine, traces=traces, dimensions=_shipped(dimensions), author="notebook"))
+        return _apart(lambda: self._judge_by_model(model, dimensions, traces, settings))
+
+    def match(self) -> dict[str, int]:
+        """Propose which findings describe which human errors, by the rule."""
+        return propose_matches(self.store.engine)
+
+    def table(self, name: str, **filters: Any) -> pd.DataFrame:
+        """Give a report table under the filters of the pages, by the same names.
+
+        Raises `ValueError` that names the tables, filters or values that exist.
+        """
+        known = [table.name for table in TABLES]
+        if name not in known:
+            raise ValueError(f"no table is called {name!r}; there are {', '.join(known)}")
+        return report_tables(self.inputs(**filters), [name])[name]
+
+    def report(self, out: str | Path, *, formats: Sequence[str] = ("csv",), **filters: Any) -> list[Path]:
+        """Write every table that can be made into the folder `out`, with manifest.json; returns the files."""
+        folder, inputs = Path(out).expanduser(), self.inputs(**filters)
+        with read_transaction(self.store.engine) as connection:
+            chosen = check_filters(connection, Filters(**filters))
+            manifest = manifest_of(facts_of(load_frames(connection, chosen)), chosen, inputs)
+        written = write_report(folder, report_tables(inputs, []), formats=list(formats), made_from=manifest)
+        write_manifest(folder, manifest, written)
+        return [folder / one.file for one in written]
+
+    def inputs(self, **filters: Any) -> Inputs:
+        """Give what the tables are made from under these filters: error_pairs, score_pairs, ratings and so on."""
+        with read_transaction(self.store.engine) as connection:
+            chosen = check_filters(connection, Filters(**filters))
+            return inputs_of(load_frames(connection, chosen), **opinions_of(connection, chosen))
+
+    def _rows(self, make: Callable[[Any], T]) -> T:
+        with read_transaction(self.store.engine) as connection:
+            return make(connection)
+
+    def _judge_by_model(
+        self, model: str, dimensions: Sequence[str], traces: Sequence[str] | None, settings: dict[str, Any]
+    ) -> dict[str, Any]:
+        from tracejury.ingest.store import trace_ids
+        from tracejury.judging.judges.rubric import agent_descriptions
+        from tracejury.judging.runs.run_store import plan_run
+        from tracejury.judging.runs.runner import RunSpec, model_names
+        from tracejury.judging.wiring import work_on
+
+        known, engine = rubrics(self.store.home), self.store.engine
+        chosen = choose_rubrics(",".join(dimensions), known)
+        spec = RunSpec(rubrics=tuple(one.key for one in chosen), models=model_names(model), **settings)
+        wanted = list(traces) if traces is not None else self._rows(lambda c: trace_ids(c, with_steps=True))
+        run = plan_run(
+            engine, spec, wanted, rubrics=known, agents=agent_descriptions(self.store.home), author="notebook"
+        )
+        summary = work_on(engine, run, home=self.store.home)
+        return {"run": run, "status": summary.status, "states": dict(summary.states)}
+
+
+def judge(trace: Trace | ShownTrace, dimension: str, *, model: str = CHECKS, **settings: Any) -> Verdict | Failure:
+    """Judge one trace under one dimension and wait; nothing is stored. `settings` as `judge_async` takes them."""
+    return _apart(lambda: asyncio.run(_awaited(judge_async(trace, dimension, model=model, **settings))))
+
+
+async def judge_async(
+    trace: Trace | ShownTrace,
+    dimension: str,
+    *,
+    model: str = CHECKS,
+    api_base: str | None = None,
+    home: Path | None = None,
+    **parameters: Any,
+) -> Verdict | Failure:
+    """Judge one trace under one dimension; nothing is stored.
+
+    `parameters` go to the provider (temperature, max_tokens). A failure is returned, never raised. Raises
+    `RubricError` for an unknown dimension.
+    """
+    held = trace.trace if isinstance(trace, ShownTrace) else trace
+    if model == CHECKS:
+        from tracejury.judging.checks import judge_offline
+
+        (wanted,) = _shipped([dimension])
+        return next(one for one in judge_offline(held) if one.rubric == wanted)
+    from tracejury.judging.judges.judge import Judge, judge_trace
+    from tracejury.judging.judges.model import LitellmModel
+    from tracejury.judging.judges.trace_text import render_trace
+
+    (rubric,) = choose_rubrics(dimension, rubrics(home))
+    asked = Judge(rubric=rubric, model=model, parameters=parameters)
+    return await judge_trace(asked, render_trace(held), LitellmModel(name=model, api_base=api_base))
+
+
+def alpha(ratings: pd.DataFrame, level: reliability.Level = "interval") -> pd.Series:
+    """Give Krippendorff's alpha of ratings: value, low, high, n and the reason where it is undefined.
+
+    `ratings`: unit, rater, value; one row a rating. Source: Krippendorff (2011), by the library `krippendorff`.
+    """
+    row = reliability.reliability_table(ratings).iloc[0]
+    kept = {"value": f"alpha_{level}", "low": f"alpha_{level}_low", "high": f"alpha_{level}_high", "n": "n"}
+    return pd.Series({name: row.get(column) for name, column in kept.items()} | {"reason": row.get("reason")})
+
+
+def precision_recall(error_pairs: pd.DataFrame) -> pd.DataFrame:
+    """Give precision (GPA), recall, F1, F2 and accuracy of caught and localized errors, with intervals.
+
+    `error_pairs`: trace_id, error_id, impact, dimension, relevant, caught, localized; optional judge_model, split.
+    """
+    return errors.error_table(error_pairs)
+
+
+def _tree_line(span: Span) -> str:
+    status = "  ERROR" if span.status == "ERROR" else ""
+    return f"{'  ' * span.depth}S{span.seq} {span.kind} {span.name}{status}"
+
+
+def _shipped(dimensions: Iterable[str]) -> tuple[Any, ...]:
+    unknown = [one for one in dimensions if one not in DIMENSIONS]
+    if unknown:
+        raise ValueError(f"the offline checks have no dimension {unknown[0]!r}; they have {', '.join(DIMENSIONS)}")
+    return tuple(dimensions)
+
+
+async def _awaited(work: Awaitable[T]) -> T:
+    return await work
+
+
+def _apart(work: Callable[[], T]) -> T:
+    """Run in a thread of its own: a notebook's own event loop is running in this one."""
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        return pool.submit(work).result()
