@@ -18,4 +18,6 @@ def __getattr__(name: str) -> Any:
         from tracejury.app import notebook
 
         return getattr(notebook, name)
-    raise AttributeError(f"tracejury has no {name!r}; it has {', '.join(__all__)} and the packages app, ingest, judging")
+    raise AttributeError(
+        f"tracejury has no {name!r}; it has {', '.join(__all__)} and the packages app, ingest, judging"
+    )

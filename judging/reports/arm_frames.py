@@ -37,7 +37,7 @@ def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFram
             "dimension": cells["dimension"],
             "judge_model": cells["judge_model"],
             "unit": cells["trace_id"],
-            "model": _where(said, answered),
+            "judge_label": _where(said, answered),
             "reference_label": _where(reference, among(cells["trace_id"], reviewed)),
         }
     ).reset_index(drop=True)

@@ -1,0 +1,77 @@
+"""The wheel from an empty environment: one import name, beside another package called `app`, with all its data."""
+
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGES = """
+import os, sys
+from streamlit.testing.v1 import AppTest
+from tracejury import app
+from tracejury.app.pages import PAGES
+main = os.path.join(os.path.dirname(app.__file__), "main.py")
+for page in PAGES:
+    at = AppTest.from_file(main, default_timeout=120).run()
+    at.switch_page(f"views/{page.file}.py").run()
+    assert not at.exception, (page.file, at.exception)
+print(len(PAGES))
+"""
+
+
+def run(*command: str | Path, cwd: Path, **env: str) -> str:
+    done = subprocess.run(
+        list(map(str, command)), cwd=cwd, capture_output=True, text=True, check=False,
+        env={"PATH": "/usr/bin:/bin", "LITELLM_LOCAL_MODEL_COST_MAP": "True", "HOME": str(cwd), **env},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "-m", "uv", "build", "--wheel", "--quiet", "--out-dir", out, ROOT], check=True)
+    (file,) = out.glob("*.whl")
+    return file
+
+
+@pytest.fixture(scope="module")
+def python(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new environment with the wheel, the locked versions of what it needs, and somebody else's package `app`."""
+    home = tmp_path_factory.mktemp("env")
+    pins = re.findall(r"^([a-z0-9][\w.-]*==[^\s\\;]+)", (ROOT / "requirements.lock").read_text("utf-8"), re.MULTILINE)
+    (home / "pins.txt").write_text("\n".join(pins), encoding="utf-8")
+    uv = [sys.executable, "-m", "uv"]
+    subprocess.run([*uv, "venv", "--quiet", "--python", sys.executable, home / "venv"], check=True)
+    target = home / "venv" / "bin" / "python"
+    subprocess.run(
+        [*uv, "pip", "install", "--quiet", "--python", target, "-c", home / "pins.txt", wheel], check=True, cwd=home
+    )
+    site = Path(run(target, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=home).strip())
+    (site / "app").mkdir()
+    (site / "app" / "__init__.py").write_text("WHOSE = 'somebody else'\n", encoding="utf-8")
+    return target
+
+
+def test_the_wheel_holds_one_top_package(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        top = {name.split("/")[0] for name in archive.namelist()}
+    assert {name for name in top if not name.endswith(".dist-info")} == {"tracejury"}
+
+
+@pytest.mark.slow
+def test_it_works_installed_beside_another_package_called_app(python: Path, tmp_path: Path) -> None:
+    said = run(python, "-c", "import app, tracejury.app; print(app.WHOSE, tracejury.app.__name__)", cwd=tmp_path)
+    assert said.split() == ["somebody", "else", "tracejury.app"]
+    home = {"TRACEJURY_HOME": str(tmp_path / "home")}
+    command = python.parent / "tracejury"
+    run(command, "demo", "--no-serve", cwd=tmp_path, **home)
+    run(command, "report", "--out", tmp_path / "tables", "--draws", "50", cwd=tmp_path, **home)
+    assert (tmp_path / "tables" / "table_03_caught.csv").stat().st_size > 0
+    assert "0.2.0" in run(python, "-m", "tracejury", "--version", cwd=tmp_path)
+    assert int(run(python, "-P", "-c", PAGES, cwd=tmp_path, **home).split()[-1]) > 5
