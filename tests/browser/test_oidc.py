@@ -99,7 +99,7 @@ def known(space: Workspace) -> dict[str, Person]:
         return {one.name: one for one in people(connection)}
 
 
-def test_the_address_decides_who_one_is_and_the_ledger_what_one_may(
+def test_the_address_decides_who_one_is_and_the_store_what_one_may(
     page: Page, chromium: Browser, address: str, space: Workspace
 ) -> None:
     enter(page, address, "ada")

@@ -1,4 +1,4 @@
-"""The annotator's desk as a person uses it: a real browser, a real server, a real ledger."""
+"""The annotator's desk as a person uses it: a real browser, a real server, a real store."""
 
 from __future__ import annotations
 

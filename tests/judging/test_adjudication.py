@@ -21,7 +21,7 @@ from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Ev
 from tracejury.judging.reports.frames import Selection, default_reference, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, tables
-from tracejury.judging.store import spans as ledger_spans
+from tracejury.judging.store import spans as store_spans
 
 SEED = "a secret"
 PARENTS: dict[str, str | None] = {span_id(n): span_id(1) if n > 1 else None for n in range(1, 9)}
@@ -199,7 +199,7 @@ class TestTheDesk:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
     ) -> None:
         monkeypatch.setattr(desk, "FEW", few)
-        monkeypatch.setattr(ledger_spans, "AT_ONCE", 7)
+        monkeypatch.setattr(store_spans, "AT_ONCE", 7)
         size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
         built = build(tmp_path / "random", size)
         with read_transaction(built.engine) as connection:

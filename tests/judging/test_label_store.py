@@ -1,4 +1,4 @@
-"""The ledger: operations applied once, current state from history, labels that wait, matches that people decide."""
+"""The store: operations applied once, current state from history, labels that wait, matches that people decide."""
 
 import threading
 import uuid
@@ -34,13 +34,13 @@ from tracejury.judging.matching.matches import (
     decide,
     decisions,
     finding_reviews,
-    finding_words,
-    match_words,
+    finding_decisions,
+    match_decisions,
     propose_matches,
     review_finding,
 )
 from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
-from tracejury.judging.reports.export import facts_of, selected_words
+from tracejury.judging.reports.export import facts_of, selected_decisions
 from tracejury.judging.reports.frames import Selection, load_frames, read_splits, revision
 from tracejury.judging.runs.verdict_imports import export_outcomes, import_outcomes, resolve_waiting
 from tracejury.judging.runs.verdicts import (
@@ -448,7 +448,7 @@ class TestFrames:
                 seen.add(revision(connection))
         assert len(seen) == 3
 
-    def test_a_ledger_that_went_another_way_has_another_revision(self, opened: Workspace) -> None:
+    def test_a_store_that_went_another_way_has_another_revision(self, opened: Workspace) -> None:
         """Figures are kept by it, and a restored backup writes other rows under the same keys."""
         put(opened)
         with read_transaction(opened.engine) as connection:
@@ -554,7 +554,7 @@ class TestMatches:
             with write_transaction(matched.engine) as connection:
                 decide(connection, label_id="label-1", finding_key=1, status=status, author=author)  # type: ignore[arg-type]
         with read_transaction(matched.engine) as connection:
-            words = match_words(connection)
+            words = match_decisions(connection)
         assert words[["label_id", "finding_id", "matcher", "status"]].to_numpy().tolist() == [
             ["label-1", 1, "ann", "confirmed"], ["label-1", 1, "bob", "rejected"], ["label-1", 1, "cat", "confirmed"],
         ]  # fmt: skip
@@ -568,16 +568,16 @@ class TestMatches:
             with write_transaction(matched.engine) as connection:
                 review_finding(connection, finding_key=2, verdict=verdict, author=author)
         with read_transaction(matched.engine) as connection:
-            words = finding_words(connection)
+            words = finding_decisions(connection)
             asked = {
-                form: selected_words(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
+                form: selected_decisions(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
             }
         assert words[["finding_id", "reviewer", "verdict"]].to_numpy().tolist() == [
             [2, "ann", "duplicate"], [2, "bob", "duplicate"],
         ]  # fmt: skip
         assert reviewer_agreement(words, draws=0)["agreement"].tolist() == [1]
-        assert sum(len(found["finding_words"]) for found in asked.values()) in (0, 2)
-        assert min(len(found["finding_words"]) for found in asked.values()) == 0  # the data chosen counts here too
+        assert sum(len(found["finding_decisions"]) for found in asked.values()) in (0, 2)
+        assert min(len(found["finding_decisions"]) for found in asked.values()) == 0  # the data chosen counts here too
 
     def test_nobody_can_pass_for_the_machine(self, matched: Workspace) -> None:
         with pytest.raises(ValueError, match="proposals"), write_transaction(matched.engine) as connection:
