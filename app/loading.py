@@ -221,7 +221,7 @@ def facts(choice: Choice) -> Facts:
         reference=None if row["reference"] is None else str(row["reference"]),
         judge_models=orjson.loads(str(row["judge_models"])),
         traces=int(row["traces"]),
-        human_errors=int(row["human_errors"]),
+        reference_errors=int(row["reference_errors"]),
         incomplete_errors=int(row["incomplete_errors"]),
         data_hash=str(row["data_hash"]),
         **{name: orjson.loads(str(row[name])) for name in ("votes", "judge_versions", "store_revision")},

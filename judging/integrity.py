@@ -1,4 +1,4 @@
-"""Is the store of opinions whole: labels on spans that exist, quotes that stand where they say, cells in exactly one state."""
+"""Checks opinions: labels on spans that exist, quotes that stand where they say, cells in exactly one state."""
 
 from __future__ import annotations
 

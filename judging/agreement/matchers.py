@@ -38,8 +38,8 @@ def matcher_agreement(
 ) -> pd.DataFrame:
     """Every two people who decided the same pairs: how often, and beyond chance.
 
-    `match_decisions`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One row
-    per matcher_a and matcher_b (by name): n (pairs that both decided), traces, both_confirmed, both_rejected,
+    `match_decisions`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One
+    row per matcher_a and matcher_b (by name): n (pairs that both decided), traces, both_confirmed, both_rejected,
     only_a and only_b (confirmed by one alone), agreement (raw), Cohen's kappa, Gwet's AC1 and Krippendorff's nominal
     alpha on the two words, each with bounds (bootstrap by trace; Wilson's for an agreement of 0 or 1), reason (of an
     undefined kappa). Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, matching. Edge: two people without a

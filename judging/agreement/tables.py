@@ -89,7 +89,7 @@ class Inputs:
     error_pairs: pd.DataFrame | None = None
     score_pairs: pd.DataFrame | None = None
     ratings: pd.DataFrame | None = None
-    """Optional column `rater_kind`: `judge` (default), `annotator` or `gold`; Table 7 takes judges, the ceiling annotators.
+    """Optional column `rater_kind`: `judge` (default), `annotator` or `gold`; Table 7 takes judges, the ceiling people.
     `gold` is what people adjudicated together: it stands among the pairs of raters, but is no further person."""
     findings: pd.DataFrame | None = None
     judged: pd.DataFrame | None = None

@@ -154,7 +154,7 @@ class Facts:
     reference: str | None
     judge_models: Sequence[str]
     traces: int
-    human_errors: int
+    reference_errors: int
     incomplete_errors: int
     """Without a span, a dimension or an impact: in no figure."""
     votes: list[Json]
@@ -171,7 +171,7 @@ def facts_of(frames: Frames | LazyFrames) -> Facts:
         reference=frames.reference,
         judge_models=[str(judge_model) for judge_model in judge_models],
         traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
-        human_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        reference_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
         incomplete_errors=len(frames.incomplete),
         votes=_rows(vote_table(frames.votes)),
         data_hash=frames.made_of.data_hash,
@@ -192,7 +192,7 @@ def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str,
         "splits": _counted(selection.splits.values()),
         "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
         "traces": facts.traces,
-        "human_errors": facts.human_errors,
+        "reference_errors": facts.reference_errors,
         "incomplete_errors": facts.incomplete_errors,
         "votes": facts.votes,
         "data_hash": facts.data_hash,

@@ -407,7 +407,7 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
     assert {one.dispute.weight for one in items} == {7 * 3 + 3 + 3}
     with read_transaction(space.engine) as connection:
         ratings = load_frames(connection, Selection(reference="ada")).ratings
-    wide = ratings[ratings["judge"] == "LC"].pivot(index="unit", columns="rater", values="value")
+    wide = ratings[ratings["dimension"] == "LC"].pivot(index="unit", columns="rater", values="value")
     found = alpha(wide.to_numpy(dtype=np.float64).T)
     # interval alpha of ten opposite pairs: D_o = 9; values 10 x 0 and 10 x 3: D_e = 2*10*10*9 / (20*19) = 4.74
     assert found.value == pytest.approx(1 - 9 / (1800 / 380))

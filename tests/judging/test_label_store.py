@@ -33,8 +33,8 @@ from tracejury.judging.matching.matches import (
     CANDIDATES,
     decide,
     decisions,
-    finding_reviews,
     finding_decisions,
+    finding_reviews,
     match_decisions,
     propose_matches,
     review_finding,
@@ -349,7 +349,7 @@ class TestFrames:
         with read_transaction(opened.engine) as connection:
             frames = load_frames(connection, Selection())
         assert frames.score_pairs["state"].tolist() == ["failed"]
-        assert frames.score_pairs["model"].isna().all()
+        assert frames.score_pairs["judge_score"].isna().all()
         assert frames.error_pairs["state"].tolist() == ["failed"]
 
     def test_labels_count_only_with_a_submitted_review(self, opened: Workspace) -> None:
@@ -370,7 +370,7 @@ class TestFrames:
             {"trace_id": TRACE, "error_id": vague.label_id, "annotator": "ada", "lacks": "span, impact"}
         ]
         facts = facts_of(frames)
-        assert (facts.human_errors, facts.incomplete_errors) == (1, 1)
+        assert (facts.reference_errors, facts.incomplete_errors) == (1, 1)
 
     def test_relevant_caught_and_localized(self, opened: Workspace) -> None:
         put(opened)
@@ -381,7 +381,7 @@ class TestFrames:
         import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
         assert propose_matches(opened.engine)["pairs"] == 2
         with read_transaction(opened.engine) as connection:
-            pairs = load_frames(connection, Selection()).error_pairs.set_index(["judge_model", "judge"])
+            pairs = load_frames(connection, Selection()).error_pairs.set_index(["judge_model", "dimension"])
         assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
         assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
@@ -396,7 +396,7 @@ class TestFrames:
             second = load_frames(connection, Selection(repeat=1)).score_pairs
         runs = ratings[ratings["judge_model"] == "m"]
         assert dict(zip(runs["rater"], runs["value"], strict=True)) == {"repeat 0": 3.0, "repeat 1": 1.0}
-        assert (first["model"].tolist(), second["model"].tolist()) == ([3.0], [1.0])
+        assert (first["judge_score"].tolist(), second["judge_score"].tolist()) == ([3.0], [1.0])
 
     def test_a_newer_version_that_only_failed_does_not_hide_the_answers_of_an_older_one(
         self, opened: Workspace
@@ -406,10 +406,10 @@ class TestFrames:
         failed = Failure(rubric="TC", trace_id=TRACE, state="error", reason="wrong key", call=Call(model="m"))
         judged(opened, failed, rubric_version="2")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [2.0]
+            assert load_frames(connection, Selection()).score_pairs["judge_score"].tolist() == [2.0]
         judged(opened, verdict(score=0), rubric_version="3")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [0.0]
+            assert load_frames(connection, Selection()).score_pairs["judge_score"].tolist() == [0.0]
 
     def test_another_mode_is_another_system_and_versions_can_stand_beside_each_other(self, opened: Workspace) -> None:
         put(opened)
@@ -419,8 +419,8 @@ class TestFrames:
         with read_transaction(opened.engine) as connection:
             pairs = load_frames(connection, Selection()).score_pairs
             beside = load_frames(connection, Selection(versions=(one, two))).score_pairs
-        assert dict(zip(pairs["judge_model"], pairs["model"], strict=True)) == {"m": 3.0, "m · span": 0.0}
-        assert sorted(beside["model"]) == [2.0, 3.0]
+        assert dict(zip(pairs["judge_model"], pairs["judge_score"], strict=True)) == {"m": 3.0, "m · span": 0.0}
+        assert sorted(beside["judge_score"]) == [2.0, 3.0]
 
     def test_only_traces_the_person_reviewed_enter_any_frame(self, opened: Workspace) -> None:
         other = "cd" * 16

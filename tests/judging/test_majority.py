@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
-from tracejury.judging.reports.arm_frames import trail_scores
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import decisions as desk
@@ -20,6 +19,7 @@ from tracejury.judging.agreement.scores import score_table
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.matches import decide, propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
+from tracejury.judging.reports.arm_frames import trail_scores
 from tracejury.judging.reports.arms import Arm, arm_pairs
 from tracejury.judging.reports.frames import Frames, Selection, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
@@ -84,7 +84,7 @@ def test_scores_that_more_than_half_gave_stand_and_the_others_are_missing_and_co
     assert found.reference == MAJORITY
     pairs = found.score_pairs.set_index("trace_id")
     assert pairs.loc[trace_id(0), ["reference_score", "judge_score"]].tolist() == [1, 1]
-    assert np.isnan(pairs.loc[trace_id(1), "human"])  # 3 and 2: a tie, neither
+    assert np.isnan(pairs.loc[trace_id(1), "reference_score"])  # 3 and 2: a tie, neither
     assert trace_id(2) not in pairs.index  # one person is no majority
     row = score_table(found.score_pairs, draws=0).iloc[0]
     assert row[["n", "missing", "failed", "exact"]].tolist() == [1, 1, 0, 1.0]
@@ -173,7 +173,8 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
     with write_transaction(space.engine) as connection:
         put_labels(connection, errors=(), scores=[*labels, alone], reviews=(), author="test")
         asked = pd.DataFrame(
-            [(n, trace_id(n), "m", "trail") for n in range(2)], columns=["cell_key", "trace_id", "judge_model", "judge"]
+            [(n, trace_id(n), "m", "trail") for n in range(2)],
+            columns=["cell_key", "trace_id", "judge_model", "rubric"],
         )
         several = pd.DataFrame(
             [("ada", 0), ("ben", 0), ("cat", 0), ("ada", 1), ("ben", 1)], columns=["annotator", "trace_id"]
@@ -181,7 +182,7 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
         several["trace_id"] = several["trace_id"].map(trace_id)
         of_most = trail_scores(connection, asked, several)
         of_ada = trail_scores(connection, asked, several[several["annotator"] == "ada"])
-    rows = {(row.trace_id, row.scale): row.reference for row in of_most.itertuples()}
+    rows = {(row.trace_id, row.scale): row.reference_score for row in of_most.itertuples()}
     assert rows.pop((trace_id(0), "overall")) == 4
     assert len(rows) == 2
     assert np.isnan(list(rows.values())).all()  # neither one's security nor one's overall
@@ -195,7 +196,7 @@ def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
         desk.reject(connection, ["a3"], by="root", reason="no error")
         desk.close(connection, trace_id(1), by="root", seed="s")
     assert frames(space).votes["people"].max() == 3
-    assert np.isnan(frames(space).score_pairs.set_index("trace_id").loc[trace_id(1), "human"])
+    assert np.isnan(frames(space).score_pairs.set_index("trace_id").loc[trace_id(1), "reference_score"])
     kinds: dict[ReferenceKind | None, str] = {
         None: "gold",
         "adjudicated": "gold",

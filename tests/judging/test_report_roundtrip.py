@@ -74,7 +74,7 @@ def test_names_and_texts_that_begin_like_formulas_come_back_as_they_were(tmp_pat
     said: dict[str, list[object]] = {
         "dimension": ["LC", "LC", "LC"],
         "trace_id": ["t", "t", "t"],
-        "run": ["0", "1", "2"],
+        "repeat": ["0", "1", "2"],
         "judge_model": ["=cmd()", "'=cmd()", "A"],
         "text": ["- no plan\n- no result", "'-1' is wrong", None],
     }
