@@ -228,10 +228,10 @@ def put(opened: Workspace, who: str = "ada", **labels: Any) -> dict[str, int]:
         return put_labels(connection, author="test", keeps_edits=True, **(content | labels)).new
 
 
-def verdict(judge: str = "TC", score: int | None = 0, *found: Any, raw: str = "raw") -> Verdict:
+def verdict(rubric: str = "TC", score: int | None = 0, *findings: Any, raw: str = "raw") -> Verdict:
     return Verdict(
-        rubric=judge, trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score, criteria="c",
-        rationale="r", findings=found, call=Call(model="m", raw_reply=raw),
+        rubric=rubric, trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score, criteria="c",
+        rationale="r", findings=findings, call=Call(model="m", raw_reply=raw),
     )  # fmt: skip
 
 
@@ -301,16 +301,16 @@ class TestImports:
         assert resolve_waiting(opened.engine) == 1
         assert resolve_waiting(opened.engine) == 0
         with read_transaction(opened.engine) as connection:
-            ((_, found),) = findings_of(connection, [1])[1]
-        assert found.citations[0].span_id == span_id(4)
-        assert (found.evidence_place, found.evidence_span_id) == ("verbatim", span_id(4))
+            ((_, reported),) = findings_of(connection, [1])[1]
+        assert reported.citations[0].span_id == span_id(4)
+        assert (reported.evidence_place, reported.evidence_span_id) == ("verbatim", span_id(4))
 
     def test_text_that_no_database_takes_is_kept_readable(self, opened: Workspace) -> None:
         odd = verdict("TC", 1, finding("bad \ud83d text \x00", 4, evidence="\udc00"))
         import_outcomes(opened.engine, [replace(odd, rationale="\ud83d")], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            ((_, found),) = findings_of(connection, [1])[1]
-        assert found.description == "bad \\ud83d text \\u0000"
+            ((_, reported),) = findings_of(connection, [1])[1]
+        assert reported.description == "bad \\ud83d text \\u0000"
         send(opened, put_error("odd", description="\ud83d\x00"))
         assert now(opened)["errors"][0]["description"] == "\\ud83d\\u0000"
 
@@ -320,10 +320,12 @@ class TestImports:
         assert (first["new"], again["new"], again["duplicates"]) == (1, 1, 1)
 
     def test_a_verdict_comes_back_as_it_was(self, opened: Workspace) -> None:
-        given = verdict("TC", 2, finding("too late", 4, evidence="KeyError", impact="high"))
-        import_outcomes(opened.engine, [given], model="m", author="test")
+        outcome = verdict("TC", 2, finding("too late", 4, evidence="KeyError", impact="high"))
+        import_outcomes(opened.engine, [outcome], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            assert [f for found in findings_of(connection, [1]).values() for _, f in found] == list(given.findings)
+            assert [f for findings in findings_of(connection, [1]).values() for _, f in findings] == list(
+                outcome.findings
+            )
             assert b'"too late"' in export_outcomes(connection)
 
 
@@ -374,9 +376,9 @@ class TestFrames:
 
     def test_relevant_caught_and_localized(self, opened: Workspace) -> None:
         put(opened)
-        found = finding("The tool is called with a day it does not know.", 4)
+        reported = finding("The tool is called with a day it does not know.", 4)
         near = finding("The tool is called with a day it does not know.", 1)
-        import_outcomes(opened.engine, [verdict("TC", 0, found)], model="exact", author="test")
+        import_outcomes(opened.engine, [verdict("TC", 0, reported)], model="exact", author="test")
         import_outcomes(opened.engine, [verdict("TC", 0, near)], model="near", author="test")
         import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
         assert propose_matches(opened.engine)["pairs"] == 2
@@ -430,9 +432,9 @@ class TestFrames:
         absent = ScoreLabel(trace_id="ee" * 16, annotator="ada", dimension="TC", value=3)
         done = Review(trace_id="ee" * 16, annotator="ada", status="submitted")
         put(opened, errors=[], scores=[score, absent], reviews=[done])
-        found = finding("Something else.", 2, category="Goal Deviation")
-        there = replace(verdict("TC", 1, found), trace_id=other)
-        import_outcomes(opened.engine, [verdict("TC", 0, found), there], model="m", author="test")
+        reported = finding("Something else.", 2, category="Goal Deviation")
+        there = replace(verdict("TC", 1, reported), trace_id=other)
+        import_outcomes(opened.engine, [verdict("TC", 0, reported), there], model="m", author="test")
         with read_transaction(opened.engine) as connection:
             frames = load_frames(connection, Selection())
         for name in ("score_pairs", "findings", "judged", "trail_predictions", "trail_traces"):
@@ -469,9 +471,9 @@ class TestMatches:
     @pytest.fixture
     def matched(self, opened: Workspace) -> Workspace:
         put(opened, errors=[error_label(1), error_label(2, description="Other words entirely.", evidence=())])
-        found = finding("The tool is called with a day it does not know.", 4)
+        reported = finding("The tool is called with a day it does not know.", 4)
         extra = finding("Pears sorted twice.", 2)
-        import_outcomes(opened.engine, [verdict("TC", 0, found, extra)], model="m", author="test")
+        import_outcomes(opened.engine, [verdict("TC", 0, reported, extra)], model="m", author="test")
         propose_matches(opened.engine)
         return opened
 
@@ -561,23 +563,25 @@ class TestMatches:
         assert matcher_agreement(words, draws=0)["agreement"].tolist() == [0, 1, 0]
 
     def test_people_who_judge_the_same_finding_have_an_agreement(self, matched: Workspace) -> None:
-        said: list[tuple[str, FindingVerdict | None]] = [
+        reviews: list[tuple[str, FindingVerdict | None]] = [
             ("ann", "false alarm"), ("bob", "duplicate"), ("ann", "duplicate"), ("cat", "false alarm"), ("cat", None),
         ]  # fmt: skip
-        for author, verdict in said:
+        for author, verdict in reviews:
             with write_transaction(matched.engine) as connection:
                 review_finding(connection, finding_key=2, verdict=verdict, author=author)
         with read_transaction(matched.engine) as connection:
             words = finding_decisions(connection)
-            asked = {
+            by_format = {
                 form: selected_decisions(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
             }
         assert words[["finding_id", "reviewer", "verdict"]].to_numpy().tolist() == [
             [2, "ann", "duplicate"], [2, "bob", "duplicate"],
         ]  # fmt: skip
         assert reviewer_agreement(words, draws=0)["agreement"].tolist() == [1]
-        assert sum(len(found["finding_decisions"]) for found in asked.values()) in (0, 2)
-        assert min(len(found["finding_decisions"]) for found in asked.values()) == 0  # the data chosen counts here too
+        assert sum(len(frames_of_format["finding_decisions"]) for frames_of_format in by_format.values()) in (0, 2)
+        assert (
+            min(len(frames_of_format["finding_decisions"]) for frames_of_format in by_format.values()) == 0
+        )  # the data chosen counts here too
 
     def test_nobody_can_pass_for_the_machine(self, matched: Workspace) -> None:
         with pytest.raises(ValueError, match="proposals"), write_transaction(matched.engine) as connection:

@@ -115,14 +115,14 @@ def test_a_folder_without_an_input_says_the_names(tmp_path: Path) -> None:
 
 def test_what_is_read_gives_the_same_table_as_frames() -> None:
     text = "".join(f"{i:03},e{i},high,LC,{i % 2},{i % 3 == 0},false\n" for i in range(30))
-    given = pd.DataFrame(
+    plain = pd.DataFrame(
         [
             {"trace_id": f"{i:03}", "error_id": f"e{i}", "impact": "high", "dimension": "LC", "relevant": bool(i % 2),
              "caught": i % 3 == 0, "localized": False}
             for i in range(30)
         ]
     )  # fmt: skip
-    made = [tables_from_frames(Inputs(error_pairs=frame, draws=50)) for frame in (errors(text), given)]
+    made = [tables_from_frames(Inputs(error_pairs=frame, draws=50)) for frame in (errors(text), plain)]
     assert list(made[0]) == list(made[1])
     for name, frame in made[0].items():
         pd.testing.assert_frame_equal(frame, made[1][name])

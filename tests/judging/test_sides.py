@@ -53,8 +53,8 @@ def space(tmp_path: Path) -> Workspace:
 
 def judged(opened: Workspace, *findings: Finding, score: int, trace: int = 0, repeat: int | None = None) -> None:
     verdict = Verdict(
-        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=findings,
-        call=Call(model="m"),
+        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="",
+        findings=findings, call=Call(model="m"),
     )  # fmt: skip
     import_outcomes(opened.engine, [verdict], model="m", author="test", repeat=repeat)
 
