@@ -13,10 +13,10 @@ from tracejury.ingest.store import read_transaction
 from tracejury.judging.adjudication.decisions import (
     Opinions,
     TraceDecisions,
+    all_opinions,
     decisions_by_trace,
     decisions_revision,
     opinions_revision,
-    said,
 )
 
 _reads = threading.Lock()
@@ -46,7 +46,7 @@ def warm() -> None:
 def _said(place: str, now: loading.Revision, seed: str) -> Opinions:
     held = _last_said(place, seed)
     with read_transaction(workspace().engine) as connection:
-        held[:] = [said(connection, seed=seed, before=held[0] if held else None)]
+        held[:] = [all_opinions(connection, seed=seed, before=held[0] if held else None)]
     return held[0]
 
 

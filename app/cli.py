@@ -190,7 +190,7 @@ def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **option
 @HOME
 @click.option("--once", is_flag=True, help="Stop when no run waits.")
 def worker(home: Path | None, once: bool) -> None:
-    """Take judge runs from the ledger and work on them."""
+    """Take judge runs from the workspace and work on them."""
     from tracejury.app.commands import judging
 
     sys.exit(judging.worker(home, once=once))
@@ -361,7 +361,7 @@ def token(home: Path | None, person: str | None, use: str, days: int, take_back:
 @click.option("--repair", is_flag=True, help="Mend what can be mended (search index, summaries).")
 @JSON
 def verify(home: Path | None, repair: bool, as_json: bool) -> None:
-    """Check the workspace: source bytes against spans, references, the ledger."""
+    """Check the workspace: source bytes against spans, references, labels and verdicts."""
     from tracejury.app.commands import checking
 
     sys.exit(checking.verify(home, repair=repair, as_json=as_json))

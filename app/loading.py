@@ -1,4 +1,4 @@
-"""What the researcher's pages read: the frames of a choice, kept until the ledger changes."""
+"""What the researcher's pages read: the frames of a choice, kept until the store changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from tracejury.judging.reports.arms import arm_pairs, read_arm
 from tracejury.judging.reports.estimate_worker import Shelf
 from tracejury.judging.reports.estimates import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
 from tracejury.judging.reports.estimates import Revision as Revision
-from tracejury.judging.reports.export import Facts, inputs_of, selected_words
+from tracejury.judging.reports.export import Facts, inputs_of, selected_decisions
 from tracejury.judging.reports.frames import (
     Counting,
     Frames,
@@ -141,7 +141,7 @@ def must(role: Role) -> None:
 
 
 def now_revision() -> Revision:
-    """The ledger's revision: in the key of every cache below."""
+    """The store's revision: in the key of every cache below."""
     with read_transaction(workspace().engine) as connection:
         return revision(connection)
 
@@ -221,10 +221,10 @@ def facts(choice: Choice) -> Facts:
         reference=None if row["reference"] is None else str(row["reference"]),
         judge_models=orjson.loads(str(row["judge_models"])),
         traces=int(row["traces"]),
-        human_errors=int(row["human_errors"]),
+        reference_errors=int(row["reference_errors"]),
         incomplete_errors=int(row["incomplete_errors"]),
         data_hash=str(row["data_hash"]),
-        **{name: orjson.loads(str(row[name])) for name in ("votes", "judge_versions", "ledger_revision")},
+        **{name: orjson.loads(str(row[name])) for name in ("votes", "judge_versions", "store_revision")},
     )
 
 
@@ -433,7 +433,7 @@ def _options(place: str, now: Revision) -> Options:
 
 
 def selection(choice: Choice) -> Selection:
-    """The choice as the ledger takes it. Raises `SplitError`."""
+    """The choice as the store takes it. Raises `SplitError`."""
     return chosen(choice).selection()
 
 
@@ -572,7 +572,7 @@ def _frames(place: str, now: Revision, choice: Choice, stamp: int) -> Frames:
 def _inputs(place: str, now: Revision, choice: Choice, stamp: int) -> Inputs:
     chosen = selection(choice)
     with read_transaction(workspace().engine) as connection:
-        words = selected_words(connection, chosen)
+        words = selected_decisions(connection, chosen)
         people = Choice(split=choice.split, formats=choice.formats, guideline=choice.guideline)
         pairs = _person_pairs(place, person_revision(connection), people, stamp)
     return inputs_of(

@@ -67,7 +67,7 @@ def signed_in() -> User | None:
     """The person at the screen, None where nobody is signed in.
 
     With sign-in off this is `?as=NAME`, else TRACEJURY_USER, with every right. With `password` it is who the
-    session cookie says, with `oidc` whose e-mail address the provider vouches for; the role is the ledger's.
+    session cookie says, with `oidc` whose e-mail address the provider vouches for; the role is the store's.
     """
     match config().sign_in:
         case "password":

@@ -30,7 +30,7 @@ def mint(secret: str, session: Session) -> str:
 
 
 def read(secret: str, cookie: str | None) -> Session | None:
-    """The session of a cookie, None unless it is genuine and fresh. Whether it still holds, the ledger knows."""
+    """The session of a cookie, None unless it is genuine and fresh. Whether it still holds, the store knows."""
     if not cookie:
         return None
     try:

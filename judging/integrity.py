@@ -1,4 +1,4 @@
-"""Is the ledger whole: labels on spans that exist, quotes that stand where they say, cells in exactly one state."""
+"""Checks opinions: labels on spans that exist, quotes that stand where they say, cells in exactly one state."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tracejury.judging.store import tables
 UNDER_WAY = ("pending", "running", "replied")
 
 
-def check_ledger(engine: Engine) -> list[Problem]:
-    """Every problem of the ledger; imported labels may name spans that are not there, and that is said too."""
+def check_opinions(engine: Engine) -> list[Problem]:
+    """Every problem of the opinions; imported labels may name spans that are not there, and that is said too."""
     with read_transaction(engine) as connection:
         return [*_check_ops(connection), *_check_cells(connection), *_check_labels(connection)]
 

@@ -1,4 +1,4 @@
-"""Works on the runs of a workspace: puts its rubrics, its models (through litellm) and the ledger together."""
+"""Works on the runs of a workspace: puts its rubrics, its models (through litellm) and the store together."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def worker_loop(
     progress: Callable[[Progress], None] | None = None,
     sleep: Callable[[float], None] = time.sleep,
 ) -> int:
-    """Take runs from the ledger and work on them, for ever or (`once`) until none waits; returns how many.
+    """Take runs from the workspace and work on them, for ever or (`once`) until none waits; returns how many.
 
     A run that cannot be worked on is paused with its reason; a person can mend it and queue it again.
     """

@@ -20,8 +20,8 @@ DICTIONARY = (ROOT / "data" / "README.md").read_text(encoding="utf-8")
 
 def rows(text: str) -> dict[str, str]:
     """First column (in backticks) to last column of every table row."""
-    found = re.findall(r"^\| `([^`]+)` \|.*?\| ([^|]+) \|$", text, re.MULTILINE)
-    return dict(found)
+    cells = re.findall(r"^\| `([^`]+)` \|.*?\| ([^|]+) \|$", text, re.MULTILINE)
+    return dict(cells)
 
 
 @pytest.mark.parametrize("column", SPAN_COLUMNS, ids=lambda column: column.name)

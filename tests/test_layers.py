@@ -92,28 +92,28 @@ def test_data_imports_nothing() -> None:
 
 
 def test_only_the_model_adapter_imports_litellm() -> None:
-    found = {str(path.relative_to(ROOT)) for package in PACKAGES for path in modules(package)
+    faults = {str(path.relative_to(ROOT)) for package in PACKAGES for path in modules(package)
              if any(name.split(".")[0] == "litellm" for name in imports(path))}  # fmt: skip
-    assert found <= {"judging/judges/model.py"}
+    assert faults <= {"judging/judges/model.py"}
     assert not any(name.split(".")[0] == "litellm" for name in imports(ROOT / "judging/judges/model.py", only_top=True))
 
 
 def test_only_reliability_imports_krippendorff() -> None:
-    found = {path.name for package in PACKAGES for path in modules(package) if "krippendorff" in imports(path)}
-    assert found <= {"reliability.py"}
+    faults = {path.name for package in PACKAGES for path in modules(package) if "krippendorff" in imports(path)}
+    assert faults <= {"reliability.py"}
 
 
 def test_nothing_unpickles_or_evaluates() -> None:
     """Traces and labels are untrusted."""
-    found = []
+    faults = []
     for package in PACKAGES:
         for path in modules(package):
             names = [n.func.id for n in nodes_of(path) if isinstance(n, ast.Call) and isinstance(n.func, ast.Name)]
-            found += [f"{path.name}: {name}" for name in names if name in {"eval", "exec", "compile"}]
-            found += [
+            faults += [f"{path.name}: {name}" for name in names if name in {"eval", "exec", "compile"}]
+            faults += [
                 f"{path.name}: {name}" for name in imports(path) if name in {"pickle", "dill", "marshal", "shelve"}
             ]
-    assert found == []
+    assert faults == []
 
 
 def is_constant(node: ast.expr) -> bool:
@@ -123,7 +123,7 @@ def is_constant(node: ast.expr) -> bool:
 
 def test_no_view_shows_trace_text_as_markup() -> None:
     """st.markdown loads external images, st.html draws whatever it is given: neither may get a variable."""
-    found = []
+    faults = []
     for path in modules("app"):
         for node in nodes_of(path):
             if not (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
@@ -134,8 +134,8 @@ def test_no_view_shows_trace_text_as_markup() -> None:
             if is_markup and all(is_constant(argument) for argument in node.args):
                 continue
             if is_markup and isinstance(node.func.value, ast.Name) and node.func.value.id == "st":
-                found.append(f"{path.name}:{node.lineno}")
-    assert found == []
+                faults.append(f"{path.name}:{node.lineno}")
+    assert faults == []
 
 
 TYPES_OF_ROWS = {"tracejury.judging.reports.estimate_worker"}
@@ -152,14 +152,14 @@ def test_only_views_session_and_the_edges_know_the_store() -> None:
         for path in modules("judging")
         if any(name.split(".")[0] == "sqlalchemy" for name in imports(path))
     } - TYPES_OF_ROWS
-    found = [
+    faults = [
         f"{path.relative_to(ROOT)} imports {name}"
         for path in modules("app")
         if not str(path.relative_to(ROOT)).startswith(allowed)
         for name in imports(path)
         if name in of_database
     ]
-    assert found == []
+    assert faults == []
 
 
 @pytest.mark.parametrize("path", modules("app"), ids=lambda path: str(path.relative_to(ROOT)))

@@ -29,9 +29,9 @@ MACHINE = re.compile(rb"/(?:work|root|home|Users|tmp|usr|opt)/|[\w.+-]+@(?!examp
 
 
 def traces_of(path: Path) -> list[Trace]:
-    found = list(read_traces(path))
-    assert not [result for result in found if isinstance(result, Rejected)]
-    return [result for result in found if isinstance(result, Trace)]
+    results = list(read_traces(path))
+    assert not [result for result in results if isinstance(result, Rejected)]
+    return [result for result in results if isinstance(result, Trace)]
 
 
 @pytest.fixture(scope="module")
@@ -41,9 +41,9 @@ def trail() -> Mapping[str, Trace]:
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(SAMPLES).as_posix())
 def test_a_sample_is_read_whole(path: Path) -> None:
-    found = traces_of(path)
-    assert found
-    for trace in found:
+    results = traces_of(path)
+    assert results
+    for trace in results:
         assert trace.spans
         assert trace.format == path.relative_to(SAMPLES).parts[0]
 
@@ -52,16 +52,16 @@ def test_log_records_beside_spans_give_the_model_calls_their_messages() -> None:
     (trace,) = traces_of(SAMPLES / "otel_sdk" / "genai")
     calls = [span for span in trace.spans if span.kind == "LLM"]
     assert [[trace.messages[place].role for place in span.input_messages] for span in calls] == [
-        ["judge_model", "user"],
-        ["judge_model", "user", "assistant", "tool"],
+        ["system", "user"],
+        ["system", "user", "assistant", "tool"],
     ]
-    (said,) = calls[-1].output_messages
-    assert trace.messages[said].content == "Two adults pay 96 crowns for the way there and back."
+    (position,) = calls[-1].output_messages
+    assert trace.messages[position].content == "Two adults pay 96 crowns for the way there and back."
 
 
 def test_no_trace_stands_in_two_samples() -> None:
-    found = [result for result in read_traces(SAMPLES) if isinstance(result, Trace)]
-    ids = [trace.trace_id for trace in found]
+    results = [result for result in read_traces(SAMPLES) if isinstance(result, Trace)]
+    ids = [trace.trace_id for trace in results]
     assert len(ids) == len(set(ids))
 
 

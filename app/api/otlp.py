@@ -42,7 +42,7 @@ def otlp_routes(opener: Callable[[], Workspace], *, requests_a_second: float = R
 
     async def export(request: Request) -> Response:
         """One export request: kept before it is answered."""
-        refused = await run_in_threadpool(_refused, request, opener)  # it asks the ledger who may
+        refused = await run_in_threadpool(_refused, request, opener)  # it asks the store who may
         if refused is not None:
             return refused
         if not limiter.has_capacity():

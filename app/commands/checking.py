@@ -9,14 +9,14 @@ import click
 
 from tracejury.app.commands.output import counted, opened, print_json, progress_bar
 from tracejury.ingest.check import check_store
-from tracejury.judging.integrity import check_ledger
+from tracejury.judging.integrity import check_opinions
 
 
 def verify(home: Path | None, *, repair: bool, as_json: bool) -> int:
     """Exit code 0, or 1 when there are problems (mended ones count too)."""
     engine = opened(home).engine
     show, close = progress_bar("verifying", " traces")
-    problems = [*check_store(engine, repair=repair, progress=show), *check_ledger(engine)]
+    problems = [*check_store(engine, repair=repair, progress=show), *check_opinions(engine)]
     close()
     if as_json:
         print_json({"problems": [asdict(problem) for problem in problems]})

@@ -48,7 +48,9 @@ def report(
     try:
         outcomes = {} if from_csv else _outcomes(home)
         inputs, manifest = (
-            _from_csv(from_csv, options, settings, names) if from_csv else _from_ledger(home, options, settings, names)
+            _from_csv(from_csv, options, settings, names)
+            if from_csv
+            else _from_workspace(home, options, settings, names)
         )
         apart = set(outcomes) if from_csv else {*outcomes, *COMPARED}  # made from other inputs than these
         asked = [name for name in names if name not in apart]
@@ -111,7 +113,7 @@ def _compared(
     return report_tables(inputs, asked) if asked else {}
 
 
-def _from_ledger(
+def _from_workspace(
     home: Path | None, options: dict[str, Any], settings: dict[str, Any], names: Sequence[str]
 ) -> tuple[Inputs, dict[str, Json]]:
     sided = [name for name in names if name in COMPARED]

@@ -1139,13 +1139,13 @@ DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
         "Matchers",
         "People who decided the same pairs of an error and a finding: agreement beyond chance.",
         "No two people have decided matches yet.",
-        "match_words",
+        "match_decisions",
     ),
     "reviewer_agreement": (
         "Verdicts on findings beyond the human errors",
         "People who judged the same finding: valid new error, false alarm or duplicate; agreement beyond chance.",
         "No two people have judged findings yet.",
-        "finding_words",
+        "finding_decisions",
     ),
 }
 

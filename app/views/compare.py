@@ -264,7 +264,7 @@ def scores_and_replies(found: Comparison) -> None:
 
 
 def score_table(found: Comparison) -> pd.DataFrame:
-    """dimension, human, judge, difference, state: one row a dimension that either side spoke of."""
+    """dimension, reference, judge, difference, state: one row a dimension that either side spoke of."""
     reference = {score.dimension: score for score in found.scores}
     judged = {cell.rubric: cell.outcome for cell in found.cells}
     rows = []
@@ -278,7 +278,7 @@ def score_table(found: Comparison) -> pd.DataFrame:
         said = "not scored" if score is None else ("not applicable" if score.not_applicable else "scored")
         change = None if given is None or model is None else model - given
         rows.append((dimension, given, model, change, said, state))
-    columns = ["dimension", "human", "judge", "judge − human", "human says", "judge says"]
+    columns = ["dimension", "reference", "judge", "judge − reference", "reference says", "judge says"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Float64"))
 
 
@@ -346,9 +346,9 @@ def _asked(name: str, options: list[str], otherwise: int) -> int:
 
 
 def _mark_big(row: pd.Series) -> list[str]:
-    change = row["judge − human"]
+    change = row["judge − reference"]
     is_big = not pd.isna(change) and abs(float(cast("float", change))) >= BIG
-    return ["color: #D55E00; font-weight: 600" if is_big and name == "judge − human" else "" for name in row.index]
+    return ["color: #D55E00; font-weight: 600" if is_big and name == "judge − reference" else "" for name in row.index]
 
 
 @st.cache_data(show_spinner=False, max_entries=8)

@@ -115,8 +115,8 @@ def practise() -> None:
     for row in sets:
         state = states[row.queue_key]
         with st.container(horizontal=True, vertical_alignment="center"):
-            st.text(f"{row.name}: {state.mine} of {state.total} done")
-            if state.mine < state.total and st.button("Practise", key=f"practise-{row.queue_key}"):
+            st.text(f"{row.name}: {state.done} of {state.total} done")
+            if state.done < state.total and st.button("Practise", key=f"practise-{row.queue_key}"):
                 st.switch_page("views/work.py", query_params=link_params(queue=str(row.queue_key)))
     if not found:
         st.caption("After you submit a practice trace, the right answers stand here beside yours.")

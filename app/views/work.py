@@ -127,7 +127,7 @@ def first_with_work(queues: Sequence[Row[Any]]) -> int:
     with read_transaction(workspace().engine) as connection:
         for row in queues:
             found = queue.progress(connection, row.queue_key, user().name)
-            if found.mine < found.total:
+            if found.done < found.total:
                 return int(row.queue_key)
     return int(queues[0].queue_key)
 
@@ -182,7 +182,7 @@ def place_in_hand(key: int) -> Assigned | None:
     place = None
     with read_transaction(workspace().engine) as connection:
         if asked.isdecimal():
-            place = queue.held(connection, int(asked), user().name)
+            place = queue.place_by_key(connection, int(asked), user().name)
         elif trace_id is not None:
             place = queue.place_of(connection, key, user().name, trace_id)
     if place is not None and place.queue_key == key:
@@ -195,9 +195,9 @@ def queue_header(place: Assigned) -> dict[str, Json]:
         found = queue.progress(connection, place.queue_key, user().name)
         around = queue.neighbours(connection, place)
         due_at = queue.due_at(connection, place.queue_key)
-    left = found.total - found.mine - (0 if place.outcome in queue.FINISHED else 1)
+    left = found.total - found.done - (0 if place.outcome in queue.FINISHED else 1)
     return {
-        "done": found.mine,
+        "done": found.done,
         "total": found.total,
         "team_done": found.team,
         "team_total": found.team_total,
@@ -222,7 +222,7 @@ def follow_queue_act(place: Assigned) -> None:
         return
     with read_transaction(workspace().engine) as connection:
         around = queue.neighbours(connection, place)
-        stored = queue.held(connection, place.lease_key, user().name)
+        stored = queue.place_by_key(connection, place.lease_key, user().name)
     to = around.previous if kind == "previous" else around.next
     if to is None and (kind == "previous" or (kind == "next" and stored is not None and stored.outcome is None)):
         st.toast("Submit or skip this trace to get the next one." if kind == "next" else "This is the first trace.")

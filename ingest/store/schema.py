@@ -1,4 +1,4 @@
-"""The tables of traces. The ledger of opinions adds its own to the same `metadata`."""
+"""The tables of traces. The store of opinions adds its own to the same `metadata`."""
 
 from sqlalchemy import BigInteger, Column, Float, ForeignKey, Index, Integer, LargeBinary, MetaData, Table, Text
 

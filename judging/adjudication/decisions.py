@@ -161,7 +161,7 @@ class Opinions:
     """The names that gold stands under."""
 
 
-def said(connection: Connection, *, seed: str, before: Opinions | None = None) -> Opinions:
+def all_opinions(connection: Connection, *, seed: str, before: Opinions | None = None) -> Opinions:
     """What people said; decisions change nothing of it.
 
     Of `before` (of the same seed) all is kept but the traces that changed since.
@@ -208,9 +208,9 @@ def _newest_rows(connection: Connection, table: Table) -> dict[str, tuple[int, i
 
 
 def opinions_revision(connection: Connection) -> Revision:
-    """Changes whenever `said` may."""
-    said = newest_rows(schema.trace, tables.error_label, tables.score_label, tables.review)
-    return read_revision(connection, [*said, largest(schema.trace.c.ingested_at)])
+    """Changes whenever `all_opinions` may."""
+    newest = newest_rows(schema.trace, tables.error_label, tables.score_label, tables.review)
+    return read_revision(connection, [*newest, largest(schema.trace.c.ingested_at)])
 
 
 def decisions_revision(connection: Connection) -> Revision:
@@ -229,9 +229,9 @@ def items(
     """The traces where people differ and that are not settled, worst first; with `everything` the settled too.
 
     Two people or more must have submitted. A settled trace comes back when a rater changes what they said.
-    `known` is what people `said`, `ruled` the `rulings`, where they are at hand.
+    `known` is what `all_opinions` gave, `ruled` the `rulings`, where they are at hand.
     """
-    found = said(connection, seed=seed) if known is None else known
+    found = all_opinions(connection, seed=seed) if known is None else known
     made = _items(connection, worst_first(found.disputes.values()), found.said_at, ruled)
     return made if everything else [one for one in made if one.status != "closed"]
 
@@ -244,9 +244,9 @@ def item(connection: Connection, trace_id: str, *, seed: str, judge: str | None 
     opinions = _opinions(connection, {trace_id})
     if len(opinions.get(trace_id, {})) < 2:
         return None
-    said = None if judge is None else judge_opinion(connection, trace_id, judge)
-    if said is not None:
-        opinions[trace_id][JUDGE] = said
+    opinion = None if judge is None else judge_opinion(connection, trace_id, judge)
+    if opinion is not None:
+        opinions[trace_id][JUDGE] = opinion
     parents, order = _spans(connection, opinions)
     one = dispute(trace_id, opinions[trace_id], parents=parents[trace_id], order=order[trace_id], seed=seed)
     decided = decisions_by_trace(connection, trace_id).get(trace_id, TraceDecisions(trace_id=trace_id))
@@ -261,7 +261,7 @@ def undisputed(
     ruled: Mapping[str, TraceDecisions] | None = None,
 ) -> list[AdjudicationItem]:
     """Traces that two people or more submitted, that nobody differs on, and whose gold is not written."""
-    every = said(connection, seed=seed) if known is None else known
+    every = all_opinions(connection, seed=seed) if known is None else known
     found = _items(connection, (one for one in every.disputes.values() if not one.is_disputed), every.said_at, ruled)
     return [one for one in found if one.status != "closed"]
 

@@ -19,7 +19,7 @@ IMPACTS: Final[tuple[Impact, ...]] = ("low", "medium", "high", "all")
 KINDS: Final[tuple[Kind, ...]] = ("caught", "localized")
 STATES: Final[tuple[State, ...]] = ("scored", "failed", "not_applicable")
 FAILURES: Final = ("unparsable", "too_long", "refused", "error")
-"""The ledger's names for a judge that did not answer; all count as `failed`."""
+"""The store's names for a judge that did not answer; all count as `failed`."""
 NO_SPLIT: Final = "all"
 NO_JUDGE_MODEL: Final = ""
 

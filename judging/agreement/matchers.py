@@ -25,28 +25,28 @@ from tracejury.judging.agreement.raters import by_cluster
 from tracejury.judging.agreement.reliability import alpha_with_interval, pair_agreement, pairable_units
 from tracejury.judging.agreement.scores import exact_share, gwet, kappa
 
-MATCH_WORDS: Final = ("trace_id", "label_id", "finding_id", "matcher", "status")
+MATCH_DECISIONS: Final = ("trace_id", "label_id", "finding_id", "matcher", "status")
 WORDS: Final = ("rejected", "confirmed")
-FINDING_WORDS: Final = ("trace_id", "finding_id", "reviewer", "verdict")
+FINDING_DECISIONS: Final = ("trace_id", "finding_id", "reviewer", "verdict")
 ALL: Final = "all"
 """Stands for both names where three people or more are taken together."""
 _FIGURES: Final = ("agreement", "kappa", "ac1", "alpha")
 
 
 def matcher_agreement(
-    match_words: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+    match_decisions: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
 ) -> pd.DataFrame:
     """Every two people who decided the same pairs: how often, and beyond chance.
 
-    `match_words`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One row
-    per matcher_a and matcher_b (by name): n (pairs that both decided), traces, both_confirmed, both_rejected,
+    `match_decisions`, one row per (label_id, finding_id, matcher): trace_id, status (`confirmed` or `rejected`). One
+    row per matcher_a and matcher_b (by name): n (pairs that both decided), traces, both_confirmed, both_rejected,
     only_a and only_b (confirmed by one alone), agreement (raw), Cohen's kappa, Gwet's AC1 and Krippendorff's nominal
     alpha on the two words, each with bounds (bootstrap by trace; Wilson's for an agreement of 0 or 1), reason (of an
     undefined kappa). Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, matching. Edge: two people without a
     common pair stand there with n 0; one person alone gives no row. Raises ValueError for absent columns, doubled rows
     and another status.
     """
-    words = _checked(match_words)
+    words = _checked(match_decisions)
     columns = matcher_columns()
     rows = []
     for a, b, tables in _pairs(words, "matcher", len(WORDS)):
@@ -62,11 +62,11 @@ def matcher_columns() -> dict[str, str]:
 
 
 def reviewer_agreement(
-    finding_words: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
+    finding_decisions: pd.DataFrame, *, draws: int = DRAWS, seed: int = SEED, method: Method = "percentile"
 ) -> pd.DataFrame:
     """Every two people who gave a verdict on the same unmatched findings: how often the same one, and beyond chance.
 
-    `finding_words`, one row per (finding_id, reviewer): trace_id, verdict (`valid new error`, `false alarm` or
+    `finding_decisions`, one row per (finding_id, reviewer): trace_id, verdict (`valid new error`, `false alarm` or
     `duplicate`). One row per reviewer_a and reviewer_b (by name): n (findings that both judged), traces,
     both_valid_new_error, both_false_alarm, both_duplicate, agreement (raw), Cohen's kappa, Gwet's AC1 and
     Krippendorff's nominal alpha over the three verdicts, each with bounds (bootstrap by trace; Wilson's for an
@@ -75,7 +75,7 @@ def reviewer_agreement(
     two people. Source: Cohen 1960; Gwet 2008; Krippendorff 2011; METRICS.md, findings beyond the paper. Edge: as for
     `matcher_agreement`; alpha needs two findings. Raises ValueError for absent columns, doubled rows, another verdict.
     """
-    words = _checked_verdicts(finding_words)
+    words = _checked_verdicts(finding_decisions)
     columns = reviewer_columns()
     together = [_everyone(words, draws, seed, method)] if words["reviewer"].nunique() > 2 else []
     rows: list[dict[str, float | int | str | None]] = [*together]
@@ -91,7 +91,7 @@ def reviewer_agreement(
 def decided_by_both(words: pd.DataFrame, first: str, second: str) -> pd.DataFrame:
     """What stands behind a row of the two tables: as many rows as its n, with what each person said.
 
-    `words`: `MATCH_WORDS` or `FINDING_WORDS`. Of `ALL`, what two people or more judged.
+    `words`: `MATCH_DECISIONS` or `FINDING_DECISIONS`. Of `ALL`, what two people or more judged.
     """
     who, word = ("matcher", "status") if "matcher" in words else ("reviewer", "verdict")
     units = [name for name in ("trace_id", "label_id", "finding_id") if name in words]
@@ -115,22 +115,22 @@ def _columns(who: str, counts: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def _checked(match_words: pd.DataFrame) -> pd.DataFrame:
+def _checked(match_decisions: pd.DataFrame) -> pd.DataFrame:
     """trace_id, unit (the pair), matcher, word (0 rejected, 1 confirmed)."""
-    frames.require(match_words, "match_words", MATCH_WORDS)
-    words = match_words[list(MATCH_WORDS)].astype(str)
-    frames.require_unique(words, "match_words", ["label_id", "finding_id", "matcher"])
+    frames.require(match_decisions, "match_decisions", MATCH_DECISIONS)
+    words = match_decisions[list(MATCH_DECISIONS)].astype(str)
+    frames.require_unique(words, "match_decisions", ["label_id", "finding_id", "matcher"])
     unit = pd.MultiIndex.from_frame(words[["label_id", "finding_id"]]).factorize()[0]
-    return words.assign(unit=unit, word=_coded(words["status"], "match_words.status", WORDS))
+    return words.assign(unit=unit, word=_coded(words["status"], "match_decisions.status", WORDS))
 
 
-def _checked_verdicts(finding_words: pd.DataFrame) -> pd.DataFrame:
+def _checked_verdicts(finding_decisions: pd.DataFrame) -> pd.DataFrame:
     """trace_id, unit (the finding), reviewer, word (the place of the verdict in `VERDICTS`)."""
-    frames.require(finding_words, "finding_words", FINDING_WORDS)
-    words = finding_words[list(FINDING_WORDS)].astype(str)
-    frames.require_unique(words, "finding_words", ["finding_id", "reviewer"])
+    frames.require(finding_decisions, "finding_decisions", FINDING_DECISIONS)
+    words = finding_decisions[list(FINDING_DECISIONS)].astype(str)
+    frames.require_unique(words, "finding_decisions", ["finding_id", "reviewer"])
     unit = pd.factorize(words["finding_id"])[0]
-    return words.assign(unit=unit, word=_coded(words["verdict"], "finding_words.verdict", VERDICTS))
+    return words.assign(unit=unit, word=_coded(words["verdict"], "finding_decisions.verdict", VERDICTS))
 
 
 def _coded(values: pd.Series, name: str, known: tuple[str, ...]) -> np.ndarray:

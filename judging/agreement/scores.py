@@ -255,7 +255,7 @@ def checked_scores(score_pairs: pd.DataFrame) -> pd.DataFrame:
     """The frame with `judge_model`, `split`, `state` filled in; human and model as floats, NaN where missing.
 
     One row per (trace, judge): trace_id, judge, human 0..3, model 0..3. Optional: split, judge_model, state
-    (scored, failed, not_applicable), `run` and `human_rater` when a trace is judged or rated several times:
+    (scored, failed, not_applicable), `repeat` and `reference_rater` when a trace is judged or rated several times:
     intervals stay by trace. Raises ValueError for absent columns, doubled rows, scores off the scale.
     """
     frames.require(score_pairs, "score_pairs", frames.SCORE_PAIRS)

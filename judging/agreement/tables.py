@@ -40,8 +40,8 @@ InputName = Literal[
     "rationales",
     "repeats",
     "person_pairs",
-    "match_words",
-    "finding_words",
+    "match_decisions",
+    "finding_decisions",
     "votes",
     "jury_votes",
     "unit_labels",
@@ -62,8 +62,8 @@ COLUMNS: Final[dict[InputName, tuple[str, ...]]] = {
     "rationales": frames.RATIONALES,
     "repeats": ("rater", "unit", "first", "second"),
     "person_pairs": ceiling.PERSON_PAIRS,
-    "match_words": matchers.MATCH_WORDS,
-    "finding_words": matchers.FINDING_WORDS,
+    "match_decisions": matchers.MATCH_DECISIONS,
+    "finding_decisions": matchers.FINDING_DECISIONS,
     "votes": majority.VOTES,
     "jury_votes": juries.JURY_VOTES,
     "unit_labels": ("dimension", "unit", "judge_label", "reference_label"),
@@ -89,15 +89,15 @@ class Inputs:
     error_pairs: pd.DataFrame | None = None
     score_pairs: pd.DataFrame | None = None
     ratings: pd.DataFrame | None = None
-    """Optional column `rater_kind`: `run` (default), `human` or `gold`; Table 7 takes runs, the ceiling people.
+    """Optional column `rater_kind`: `judge` (default), `annotator` or `gold`; Table 7 takes judges, the ceiling people.
     `gold` is what people adjudicated together: it stands among the pairs of raters, but is no further person."""
     findings: pd.DataFrame | None = None
     judged: pd.DataFrame | None = None
     rationales: pd.DataFrame | None = None
     repeats: pd.DataFrame | None = None
     person_pairs: pd.DataFrame | None = None
-    match_words: pd.DataFrame | None = None
-    finding_words: pd.DataFrame | None = None
+    match_decisions: pd.DataFrame | None = None
+    finding_decisions: pd.DataFrame | None = None
     votes: pd.DataFrame | None = None
     jury_votes: pd.DataFrame | None = None
     unit_labels: pd.DataFrame | None = None
@@ -179,14 +179,14 @@ class Inputs:
     def matcher_agreement(self) -> pd.DataFrame:
         """`matchers.matcher_agreement` of what people said of matches."""
         return matchers.matcher_agreement(
-            self.frame("match_words"), draws=self.draws, seed=self.seed, method=self.method
+            self.frame("match_decisions"), draws=self.draws, seed=self.seed, method=self.method
         )
 
     @cached_property
     def reviewer_agreement(self) -> pd.DataFrame:
         """`matchers.reviewer_agreement` of what people said of unmatched findings."""
         return matchers.reviewer_agreement(
-            self.frame("finding_words"), draws=self.draws, seed=self.seed, method=self.method
+            self.frame("finding_decisions"), draws=self.draws, seed=self.seed, method=self.method
         )
 
     @cached_property
@@ -587,7 +587,7 @@ TABLES: Final[tuple[Table, ...]] = (
     Table(
         name="matcher_agreement",
         title="People who decided the same matches",
-        needs=("match_words",),
+        needs=("match_decisions",),
         build=lambda inputs: inputs.matcher_agreement,
         interval=_OR_WILSON,
         why=reasons.already,
@@ -595,7 +595,7 @@ TABLES: Final[tuple[Table, ...]] = (
     Table(
         name="reviewer_agreement",
         title="People who judged the same unmatched findings",
-        needs=("finding_words",),
+        needs=("finding_decisions",),
         build=lambda inputs: inputs.reviewer_agreement,
         interval=_OR_WILSON,
         why=reasons.of_reviewers,

@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """One model's outcome, and its findings by their keys in the ledger."""
+    """One model's outcome, and its findings by their keys in the store."""
 
     model: str
     outcome: Verdict | Failure

@@ -1,4 +1,4 @@
-"""A jury's joint verdicts in the ledger, beside those of its members: kept whenever a run ends.
+"""A jury's joint verdicts in the store, beside those of its members: kept whenever a run ends.
 
 A joint verdict is one more cell, of a judge version whose mode says that it is a jury's. It stands in a run of its
 own, since the run of its members counts what is asked of models. Matches and reviews of its findings are those of

@@ -1,4 +1,4 @@
-"""Proposals of a language model in the ledger: asked once for each person and judged cell, every call accounted for."""
+"""Proposals of a language model in the store: asked once for each person and judged cell, every call accounted for."""
 
 from __future__ import annotations
 

@@ -352,7 +352,7 @@ def _reviews_of_members(connection: Connection, reviewed: Mapping[int, FindingVe
     return dict(sorted(said, key=lambda one: _BEST_LAST.index(one[1])))
 
 
-def match_words(connection: Connection) -> pd.DataFrame:
+def match_decisions(connection: Connection) -> pd.DataFrame:
     """Every person's newest word on every pair: trace_id, dimension, judge_model, label_id, finding_id, matcher,
     status.
 
@@ -385,7 +385,7 @@ def match_words(connection: Connection) -> pd.DataFrame:
     return pd.DataFrame(found, columns=columns)
 
 
-def finding_words(connection: Connection) -> pd.DataFrame:
+def finding_decisions(connection: Connection) -> pd.DataFrame:
     """Every person's verdict that stands on every finding: trace_id, dimension, judge_model, finding_id, reviewer,
     verdict.
 

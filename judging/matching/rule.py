@@ -36,7 +36,7 @@ _QUOTED = 600  # characters of a quote that are compared
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Candidate:
-    """A judge's finding as matching sees it: its key in the ledger and the dimensions it speaks of."""
+    """A judge's finding as matching sees it: its key in the store and the dimensions it speaks of."""
 
     finding_id: int
     finding: Finding

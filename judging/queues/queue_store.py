@@ -133,9 +133,9 @@ class Assigned:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """`mine` and `total` count items of one person (hidden repeats among them), `team` and `team_total` places."""
+    """`done` and `total` count items of one person (hidden repeats among them), `team` and `team_total` places."""
 
-    mine: int
+    done: int
     total: int
     team: int
     team_total: int
@@ -328,7 +328,7 @@ def take_next(connection: Connection, queue_key: int, annotator: str, *, now: in
     return None if again is None else _take(connection, queue, again, annotator, REPEAT, now)
 
 
-def held(connection: Connection, lease_key: int, annotator: str) -> Assigned | None:
+def place_by_key(connection: Connection, lease_key: int, annotator: str) -> Assigned | None:
     """This person's place of that key; None where it is nobody's or someone else's."""
     row = connection.execute(_places(_lease.c.lease_key == lease_key, _lease.c.annotator == annotator)).one_or_none()
     return None if row is None else _assigned(row)
@@ -399,10 +399,10 @@ def progress(connection: Connection, queue_key: int, annotator: str) -> Progress
     items = connection.execute(select(_item).where(_item.c.queue_key == queue_key, _is_live)).all()
     leases = [lease for lease in _leases_of(connection, queue_key) if lease.retired_at is None]
     counted = Counter(lease.item_key for lease in leases if lease.outcome == "counted" and lease.occasion != REPEAT)
-    mine = [lease for lease in leases if lease.annotator == annotator]
-    done = sum(1 for lease in mine if lease.outcome in FINISHED)
+    own = [lease for lease in leases if lease.annotator == annotator]
+    done = sum(1 for lease in own if lease.outcome in FINISHED)
     return Progress(
-        mine=done,
+        done=done,
         total=done + _left_to(connection, queue, annotator, leases, items, counted),
         team=sum(min(counted[item.item_key], item.wanted) for item in items if not item.is_practice),
         team_total=sum(item.wanted for item in items if not item.is_practice),

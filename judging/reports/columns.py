@@ -1,4 +1,4 @@
-"""The ledger's rows as columns, whatever is chosen: read once a revision, shared by every choice of `frames`."""
+"""The store's rows as columns, whatever is chosen: read once a revision, shared by every choice of `frames`."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.reports.arms import Known, arm_pairs, read_arm
 from tracejury.judging.reports.columns import Columns, load_columns
 from tracejury.judging.reports.estimates import FRAMES, Bench, Chosen, Question, Revision, make
-from tracejury.judging.reports.export import every_word, words_of
+from tracejury.judging.reports.export import all_decisions, decisions_of
 from tracejury.judging.reports.frames import LazyFrames, revision
 from tracejury.judging.reports.person_pairs import person_pairs, person_revision
 
@@ -236,7 +236,7 @@ class Maker:
             match name:
                 case "person_pairs":
                     return self._pairs(chosen)
-                case "match_words" | "finding_words":
+                case "match_decisions" | "finding_decisions":
                     return self._words(chosen)[name]
                 case _:
                     return getattr(frames, name) if name in FRAMES else None
@@ -280,8 +280,8 @@ class Maker:
         with read_transaction(self.engine) as connection:
             self._must_stand(connection)
             if self.words is None:
-                self.words = every_word(connection)
-            return words_of(connection, chosen.selection(), self.words)
+                self.words = all_decisions(connection)
+            return decisions_of(connection, chosen.selection(), self.words)
 
     def _side(self, chosen: Chosen, text: str) -> pd.DataFrame:
         """The error pairs of a version, a run or a person. Raises `MovedOnError`, and `ValueError` for none."""

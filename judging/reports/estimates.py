@@ -33,7 +33,7 @@ class Chosen(Selection):
     draws: int = DRAWS
 
     def selection(self) -> Selection:
-        """As the ledger takes it."""
+        """As the store takes it."""
         return Selection(**{each.name: getattr(self, each.name) for each in fields(Selection)})
 
     def key(self) -> str:
@@ -383,7 +383,7 @@ def repeated(bench: Bench) -> pd.DataFrame:
 def facts(bench: Bench) -> pd.DataFrame:
     """One row: `export.facts_of` the frames, what holds several as JSON."""
     counted = asdict(facts_of(bench.frames))
-    several = ("judge_models", "votes", "judge_versions", "ledger_revision")
+    several = ("judge_models", "votes", "judge_versions", "store_revision")
     as_text = {name: orjson.dumps(counted[name]).decode() for name in several}
     return pd.DataFrame([{**counted, **as_text}])
 
@@ -465,7 +465,7 @@ ASIDE: Final = ("score_figures", "human_ceiling", "consistency")
 FRAMES: Final = FRAME_NAMES
 """The frames that a choice has; each is a figure of its own."""
 
-OPINIONS: Final = ("match_words", "finding_words", "person_pairs")
+OPINIONS: Final = ("match_decisions", "finding_decisions", "person_pairs")
 """Inputs that no judge enters."""
 
 FIGURES: Final[Mapping[str, Build]] = {

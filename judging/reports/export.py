@@ -28,7 +28,7 @@ from tracejury.judging.agreement.tables import (
     printed,
     tables_from_frames,
 )
-from tracejury.judging.matching.matches import finding_words, match_words
+from tracejury.judging.matching.matches import finding_decisions, match_decisions
 from tracejury.judging.reports.benchmark_outcomes import OUTCOME_TABLES
 from tracejury.judging.reports.frames import Frames, LazyFrames, Selection, chosen_traces
 from tracejury.judging.reports.latex import latex_table
@@ -67,23 +67,23 @@ def inputs_of(frames: Frames, **settings: Any) -> Inputs:
 
 def opinions_of(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
     """The inputs that no judge enters: people against people, what people said of matches and of unmatched findings."""
-    return {"person_pairs": person_pairs(connection, selection), **selected_words(connection, selection)}
+    return {"person_pairs": person_pairs(connection, selection), **selected_decisions(connection, selection)}
 
 
-def selected_words(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
+def selected_decisions(connection: Connection, selection: Selection) -> dict[str, pd.DataFrame]:
     """What people said of matches and of unmatched findings, on the traces and of the judge models of the selection."""
-    return words_of(connection, selection, every_word(connection))
+    return decisions_of(connection, selection, all_decisions(connection))
 
 
-def every_word(connection: Connection) -> dict[str, pd.DataFrame]:
-    """`selected_words` of all traces and judge models."""
-    return {"match_words": match_words(connection), "finding_words": finding_words(connection)}
+def all_decisions(connection: Connection) -> dict[str, pd.DataFrame]:
+    """`selected_decisions` of all traces and judge models."""
+    return {"match_decisions": match_decisions(connection), "finding_decisions": finding_decisions(connection)}
 
 
-def words_of(
+def decisions_of(
     connection: Connection, selection: Selection, every: Mapping[str, pd.DataFrame]
 ) -> dict[str, pd.DataFrame]:
-    """Of `every_word`, those of the selection."""
+    """Of `all_decisions`, those of the selection."""
     traces = chosen_traces(connection, selection)
     if selection.only_split:
         traces &= set(selection.splits)
@@ -154,13 +154,13 @@ class Facts:
     reference: str | None
     judge_models: Sequence[str]
     traces: int
-    human_errors: int
+    reference_errors: int
     incomplete_errors: int
     """Without a span, a dimension or an impact: in no figure."""
     votes: list[Json]
     data_hash: str
     judge_versions: list[Json]
-    ledger_revision: list[Json]
+    store_revision: list[Json]
 
 
 def facts_of(frames: Frames | LazyFrames) -> Facts:
@@ -171,12 +171,12 @@ def facts_of(frames: Frames | LazyFrames) -> Facts:
         reference=frames.reference,
         judge_models=[str(judge_model) for judge_model in judge_models],
         traces=len(set(frames.error_pairs["trace_id"]) | set(frames.score_pairs["trace_id"])),
-        human_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
+        reference_errors=int(frames.error_pairs[["trace_id", "error_id"]].drop_duplicates().shape[0]),
         incomplete_errors=len(frames.incomplete),
         votes=_rows(vote_table(frames.votes)),
         data_hash=frames.made_of.data_hash,
         judge_versions=[dict(version) for version in frames.made_of.judge_versions],
-        ledger_revision=list(frames.made_of.revision),
+        store_revision=list(frames.made_of.revision),
     )
 
 
@@ -192,11 +192,11 @@ def manifest_of(facts: Facts, selection: Selection, inputs: Inputs) -> dict[str,
         "splits": _counted(selection.splits.values()),
         "splits_hash": _hash(sorted(selection.splits.items())) if selection.splits else None,
         "traces": facts.traces,
-        "human_errors": facts.human_errors,
+        "reference_errors": facts.reference_errors,
         "incomplete_errors": facts.incomplete_errors,
         "votes": facts.votes,
         "data_hash": facts.data_hash,
-        "ledger_revision": facts.ledger_revision,
+        "store_revision": facts.store_revision,
         "judge_versions": facts.judge_versions,
     }
 

@@ -1,4 +1,4 @@
-"""From the ledger to the frames of agreement: which human, which judges, which matches count."""
+"""From the store to the frames of agreement: which reference, which judges, which matches count."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def _compared(made_from: Mapping[str, Json], table: Table) -> list[str]:
     """Whose labels the judges are compared with, which sides with each other, and which matches count."""
     selection = made_from.get("selection")
     is_against = bool(made_from.get("reference")) and not _AGAINST_PEOPLE.isdisjoint(table.needs)
-    said = [f"human labels: {made_from['reference']}"] if is_against else []
+    said = [f"reference: {made_from['reference']}"] if is_against else []
     sides = made_from.get("compared")
     if isinstance(sides, Sequence) and table.name in COMPARED:
         said.append(f"left: {sides[0]}; right: {sides[1]}")

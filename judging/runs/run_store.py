@@ -1,4 +1,4 @@
-"""Judge runs in the ledger: planning a grid, claiming its cells by lease, keeping replies, finishing, watching."""
+"""Judge runs in the store: planning a grid, claiming its cells by lease, keeping replies, finishing, watching."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def plan_run(
     name: str = "",
     author: str = "command",
 ) -> int:
-    """Put a run and all its cells into the ledger, queued; returns its key."""
+    """Put a run and all its cells into the store, queued; returns its key."""
     versions = {
         (key, model): judge_version(rubrics[key], model, spec, agents) for key in spec.rubrics for model in spec.models
     }

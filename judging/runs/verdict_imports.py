@@ -1,4 +1,4 @@
-"""Judge outputs made elsewhere, into the ledger; and everything judges said, out of it."""
+"""Judge outputs made elsewhere, into the store; and everything judges said, out of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ledger of opinions: labels, verdicts, matches; one database with the traces."""
+"""The store of opinions: labels, verdicts, matches; one database with the traces."""
 
 from tracejury.judging.store.tables import metadata
 from tracejury.judging.store.workspace import Workspace, WorkspaceError, open_workspace

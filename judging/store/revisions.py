@@ -1,4 +1,4 @@
-"""Which state of the ledger something was made from: numbers that change whenever what it was made from does.
+"""Which state of the store something was made from: numbers that change whenever what it was made from does.
 
 The keys of caches, and of figures that are kept on disk.
 """

@@ -81,7 +81,7 @@ def shown(sample_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Worksp
 
 
 def state_of(space: Workspace) -> tuple[Revision, list[str]]:
-    """What is stored, in the ledger and beside it."""
+    """What is stored, in the store and beside it."""
     return now_of(space), sorted(file.name for file in space.home.rglob("*") if "-" not in file.suffix)
 
 

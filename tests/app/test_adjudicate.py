@@ -43,14 +43,14 @@ def test_an_empty_desk_says_when_a_trace_comes(empty: Workspace, open_page: Open
 
 def test_the_case_is_shown_without_a_name_of_a_rater(space: Workspace, open_page: OpenPage) -> None:
     at = open_page("adjudicate")
-    said = " ".join(
+    texts_shown = " ".join(
         [*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption),
          *(str(one.label) for one in at.segmented_control), *(str(one.label) for one in at.button)]
     )  # fmt: skip
-    assert "R1" in said
-    assert "R2" in said
-    assert "adalyn" not in said
-    assert "benedict" not in said
+    assert "R1" in texts_shown
+    assert "R2" in texts_shown
+    assert "adalyn" not in texts_shown
+    assert "benedict" not in texts_shown
     assert "The **wrong** tool." in [text.value for text in at.text]  # as text, not as Markdown
     assert at.button(key="close").disabled
 
@@ -143,8 +143,8 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
     for column in ("submitted", "revealed", "errors_added", "errors_from_judge", "scores_changed", "scores_nearer"):
         choose(at, "anchoring", (0, column))
         assert not at.exception
-        (told,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
-        assert told == (str(row[column]) if row[column] else "Nothing"), column
+        (number,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
+        assert number == (str(row[column]) if row[column] else "Nothing"), column
     choose(at, "anchoring", (0, "scores_changed"))
     choose(at, "behind-anchoring", 0)
     assert at.button(key="anchoring-open").label == "Open in Compare"
@@ -190,9 +190,9 @@ def test_a_judge_is_shown_only_where_a_researcher_says_so(
     at.button(key="save_judge_shown").click().run()
     monkeypatch.setattr(session, "signed_in", lambda: session.User(name="judy", role="adjudicator"))
     at = open_page("adjudicate")
-    said = " ".join([*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption)])
-    assert "R3" in said
-    assert "checks" not in said
+    texts_shown = " ".join([*(str(text.value) for text in at.text), *(str(one.value) for one in at.caption)])
+    assert "R3" in texts_shown
+    assert "checks" not in texts_shown
     assert not any("finding" in str(button.key) for button in at.button)
 
 

@@ -102,7 +102,7 @@ def tick(at: AppTest, key: str, *rows: int) -> None:
     at.session_state[key] = {"selection": {"rows": list(rows), "columns": [], "cells": []}}
 
 
-def said(at: AppTest) -> str:
+def success_text(at: AppTest) -> str:
     """What the page says was done, as it is shown."""
     return str(at.success[0].value).replace("\\", "")
 
@@ -116,7 +116,7 @@ def test_a_queue_is_changed_closed_and_reopened(full: Workspace, open_page: Open
     at.checkbox(key=f"settings-{key}_blind").uncheck()
     at.date_input(key=f"settings-{key}_due").set_value(date(2030, 1, 31))
     at.button(key=f"FormSubmitter:settings-{key}-Save").click().run()
-    assert said(at) == "pilot: name, k, blind, due changed."
+    assert success_text(at) == "pilot: name, k, blind, due changed."
     with read_transaction(full.engine) as connection:
         (row,) = queues(connection)
     assert (row.name, row.k, row.places, row.blind, row.lease_s) == ("main", 3, 6, False, 14_400)
@@ -178,7 +178,7 @@ def test_people_are_assigned_to_a_queue_and_to_items(full: Workspace, open_page:
     at.multiselect(key=f"assign-people-{key}").set_value(["cyd", "dan"])
     at.run()
     at.button(key="share_out").click().run()
-    assert said(at) == "Shared out: cyd 2, dan 4."
+    assert success_text(at) == "Shared out: cyd 2, dan 4."
 
 
 def test_a_backup_is_a_whole_database_that_opens(full: Workspace, open_page: OpenPage) -> None:
@@ -252,8 +252,8 @@ def test_the_counters_of_health_lead_to_what_they_count(full: Workspace, open_pa
     at.run()
     rows = next(frame.value for frame in at.dataframe if "scores" in frame.value)
     assert list(rows["annotator"]) == ["ada", "ben"]
-    told = {metric.label: metric.value for metric in at.metric}
-    assert told["Label rows"] == f"{int(rows[['errors', 'scores']].to_numpy().sum()):,}"
+    tiles = {metric.label: metric.value for metric in at.metric}
+    assert tiles["Label rows"] == f"{int(rows[['errors', 'scores']].to_numpy().sum()):,}"
     choose(at, "label_rows_of", 0)
     assert at.button(key="label-rows-open").label == "Open in Explore"
     choose(at, "unfinished", 0)

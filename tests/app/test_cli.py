@@ -58,12 +58,12 @@ class TestIngest:
     def test_a_bad_file_is_named_with_place_and_remedy_and_the_rest_goes_on(self, tmp_path: Path) -> None:
         bad = tmp_path / "bad.json"
         bad.write_text('{"trace_id": "x", "spans": [', encoding="utf-8")
-        told = answer("ingest", bad, TRAIL, "--home", tmp_path / "w", code=1)
-        (rejected,) = told["rejected"]
+        output = answer("ingest", bad, TRAIL, "--home", tmp_path / "w", code=1)
+        (rejected,) = output["rejected"]
         assert rejected["file"] == str(bad)
         assert rejected["reason"]
         assert rejected["remedy"]
-        assert told["traces"] == len(list(TRAIL.glob("*.json")))
+        assert output["traces"] == len(list(TRAIL.glob("*.json")))
 
     def test_standard_input_is_read(self, tmp_path: Path) -> None:
         data = next(TRAIL.glob("*.json")).read_bytes()
@@ -71,8 +71,8 @@ class TestIngest:
         assert json.loads(result.stdout)["traces"] == 1
 
     def test_an_unknown_format_is_named_with_those_there_are(self, tmp_path: Path) -> None:
-        told = answer("ingest", TRAIL, "--home", tmp_path, "--format", "nonsense", code=1)
-        assert "trail" in told["rejected"][0]["remedy"]
+        output = answer("ingest", TRAIL, "--home", tmp_path, "--format", "nonsense", code=1)
+        assert "trail" in output["rejected"][0]["remedy"]
 
     def test_secrets_are_masked_before_anything_is_stored(self, tmp_path: Path) -> None:
         trace = json.loads(next(TRAIL.glob("*.json")).read_bytes())
@@ -114,9 +114,9 @@ class TestTraces:
 
 class TestOpinions:
     def test_labels_go_in_and_out_unchanged(self, home: Path, tmp_path: Path) -> None:
-        told = answer("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
-        assert told["errors"] > 0
-        assert told["annotators"] == ["ada", "ben"]
+        output = answer("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
+        assert output["errors"] > 0
+        assert output["annotators"] == ["ada", "ben"]
         first, second = tmp_path / "1.json", tmp_path / "2.json"
         run("labels", "export", "--out", first, "--home", home)
         run("labels", "import", first, "--home", tmp_path / "other")
@@ -131,17 +131,17 @@ class TestOpinions:
         assert {"review", "error", "score", "untouched"} == {row["row"] for row in rows}
 
     def test_trail_annotations_are_mended_by_name_and_importing_again_adds_nothing(self, home: Path) -> None:
-        told = answer("labels", "import", DATA / "labels" / "trail", "--as", "trail", "--home", home)
-        assert any("repaired_json" in warning for warning in told["warnings"])
+        output = answer("labels", "import", DATA / "labels" / "trail", "--as", "trail", "--home", home)
+        assert any("repaired_json" in warning for warning in output["warnings"])
         again = answer("labels", "import", DATA / "labels" / "trail", "--as", "trail", "--home", home)
         assert again["new"] == {"errors": 0, "scores": 0, "reviews": 0}
 
     def test_every_judge_file_ends_as_findings_or_as_a_named_failure(self, home: Path) -> None:
         folder = DATA / "samples" / "predictions" / "hasty-judge"
-        told = answer("verdicts", "import", folder, "--judge-model", "hasty", "--home", home)
-        assert told["files"] == len(list(folder.iterdir())) == sum(told["states"].values())
-        assert len(told["failures"]) == 1
-        assert told["failures"][0]["reason"]
+        output = answer("verdicts", "import", folder, "--judge-model", "hasty", "--home", home)
+        assert output["files"] == len(list(folder.iterdir())) == sum(output["states"].values())
+        assert len(output["failures"]) == 1
+        assert output["failures"][0]["reason"]
 
     def test_the_whole_path_to_a_table(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", DATA / "labels" / "ben.json", "--home", home)
@@ -149,13 +149,13 @@ class TestOpinions:
         assert judged["states"]["scored"] > 0
         assert answer("judge", "--home", home)["cells"] == 0
         assert answer("match", "--home", home)["pairs"] > 0
-        told = answer("report", "--out", tmp_path / "r", "--home", home, "--draws", "200", "--inputs")
+        output = answer("report", "--out", tmp_path / "r", "--home", home, "--draws", "200", "--inputs")
         table = list(csv.DictReader((tmp_path / "r" / "table_03_caught.csv").open(encoding="utf-8")))
-        assert {row["judge"] for row in table} == {"LC", "EE", "PQ", "PA", "GF", "TS", "TC"}
+        assert {row["dimension"] for row in table} == {"LC", "EE", "PQ", "PA", "GF", "TS", "TC"}
         assert all(int(row["n"]) > 0 for row in table)
         manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())
-        assert manifest["reference_score"] in {"ada", "ben"}
-        assert len(manifest["files"]) == len(told["files"])
+        assert manifest["reference"] in {"ada", "ben"}
+        assert len(manifest["files"]) == len(output["files"])
         for one in manifest["files"]:
             assert one["sha256"] == sha256((tmp_path / "r" / one["file"]).read_bytes()).hexdigest()
 
@@ -164,15 +164,14 @@ class TestOpinions:
         run("judge", "--home", home)
         run("match", "--home", home)
         words = ("report", "--draws", "20", "--out")
-        told = answer(*words, tmp_path / "r", "--home", home, "--reference", "majority", "--inputs")
-        assert (told["reference_score"], told["selection"]["gold"]) == ("majority of people", "majority")
-        errors = next(row for row in told["votes"] if row["about"] == "errors")
+        output = answer(*words, tmp_path / "r", "--home", home, "--reference", "majority", "--inputs")
+        assert (output["reference"], output["selection"]["reference"]) == ("majority", "majority")
+        errors = next(row for row in output["votes"] if row["about"] == "errors")
         assert errors["n"] == errors["majority"] + errors["tied"] + errors["minority"] > 0
         run(*words, tmp_path / "again", "--from-csv", tmp_path / "r" / "inputs")
         made = {path.name: path.read_bytes() for path in (tmp_path / "again").glob("*.csv")}
         assert len(made) > 30
         assert made == {name: (tmp_path / "r" / name).read_bytes() for name in made}
-        run(*words, tmp_path / "x", "--home", home, "--reference", "majority", "--reference", "ada", code=2)
         run("labels", "import", DATA / "labels" / "ada.json", "--home", tmp_path / "alone")
         alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--reference", "majority")
         assert "no trace was submitted by two people" in alone.stderr
@@ -192,7 +191,9 @@ class TestOpinions:
         assert (row["tp"], row["precision"], row["recall"]) == ("1", "1.0000", "1.0000")
 
     def test_a_report_from_files_names_what_it_read_and_what_it_left(self, tmp_path: Path) -> None:
-        (tmp_path / "score_pairs.csv").write_text("\ufefftrace_id;judge;human;model\n007;LC;3;\n008;LC;2;2\n", "utf-8")
+        (tmp_path / "score_pairs.csv").write_text(
+            "\ufefftrace_id;dimension;reference_score;judge_score\n007;LC;3;\n008;LC;2;2\n", "utf-8"
+        )
         (tmp_path / "scores.csv").write_text("x\n", encoding="utf-8")
         done = run("report", "--from-csv", tmp_path, "--out", tmp_path / "r", "--draws", "0")
         assert "scores.csv: not read" in done.stderr
@@ -205,12 +206,12 @@ class TestOpinions:
         ("words", "message"),
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
-            (("--reference", "ada"), "--human chooses from a workspace"),
-            (("--reference", "majority"), "--gold chooses from a workspace"),
+            (("--reference", "ada"), "--reference chooses from a workspace"),
+            (("--reference", "majority"), "--reference chooses from a workspace"),
             (("--data", "trail"), "--data chooses from a workspace"),
             (("--guideline", "2"), "--guideline chooses from a workspace"),
             (("--revealed",), "--revealed chooses from a workspace"),
-            ((), "score_pairs.csv, line 2: model is 'x'; expected a number"),
+            ((), "score_pairs.csv, line 2: judge_score is 'x'; expected a number"),
         ],
     )
     def test_a_report_from_files_says_what_is_wrong_and_where(
@@ -232,10 +233,10 @@ class TestOpinions:
         words = ("report", "--home", home, "--reference", "ada", "--draws", "50", "--out", tmp_path / "r")
         run(*words, "--compare", "careful-judge", "hasty-judge", "--table", "compared_mcnemar")
         (row,) = csv.DictReader((tmp_path / "r" / "compared_mcnemar.csv").open(encoding="utf-8"))
-        assert (row["judge"], int(row["n"]) > 0) == ("trail", True)
+        assert (row["dimension"], int(row["n"]) > 0) == ("trail", True)
         run(*words, "--compare", "checks", "person=ben")
         rows = csv.DictReader((tmp_path / "r" / "compared_scores.csv").open(encoding="utf-8"))
-        assert "LC" in {row["judge"] for row in rows}
+        assert "LC" in {row["dimension"] for row in rows}
         assert json.loads((tmp_path / "r" / "manifest.json").read_bytes())["compared"] == ["checks", "person=ben"]
         assert "there are careful-judge, checks" in run(*words, "--compare", "checks", "nobody", code=2).output
 
@@ -280,55 +281,55 @@ class TestJudgeByModel:
             return Answer(text="I give it a 2" if any(trace in request.prompt for trace in broken) else verdict(2))
 
         with Provider(script) as provider:
-            told = answer(*self.words(home, provider), code=1)
-            assert told["states"] == {"scored": len(traces) - 2, "unparsable": 2}
-            assert {failure["trace_id"] for failure in told["failures"]} == broken
+            output = answer(*self.words(home, provider), code=1)
+            assert output["states"] == {"scored": len(traces) - 2, "unparsable": 2}
+            assert {failure["trace_id"] for failure in output["failures"]} == broken
             calls = len(provider.log.requests)
             broken.clear()
             again = answer(*self.words(home, provider), "--failed-only")
             assert len(provider.log.requests) == calls + 2
-        assert (again["run"], again["judged"]) == (told["run"], 2)
+        assert (again["run"], again["judged"]) == (output["run"], 2)
         assert again["run_state"]["states"] == {"scored": len(traces)}
 
     def test_authentication_stops_the_run_and_says_so(self, home: Path) -> None:
         with Provider(lambda _request: Status(code=401, message="bad key")) as provider:
-            told = answer(*self.words(home, provider), code=1)
-        assert told["status"] == "paused"
-        assert "key" in told["message"] or "401" in told["message"] or "authent" in told["message"].lower()
+            output = answer(*self.words(home, provider), code=1)
+        assert output["status"] == "paused"
+        assert "key" in output["message"] or "401" in output["message"] or "authent" in output["message"].lower()
 
     def test_a_dry_run_calls_nothing(self, home: Path) -> None:
         with Provider(lambda _request: Answer(text=verdict(2))) as provider:
-            told = answer(*self.words(home, provider), "--dry-run")
+            output = answer(*self.words(home, provider), "--dry-run")
             assert provider.log.requests == []
-        assert told["traces"] == len(list(TRAIL.glob("*.json")))
-        assert "[S1]" in told["prompt"]["user"]
+        assert output["traces"] == len(list(TRAIL.glob("*.json")))
+        assert "[S1]" in output["prompt"]["user"]
 
     def test_a_price_makes_the_cost_of_an_unknown_model_known(self, home: Path) -> None:
         with Provider(lambda _request: Answer(text=verdict(2))) as provider:
             words = (*self.words(home, provider), "--dry-run")
             unknown = answer(*words)["estimate"][-1]
             known = answer(*words, "--price", "3,15,0.3")["estimate"][-1]
-            told = answer(*self.words(home, provider), "--price", "openai/scripted=3,15", "--budget", "5")
+            output = answer(*self.words(home, provider), "--price", "openai/scripted=3,15", "--budget", "5")
             assert provider.log.requests
         ways = ("naive", "deduplicated", "cached", "batch")
         assert [unknown[way] for way in ways] == [None] * 4
         assert known["naive"] > known["deduplicated"] == known["cached"] > 0  # one call a trace: nothing to share
         assert known["batch"] is None  # no price of a batch was given
-        run_state = told["run_state"]
+        run_state = output["run_state"]
         paid = run_state["prompt_tokens"] * 3e-6 + run_state["completion_tokens"] * 15e-6
-        assert (told["cost_usd"], told["unpriced"]) == (pytest.approx(paid), 0)
+        assert (output["cost_usd"], output["unpriced"]) == (pytest.approx(paid), 0)
 
     @pytest.mark.parametrize(
         ("price", "message"),
         [("3", "INPUT,OUTPUT"), ("-3,1", "0 or more"), ("openai/other=3,1", "no model of this run")],
     )
     def test_what_is_no_price_of_this_run_ends_with_two(self, home: Path, price: str, message: str) -> None:
-        told = run("judge", "--home", home, "--model", "openai/x", "--price", price, code=2).output
-        assert message in " ".join(told.split())
+        output = run("judge", "--home", home, "--model", "openai/x", "--price", price, code=2).output
+        assert message in " ".join(output.split())
 
     def test_a_model_of_no_known_provider_ends_with_two(self, home: Path) -> None:
-        told = run("judge", "--home", home, "--model", "private-model", code=2).output
-        assert "name it as PROVIDER/MODEL, such as openai/private-model" in " ".join(told.split())
+        output = run("judge", "--home", home, "--model", "private-model", code=2).output
+        assert "name it as PROVIDER/MODEL, such as openai/private-model" in " ".join(output.split())
 
     def test_replies_of_an_earlier_run_are_taken_or_asked_for_anew(self, home: Path) -> None:
         with Provider(lambda _request: Answer(text=verdict(2))) as provider:
@@ -381,38 +382,38 @@ class TestMatchByModel:
         assert failed["answered"] == 0
         assert {one["state"] for one in failed["failures"]} == {"unparsable"}
         with Provider(lambda _request: Answer(text=json.dumps({"pairs": [pair]}))) as provider:
-            told = answer(*words, provider.base_url)
+            output = answer(*words, provider.base_url)
             again = answer(*words, provider.base_url)
-            assert len(provider.log.requests) == told["questions"]
-        assert told["pairs"] == told["answered"] == told["questions"] == len(failed["failures"]) > 0
-        assert again["asked_before"] == told["questions"]
-        assert told["author"].startswith("llm:openai/scripted@")
+            assert len(provider.log.requests) == output["questions"]
+        assert output["pairs"] == output["answered"] == output["questions"] == len(failed["failures"]) > 0
+        assert again["asked_before"] == output["questions"]
+        assert output["author"].startswith("llm:openai/scripted@")
         taken = answer("match", "--home", judged, "--model", "openai/scripted", "--withdraw")
-        assert taken["withdrawn"] == told["pairs"]
+        assert taken["withdrawn"] == output["pairs"]
 
     def test_a_budget_for_a_model_of_unknown_price_is_refused(self, judged: Path) -> None:
         done = run("match", "--home", judged, "--model", "openai/nobody-knows", "--budget", "1", code=2)
         assert "a budget needs prices" in " ".join(done.output.replace("│", " ").split())
 
     def test_a_price_of_ones_own_makes_the_cost_known_and_a_budget_possible(self, judged: Path) -> None:
-        def asked(*more: str) -> tuple[dict[str, Any], int]:
+        def ask(*more: str) -> tuple[dict[str, Any], int]:
             with Provider(lambda _request: Answer(text='{"pairs": []}')) as provider:
                 words = ("match", "--home", judged, "--model", "openai/scripted", "--api-base", provider.base_url)
-                told = answer(*words, "--concurrency", "1", *more, code=1)
-                return told, len(provider.log.requests)
+                output = answer(*words, "--concurrency", "1", *more, code=1)
+                return output, len(provider.log.requests)
 
-        free, _ = asked("--price", "3,15", "--budget", "0")
+        free, _ = ask("--price", "3,15", "--budget", "0")
         assert (free["answered"], free["stopped"]) == (0, "the budget of $0 is spent")
-        told, calls = asked("--price", "3,15", "--budget", "0.000001")
-        assert (calls, told["answered"], told["unknown_cost"]) == (1, 1, 0)
-        assert told["stopped"] == "the budget of $1e-06 is spent"
-        assert told["cost_usd"] == pytest.approx(told["prompt_tokens"] * 3e-6 + told["completion_tokens"] * 15e-6)
-        assert told["prompt_tokens"] > 0
+        output, calls = ask("--price", "3,15", "--budget", "0.000001")
+        assert (calls, output["answered"], output["unknown_cost"]) == (1, 1, 0)
+        assert output["stopped"] == "the budget of $1e-06 is spent"
+        assert output["cost_usd"] == pytest.approx(output["prompt_tokens"] * 3e-6 + output["completion_tokens"] * 15e-6)
+        assert output["prompt_tokens"] > 0
 
     @pytest.mark.parametrize("words", [("--model", "openai/x", "--price", "3"), ("--price", "3,15")])
     def test_what_is_no_price_of_a_model_ends_with_two(self, judged: Path, words: tuple[str, ...]) -> None:
-        told = " ".join(run("match", "--home", judged, *words, code=2).output.replace("│", " ").split())
-        assert "a price is INPUT,OUTPUT" in told or "--price needs the --model" in told
+        output = " ".join(run("match", "--home", judged, *words, code=2).output.replace("│", " ").split())
+        assert "a price is INPUT,OUTPUT" in output or "--price needs the --model" in output
 
     def test_withdrawing_needs_the_model(self, judged: Path) -> None:
         run("match", "--home", judged, "--withdraw", code=2)
@@ -446,9 +447,9 @@ def test_the_demo_fills_a_workspace(tmp_path: Path) -> None:
 
 @pytest.mark.shared
 def test_the_issues_numbers_on_the_shared_trail_files(shared: Path, tmp_path: Path) -> None:
-    told = answer("ingest", shared / "trail" / "traces", "--home", tmp_path)
-    assert (told["traces"], told["spans"], told["rejected"]) == (69, 2029, [])
-    assert told["warnings"]["duplicate_span"] == 1
+    output = answer("ingest", shared / "trail" / "traces", "--home", tmp_path)
+    assert (output["traces"], output["spans"], output["rejected"]) == (69, 2029, [])
+    assert output["warnings"]["duplicate_span"] == 1
     assert answer("ingest", shared / "trail" / "traces", "--home", tmp_path)["duplicates"] == 69
     labels = answer("labels", "import", shared / "trail" / "annotations", "--as", "trail", "--home", tmp_path)
     assert labels["errors"] == 404

@@ -20,8 +20,8 @@ def island(at: AppTest) -> dict[str, object]:
     for element in at.get("bidi_component"):
         proto = element.proto  # type: ignore[attr-defined]
         if "comparison" in proto.component_name:
-            found: dict[str, object] = orjson.loads(proto.json)
-            return found
+            data: dict[str, object] = orjson.loads(proto.json)
+            return data
     raise AssertionError("the island is not on the page")
 
 
@@ -34,7 +34,7 @@ def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_
         trace_id = list(undecided(connection, reference="ben", judge_model="hasty-judge"))[-1]
     at = open_page("compare", trace=trace_id, person="ben", judge_model="hasty-judge")
     data = island(at)
-    assert (data["trace_id"], data["reference_score"], data["judge"]) == (trace_id, "ben", "hasty-judge")
+    assert (data["trace_id"], data["reference"], data["judge_model"]) == (trace_id, "ben", "hasty-judge")
 
 
 def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
@@ -43,8 +43,8 @@ def test_pairs_hold_every_error_of_the_person_once_or_as_often_as_it_is_found(
     at = open_page("compare", judge_model="careful-judge")
     data = island(at)
     errors = [pair["error"]["id"] for pair in data["pairs"] if pair["error"] is not None]  # type: ignore[attr-defined]
-    said = next(c.value for c in at.caption if "human error" in c.value)
-    assert said.startswith(f"{len(set(errors))} human error")
+    caption = next(c.value for c in at.caption if "reference error" in c.value)
+    assert caption.startswith(f"{len(set(errors))} reference error")
 
 
 def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, open_page: OpenPage) -> None:
@@ -82,11 +82,13 @@ def test_an_unknown_trace_in_the_address_falls_back_to_the_first(shown: Workspac
 
 
 def test_a_trace_the_judge_failed_on_is_no_list_of_missed_errors(full: Workspace, open_page: OpenPage) -> None:
-    sides = {"human": "ada", "judge_model": "careful-judge"}
+    sides = {"reference": "ada", "judge_model": "careful-judge"}
     with read_transaction(full.engine) as connection:
         judged = list(undecided(connection, **sides))
         cells = {t: compare_trace(connection, trace_id=t, **sides).cells for t in trace_ids(connection)}
-    (failed,) = [t for t, found in cells.items() if not any(isinstance(cell.outcome, Verdict) for cell in found)]
+    (failed,) = [
+        t for t, judged_cells in cells.items() if not any(isinstance(cell.outcome, Verdict) for cell in judged_cells)
+    ]
     assert (
         open_page("compare", person="ada", judge_model="careful-judge").selectbox(key="compare_trace").value
         == judged[0]

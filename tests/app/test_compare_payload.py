@@ -43,7 +43,7 @@ def test_a_short_text_is_never_cut() -> None:
 
 
 @pytest.mark.parametrize(
-    ("quote", "found"),
+    ("quote", "places"),
     [
         ("the cat sat", ["the cat sat"]),
         ("the  cat\nsat", ["the cat sat"]),
@@ -55,6 +55,6 @@ def test_a_short_text_is_never_cut() -> None:
         ("sat (on", []),
     ],
 )
-def test_quotes_are_found_with_white_space_folded_and_ellipses_cut(quote: str, found: list[str]) -> None:
+def test_quotes_are_found_with_white_space_folded_and_ellipses_cut(quote: str, places: list[str]) -> None:
     text = "First, the cat sat down on the mat."
-    assert [text[start:end] for start, end in find_quote(text, quote)] == found
+    assert [text[start:end] for start, end in find_quote(text, quote)] == places

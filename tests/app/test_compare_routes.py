@@ -29,10 +29,10 @@ def comparison_with(space: Workspace, state: str) -> tuple[Comparison, Pair]:
     """A trace of ada's under the careful judge that has a pair of this state."""
     with read_transaction(space.engine) as connection:
         for trace_id in undecided(connection, reference="ada", judge_model=JUDGE_MODEL):
-            found = compare_trace(connection, trace_id=trace_id, reference="ada", judge_model=JUDGE_MODEL)
-            for pair in found.pairs:
+            comparison = compare_trace(connection, trace_id=trace_id, reference="ada", judge_model=JUDGE_MODEL)
+            for pair in comparison.pairs:
                 if pair.state == state:
-                    return found, pair
+                    return comparison, pair
     raise AssertionError(f"the samples hold no {state} pair")
 
 
@@ -49,51 +49,57 @@ def body(space: Workspace, trace_id: str, **decision: Any) -> dict[str, Any]:
     return {
         "token": compare_token(space, trace_id),
         "trace_id": trace_id,
-        "human": "ada",
-        "judge": JUDGE_MODEL,
+        "reference": "ada",
+        "judge_model": JUDGE_MODEL,
         **decision,
     }
 
 
 def test_a_confirmed_pair_names_who_confirmed_it(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    sent = body(
+        full, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed"
+    )
     answer = client.post("/api/compare/decide", json=sent).json()
     after = next(p for p in answer["pairs"] if p["key"] == pair.key)
     assert (after["status"], after["author"], after["decided"]) == ("confirmed", "ruth", True)
 
 
 def test_each_answer_is_newer_than_the_page_and_the_answer_before_it(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
     with read_transaction(full.engine) as connection:
         page = decided_revision(connection)
     about = {"label_id": pair.error.label_id, "finding_key": pair.finding_key}
     answers = [
-        client.post("/api/compare/decide", json=body(full, found.trace_id, **about, status=status)).json()["revision"]
+        client.post("/api/compare/decide", json=body(full, comparison.trace_id, **about, status=status)).json()[
+            "revision"
+        ]
         for status in ("confirmed", "rejected")
     ]
     assert page < answers[0] < answers[1]
 
 
-def test_a_finding_is_decided_in_its_own_run(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+def test_a_finding_is_decided_in_its_own_repeat(full: Workspace, client: TestClient) -> None:
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
     about = {"label_id": pair.error.label_id, "finding_key": pair.finding_key, "status": "confirmed"}
-    refused = client.post("/api/compare/decide", json=body(full, found.trace_id, **about, repeat=1))
-    assert refused.status_code == 422  # run 1 of this judge holds no such finding
+    refused = client.post("/api/compare/decide", json=body(full, comparison.trace_id, **about, repeat=1))
+    assert refused.status_code == 422  # repeat 1 of this judge holds no such finding
     with write_transaction(full.engine) as connection:
-        held = select(finding.c.cell_key).where(finding.c.finding_key == pair.finding_key).scalar_subquery()
-        connection.execute(update(cell).where(cell.c.cell_key == held).values(repeat=1))
-    stored = client.post("/api/compare/decide", json=body(full, found.trace_id, **about, repeat=1))
+        cell_key = select(finding.c.cell_key).where(finding.c.finding_key == pair.finding_key).scalar_subquery()
+        connection.execute(update(cell).where(cell.c.cell_key == cell_key).values(repeat=1))
+    stored = client.post("/api/compare/decide", json=body(full, comparison.trace_id, **about, repeat=1))
     assert stored.status_code == 200, stored.text
 
 
 def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    sent = body(
+        full, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed"
+    )
     client.post("/api/compare/decide", json=sent)
     with read_transaction(full.engine) as connection:
         pairs = load_frames(
@@ -103,9 +109,11 @@ def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, c
 
 
 def test_a_rejected_pair_leaves_a_missed_error_and_an_extra_finding(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected")
+    sent = body(
+        full, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected"
+    )
     pairs = client.post("/api/compare/decide", json=sent).json()["pairs"]
     states = {p["key"]: (p["state"], p["rejected"]) for p in pairs}
     assert states[f"{pair.error.label_id}|"] == ("missed", 1)
@@ -113,22 +121,28 @@ def test_a_rejected_pair_leaves_a_missed_error_and_an_extra_finding(full: Worksp
 
 
 def test_two_that_stood_alone_can_be_matched_by_a_person(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    reject = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected")
+    reject = body(
+        full, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected"
+    )
     client.post("/api/compare/decide", json=reject)
-    again = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    again = body(
+        full, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed"
+    )
     pairs = client.post("/api/compare/decide", json=again).json()["pairs"]
     assert next(p for p in pairs if p["key"] == pair.key)["status"] == "confirmed"
 
 
 def extra_after_rejection(space: Workspace, client: TestClient) -> tuple[str, int]:
-    found, pair = comparison_with(space, "localized")
+    comparison, pair = comparison_with(space, "localized")
     assert pair.error is not None
     assert pair.finding_key is not None
-    sent = body(space, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected")
+    sent = body(
+        space, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="rejected"
+    )
     client.post("/api/compare/decide", json=sent)
-    return found.trace_id, pair.finding_key
+    return comparison.trace_id, pair.finding_key
 
 
 def test_an_extra_finding_gets_a_verdict_and_loses_it_again(full: Workspace, client: TestClient) -> None:
@@ -142,8 +156,8 @@ def test_an_extra_finding_gets_a_verdict_and_loses_it_again(full: Workspace, cli
 
 
 def test_a_matched_finding_takes_no_verdict(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
-    sent = body(full, found.trace_id, finding_key=pair.finding_key, verdict="false alarm")
+    comparison, pair = comparison_with(full, "localized")
+    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, verdict="false alarm")
     answer = client.post("/api/compare/decide", json=sent)
     assert answer.status_code == 409
     assert "matched" in answer.json()["error"]
@@ -162,57 +176,63 @@ def test_a_matched_finding_takes_no_verdict(full: Workspace, client: TestClient)
 def test_what_cannot_be_decided_is_refused_and_nothing_stored(
     full: Workspace, client: TestClient, change: dict[str, Any], status: int, words: str
 ) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    sent = body(
+        full, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed"
+    )
     answer = client.post("/api/compare/decide", json=sent | change)
     assert answer.status_code == status
     assert words in answer.json()["error"]
     with read_transaction(full.engine) as connection:
-        again = compare_trace(connection, trace_id=found.trace_id, reference="ada", judge_model=JUDGE_MODEL)
-    assert again.pairs == found.pairs
+        again = compare_trace(connection, trace_id=comparison.trace_id, reference="ada", judge_model=JUDGE_MODEL)
+    assert again.pairs == comparison.pairs
 
 
 def test_a_finding_of_another_trace_cannot_be_decided_here(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     with read_transaction(full.engine) as connection:
-        others = [t for t in undecided(connection, reference="ada", judge_model=JUDGE_MODEL) if t != found.trace_id]
+        others = [
+            t for t in undecided(connection, reference="ada", judge_model=JUDGE_MODEL) if t != comparison.trace_id
+        ]
     sent = body(full, others[0], finding_key=pair.finding_key, verdict="false alarm")
     assert client.post("/api/compare/decide", json=sent).status_code == 422
 
 
 @pytest.mark.parametrize("token", ["", "forged", None])
 def test_without_a_genuine_token_nothing_is_answered(full: Workspace, client: TestClient, token: str | None) -> None:
-    found, pair = comparison_with(full, "localized")
-    sent = body(full, found.trace_id, finding_key=pair.finding_key, verdict="duplicate") | {"token": token}
+    comparison, pair = comparison_with(full, "localized")
+    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, verdict="duplicate") | {"token": token}
     assert client.post("/api/compare/decide", json=sent).status_code == 401
-    answer = client.get(f"/api/compare/texts/{found.trace_id}", params={"token": token or ""})
+    answer = client.get(f"/api/compare/texts/{comparison.trace_id}", params={"token": token or ""})
     assert answer.status_code == 401
 
 
 def test_a_token_that_has_run_out_decides_nothing(
     full: Workspace, client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    found, pair = comparison_with(full, "localized")
-    sent = body(full, found.trace_id, finding_key=pair.finding_key, verdict="duplicate")
+    comparison, pair = comparison_with(full, "localized")
+    sent = body(full, comparison.trace_id, finding_key=pair.finding_key, verdict="duplicate")
     later = time.time() + grants.MAX_AGE_S + 1
     monkeypatch.setattr(time, "time", lambda: later)
     answers = [
         client.post("/api/compare/decide", json=sent),
-        client.get(f"/api/compare/texts/{found.trace_id}", params={"token": sent["token"]}),
+        client.get(f"/api/compare/texts/{comparison.trace_id}", params={"token": sent["token"]}),
     ]
     assert [(one.status_code, one.json()["error"]) for one in answers] == [(401, "the token is out of date")] * 2
 
 
 def test_who_is_at_work_on_the_trace_blind_reads_and_decides_nothing_of_it(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
     with write_transaction(full.engine) as connection:
-        key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [found.trace_id], now=1)
+        key = make_queue(connection, QueueSpec(name="own", author="root", k=3), [comparison.trace_id], now=1)
     assert next_item(full.engine, key, "ruth", now=time.time_ns() // 1000) is not None
-    sent = body(full, found.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed")
+    sent = body(
+        full, comparison.trace_id, label_id=pair.error.label_id, finding_key=pair.finding_key, status="confirmed"
+    )
     texts = client.get(
-        f"/api/compare/texts/{found.trace_id}",
+        f"/api/compare/texts/{comparison.trace_id}",
         params={"token": sent["token"], "label": pair.error.label_id, "finding": str(pair.finding_key)},
     )
     for answer in (client.post("/api/compare/decide", json=sent), texts):
@@ -223,24 +243,24 @@ def test_who_is_at_work_on_the_trace_blind_reads_and_decides_nothing_of_it(full:
 
 def test_an_annotators_token_opens_no_comparison(full: Workspace, client: TestClient) -> None:
     """The Work page's token is for the trace itself: it must not show what judges said."""
-    found, _ = comparison_with(full, "localized")
-    token = mint(full.secret(), Grant("ada", found.trace_id))
-    answer = client.get(f"/api/compare/texts/{found.trace_id}", params={"token": token})
+    comparison, _ = comparison_with(full, "localized")
+    token = mint(full.secret(), Grant("ada", comparison.trace_id))
+    answer = client.get(f"/api/compare/texts/{comparison.trace_id}", params={"token": token})
     assert answer.status_code == 401
 
 
 def test_texts_hold_the_stored_text_whole_and_mark_both_evidences(full: Workspace, client: TestClient) -> None:
-    found, pair = comparison_with(full, "localized")
+    comparison, pair = comparison_with(full, "localized")
     assert pair.error is not None
-    asked = {
-        "token": compare_token(full, found.trace_id),
+    query = {
+        "token": compare_token(full, comparison.trace_id),
         "label": pair.error.label_id,
         "finding": pair.finding_key,
     }
-    spans = client.get(f"/api/compare/texts/{found.trace_id}", params=asked).json()["spans"]
-    assert any(span["reference_score"] and span["judge"] for span in spans)
+    spans = client.get(f"/api/compare/texts/{comparison.trace_id}", params=query).json()["spans"]
+    assert any(span["reference"] and span["judge"] for span in spans)
     sides = {piece[1] for span in spans for part in span["parts"] for piece in part["segments"] if len(piece) == 2}
-    assert sides & {"human", "both"}
+    assert sides & {"reference", "both"}
     for part in (part for span in spans for part in span["parts"]):
         shown = "".join(piece[0] for piece in part["segments"] if len(piece) == 2)
         left_out = sum(piece[0] for piece in part["segments"] if len(piece) == 1)

@@ -163,7 +163,7 @@ def test_none_and_nan_come_back_as_they_were(tmp_path: Path) -> None:
 
 
 def test_a_decision_makes_another_revision_and_keeps_the_old_figure_under_its_own(full: Workspace) -> None:
-    maker, question = Maker(full.engine, full.home), Question(figure="match_words", chosen=Chosen(draws=0))
+    maker, question = Maker(full.engine, full.home), Question(figure="match_decisions", chosen=Chosen(draws=0))
     before = maker.make(question)
     assert read_frame(maker.shelf.file(question, before))[0].empty
     confirm_one(full)
@@ -350,11 +350,11 @@ def test_a_manifest_tells_of_the_data_that_its_figures_are_made_of(heavy: Worksp
         new = JudgeVersion(rubric="LC", model="newer", rubric_version="1", mode="trace")
         ensure_judge_version(connection, new)
     after = datasets.manifest(choice)
-    told = ("data_hash", "judge_versions", "ledger_revision")
+    told = ("data_hash", "judge_versions", "store_revision")
     assert [after[name] for name in told] == [before[name] for name in told]
     renewed = datasets.manifest(loading.whole(Choice()))
     assert not [name for name in told if renewed[name] == before[name]]
-    assert renewed["ledger_revision"] == list(now_of(heavy))
+    assert renewed["store_revision"] == list(now_of(heavy))
     assert "newer" in str(renewed["judge_versions"])
 
 
@@ -551,4 +551,4 @@ def test_a_file_is_made_of_a_newer_revision_where_the_data_changes_while_it_is_w
     choice = loading.with_frames(Choice(reference="ben"))
     assert changed == [first]
     assert loading.standing(choice).shown == now_of(heavy) != first
-    assert datasets.manifest(choice)["ledger_revision"] == list(now_of(heavy))  # nothing of it is still to come
+    assert datasets.manifest(choice)["store_revision"] == list(now_of(heavy))  # nothing of it is still to come

@@ -91,7 +91,7 @@ def test_of_very_many_errors_those_that_share_most_words_are_compared() -> None:
     assert len(table) == exploring.ALIKE
 
 
-def test_the_errors_are_those_of_the_ledger_in_its_order(full: Workspace) -> None:
+def test_the_errors_are_those_of_the_store_in_its_order(full: Workspace) -> None:
     with write_transaction(full.engine) as connection:
         here = trace_ids(connection)
         first, second, third = [error for error in error_labels(connection) if error.trace_id in here][:3]

@@ -47,8 +47,8 @@ def client(request: pytest.FixtureRequest) -> TestClient:
     return TestClient(Starlette(routes=list(export_routes(lambda: space))))
 
 
-def get(space: Workspace, client: TestClient, name: str, **asked: Any) -> Any:
-    return client.get(f"/api/export/{name}", params={"token": token_for(space, name), **asked})
+def get(space: Workspace, client: TestClient, name: str, **query: Any) -> Any:
+    return client.get(f"/api/export/{name}", params={"token": token_for(space, name), **query})
 
 
 def token_for(space: Workspace, name: str) -> str:
@@ -74,8 +74,8 @@ def test_every_data_set_leaves_in_every_format(shown: Workspace, client: TestCli
 
 def test_the_export_holds_the_rows_of_its_filter_and_no_others(shown: Workspace, client: TestClient) -> None:
     everything = pd.read_csv(io.BytesIO(get(shown, client, "pairs").content))
-    asked = get(shown, client, "pairs", reference="ben", judge_models="hasty-judge", matches="confirmed")
-    some = pd.read_csv(io.BytesIO(asked.content))
+    answer = get(shown, client, "pairs", reference="ben", judge_models="hasty-judge", matches="confirmed")
+    some = pd.read_csv(io.BytesIO(answer.content))
     assert set(some["judge_model"]) == {"hasty-judge"}
     assert not some["caught"].any()  # nobody has confirmed anything
     assert set(everything["judge_model"]) == {"checks", "careful-judge", "hasty-judge", "steady-model"}
@@ -83,17 +83,12 @@ def test_the_export_holds_the_rows_of_its_filter_and_no_others(shown: Workspace,
     assert set(some["error_id"]) <= ids
 
 
-def test_the_majority_of_people_can_be_asked_for_by_either_name(shown: Workspace, client: TestClient) -> None:
-    by_filter, by_kind = (
-        pd.read_csv(io.BytesIO(get(shown, client, "pairs", **asked).content))
-        for asked in ({"human": "majority of people"}, {"gold": "majority"})
-    )
-    pd.testing.assert_frame_equal(by_filter, by_kind)
+def test_the_majority_of_people_can_be_the_reference(shown: Workspace, client: TestClient) -> None:
+    pairs = pd.read_csv(io.BytesIO(get(shown, client, "pairs", reference="majority").content))
     ours = loading.frames(Choice(reference="majority")).error_pairs
-    assert len(by_kind) == len(ours) > 0
-    assert set(by_kind["error_id"]) == set(ours["error_id"])
-    assert get(shown, client, "pairs", gold="nobody").status_code == 422
-    assert get(shown, client, "pairs", gold="majority", reference="ada").status_code == 422
+    assert len(pairs) == len(ours) > 0
+    assert set(pairs["error_id"]) == set(ours["error_id"])
+    assert get(shown, client, "pairs", reference="nobody").status_code == 422
 
 
 def test_several_judges_can_be_asked_for(shown: Workspace, client: TestClient) -> None:
@@ -143,7 +138,7 @@ def test_columns_of_parquet_have_their_type_where_nothing_is_in_them(shown: Work
     assert types["scores"]["confidence"] == "int64"
     assert types["scores"]["value"] == "double"
     assert types["findings"]["verdict"] == types["labels"]["description"] == "large_string"
-    assert not [found for found in types.values() if "null" in found.values()]
+    assert not [columns for columns in types.values() if "null" in columns.values()]
 
 
 @pytest.mark.parametrize("name", ["pairs", "stats"])
@@ -152,24 +147,24 @@ def test_a_file_names_inside_what_it_was_made_from(shown: Workspace, client: Tes
     files = {form: get(shown, client, name, format=form, judge_models="checks").content for form in datasets.FORMATS}
     schema = pyarrow.parquet.read_schema(io.BytesIO(files["parquet"]))
     assert "columns" in schema.pandas_metadata
-    told = {
+    embedded = {
         "parquet": orjson.loads(schema.metadata[ORIGIN]),
         "json": orjson.loads(files["json"])["made_from"],
         "md": orjson.loads(re.findall(r"<!-- Made from: (.*) -->", files["md"].decode())[-1]),
         "tex": orjson.loads(re.findall(r"^% Made from: (.*)$", files["tex"].decode(), re.MULTILINE)[0]),
     }
     manifest = get(shown, client, "manifest", judge_models="checks").json()
-    for form, about in told.items():
+    for form, about in embedded.items():
         assert {key: about[key] for key in manifest if key != "made_at"} == {
             key: value for key, value in manifest.items() if key != "made_at"
         }, form
-    assert told["parquet"]["table"] == ("pairs" if name == "pairs" else "error_figures")
+    assert embedded["parquet"]["table"] == ("pairs" if name == "pairs" else "error_figures")
     assert b"made_with" not in files["csv"]
 
 
 def test_a_name_cannot_end_the_comment_of_a_markdown_file() -> None:
     dataset = datasets.Dataset("odd", "Odd", "", lambda _: ODD)
-    text = datasets.rows_bytes(dataset, ODD, "md", {"human": "--> <script>"}).decode()
+    text = datasets.rows_bytes(dataset, ODD, "md", {"reference": "--> <script>"}).decode()
     assert text.count("-->") == 1
     assert text.rstrip().endswith("-->")
 
@@ -192,26 +187,26 @@ def test_a_lone_surrogate_does_not_stop_an_export() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "asked", "status", "words"),
+    ("name", "query", "status", "words"),
     [
         ("nothing", {}, 404, "labels, scores, pairs"),
         ("pairs", {"format": "xls"}, 422, "csv, json, parquet"),
         ("pairs", {"matches": "all"}, 422, "proposed, confirmed"),
         ("pairs", {"split": "nowhere"}, 422, "choose a split"),
-        ("pairs", {"judges": "checks,nobody"}, 422, "careful-judge; checks"),
-        ("pairs", {"dimension": "checks"}, 422, "human; judges"),
-        ("pairs", {"human": "nobody"}, 422, "ada; ben"),
+        ("pairs", {"judge_models": "checks,nobody"}, 422, "careful-judge; checks"),
+        ("pairs", {"judge": "checks"}, 422, "judge_models; matches"),
+        ("pairs", {"reference": "nobody"}, 422, "ada; ben"),
         ("pairs", {"data": "trial"}, 422, "trail"),
-        ("pairs", {"run": "99"}, 422, "use one of: 0"),
+        ("pairs", {"repeat": "99"}, 422, "use one of: 0"),
         ("pairs", {"versions": "ffff"}, 422, "use one of"),
         ("labels", {"guideline": "9"}, 422, "tracejury-guide-1"),
         ("stats", {"table": "nothing"}, 404, "table_03_caught"),
     ],
 )
 def test_a_wrong_question_is_answered_with_what_there_is(
-    shown: Workspace, client: TestClient, name: str, asked: dict[str, str], status: int, words: str
+    shown: Workspace, client: TestClient, name: str, query: dict[str, str], status: int, words: str
 ) -> None:
-    answer = get(shown, client, name, **asked)
+    answer = get(shown, client, name, **query)
     assert answer.status_code == status
     assert words in answer.json()["remedy"]
 
@@ -259,20 +254,29 @@ def test_the_manifest_names_filters_seed_draws_hashes_and_rules(shown: Workspace
     assert manifest["selection"]["judge_models"] == ["checks"]
     assert manifest["missing"] == "disagree"
     assert manifest["bootstrap_draws"] == 2000
-    assert {"seed", "data_hash", "judge_versions", "libraries", "made_with", "human", "filters"} <= set(manifest)
+    assert {
+        "seed",
+        "data_hash",
+        "judge_versions",
+        "libraries",
+        "made_with",
+        "reference",
+        "judge_models",
+        "filters",
+    } <= set(manifest)
 
 
 def test_the_whole_report_holds_tables_rows_and_manifest(shown: Workspace, client: TestClient) -> None:
     archive = zipfile.ZipFile(io.BytesIO(get(shown, client, "report").content))
     names = set(archive.namelist())
     assert {"manifest.json", "tables/table_03_caught.csv", "tables/human_ceiling.csv", "data/pairs.csv"} <= names
-    told = orjson.loads(archive.read("manifest.json"))
-    listed = {entry["file"]: entry["rows"] for entry in told["files"]}
+    manifest = orjson.loads(archive.read("manifest.json"))
+    listed = {entry["file"]: entry["rows"] for entry in manifest["files"]}
     assert listed.keys() == names - {"manifest.json"}
-    assert [entry["sha256"] for entry in told["files"]] == [
-        sha256(archive.read(entry["file"])).hexdigest() for entry in told["files"]
+    assert [entry["sha256"] for entry in manifest["files"]] == [
+        sha256(archive.read(entry["file"])).hexdigest() for entry in manifest["files"]
     ]
-    assert "people" not in told["judge_models"]
+    assert "people" not in manifest["judge_models"]
     for file in ("data/pairs.csv", "tables/table_03_caught.csv"):
         assert len(pd.read_csv(io.BytesIO(archive.read(file)))) == listed[file]
 
@@ -313,7 +317,7 @@ def test_the_snapshot_shows_agreement_below_chance() -> None:
 
 def test_every_figure_is_there_once_with_its_n_and_reason(shown: Workspace) -> None:
     long = every_figure(loading.inputs(Choice()))
-    assert not long.duplicated(["judge_model", "judge", "split", "metric"]).any()
+    assert not long.duplicated(["judge_model", "dimension", "split", "metric"]).any()
     undefined = long[long["value"].isna()]
     assert undefined["reason"].notna().all()
     assert {"caught.recall", "localized.f1", "scores.ac2", "runs.alpha_interval"} <= set(long["metric"])

@@ -144,7 +144,7 @@ def test_the_votes_of_a_jury_stand_by_judge_and_each_share_opens_what_it_counts(
     )  # one trace: a failure and a vote; another: 1 and 3, a tie, or 1 and 1
     at = open_page("runs", run=f"{grid.run_key} · LC by one, two")
     votes = next(frame.value for frame in at.dataframe if "unanimous" in frame.value.columns).iloc[0]
-    assert (votes["judge"], votes["n"]) == ("LC", 3)
+    assert (votes["dimension"], votes["n"]) == ("LC", 3)
     for share, n in (("unanimous", 2), ("tied", 3), ("absent", 6)):
         assert votes[share].endswith(f"n {n}"), share
         choose(at, "votes", (0, share))
@@ -175,7 +175,7 @@ def measure(space: Workspace, **values: list[float | None]) -> list[tuple[str, i
     with write_transaction(space.engine) as connection:
         cells = connection.execute(select(cell).where(cell.c.run_key == 4).order_by(cell.c.cell_key)).all()
         for place, one in enumerate(cells):
-            new = {name: given[place] if place < len(given) else None for name, given in values.items()}
+            new = {name: numbers[place] if place < len(numbers) else None for name, numbers in values.items()}
             connection.execute(update(cell).where(cell.c.cell_key == one.cell_key).values(new))
     return [(one.trace_id, one.repeat) for one in cells]
 
@@ -249,7 +249,7 @@ def test_the_cost_of_a_run_is_estimated_in_four_ways_before_it_is_queued(full: W
     at.button[1].click().run()
     table = next(frame.value for frame in at.dataframe if "naive" in frame.value.columns)
     total = table.iloc[-1]
-    assert (total["judge"], total["calls"]) == ("total", 42)  # 6 traces by 7 judges
+    assert (total["dimension"], total["calls"]) == ("total", 42)  # 6 traces by 7 judges
     assert total["naive"] > total["deduplicated"] >= total["cached"] > total["batch"] > 0
     assert next_run(full.engine) is None
 

@@ -43,7 +43,7 @@ def make(space: Workspace, user: str = "ada", **more: Any) -> str:
     return mint_script(space, user, **({"use": "export", "days": 7, "by": "root"} | more))
 
 
-def test_it_says_whose_it_is_and_stands_nowhere_in_the_ledger(space: Workspace) -> None:
+def test_it_says_whose_it_is_and_stands_nowhere_in_the_store(space: Workspace) -> None:
     token = make(space)
     assert is_script(token)
     assert checked_script(space, token, use="export").user == "ada"

@@ -196,7 +196,7 @@ class TestPages:
         assert [info.value for info in at.info] == ["You are signed out. Reload this page to sign in."]
         assert not at.exception
 
-    def test_the_role_is_the_ledgers_and_reaches_the_pages_on_the_server(
+    def test_the_role_is_the_stores_and_reaches_the_pages_on_the_server(
         self, space: Workspace, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ada = mint(space.secret(), Session("ada", 0))

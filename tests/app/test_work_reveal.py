@@ -86,13 +86,13 @@ def test_after_submit_and_reveal_the_judges_answers_are_there(space: Workspace) 
     ann.does("reveal")
     [judge_model] = ann.reveal().json()["judge_models"]
     assert judge_model["name"] == JUDGE_MODEL
-    assert [(each["judge"], each["state"], each["score"]) for each in judge_model["judges"]] == [
+    assert [(each["rubric"], each["state"], each["score"]) for each in judge_model["judges"]] == [
         ("LC", "scored", 1),
         ("EE", "unparsable", None),
     ]
     first, second = judge_model["findings"]
     assert first["citations"] == [["S6", LAST], ["S99 MARKERCITE", None]]
-    assert (first["impact"], first["evidence_place"], first["judge"]) == ("high", "verbatim", "LC")
+    assert (first["impact"], first["evidence_place"], first["rubric"]) == ("high", "verbatim", "LC")
     assert second["evidence_place"] == "not found"
 
 
@@ -152,8 +152,8 @@ def test_labels_after_the_reveal_are_marked_and_blind_ones_stay(space: Workspace
     assert ann.does("error.put", **{**blind, "label_id": "late-label"}).status_code == 200
     ann.does("score.put", dimension="LC", value=1)
     with read_transaction(space.engine) as connection:
-        mine = [label for label in error_labels(connection) if label.annotator == "ann"]
-    assert [(label.label_id, label.phase, label.impact) for label in mine] == [
+        own_labels = [label for label in error_labels(connection) if label.annotator == "ann"]
+    assert [(label.label_id, label.phase, label.impact) for label in own_labels] == [
         ("blind-label", "blind", "low"),
         ("late-label", "revealed", "low"),
     ]
@@ -162,12 +162,12 @@ def test_labels_after_the_reveal_are_marked_and_blind_ones_stay(space: Workspace
 
 def test_no_route_of_the_desk_tells_anything_before(space: Workspace) -> None:
     ann = Person(space, "ann")
-    given = {"token": ann.token, "trace_id": TRACE}
+    params = {"token": ann.token, "trace_id": TRACE}
     paths = (
         f"/api/trace/{TRACE}", f"/api/trace/{TRACE}?rest=1", f"/api/span/{TRACE}/0?count=64&whole=1",
         f"/api/search/{TRACE}?q=MARKERFINDING", f"/api/text/{TRACE}", f"/api/reveal/{TRACE}", "/api/settings",
     )  # fmt: skip
     for path in paths:
-        answer = ann.client.get(path, params=given)
+        answer = ann.client.get(path, params=params)
         assert [marker for marker in MARKERS if marker in answer.text] == [], path
     assert [marker for marker in MARKERS if marker in ann.does("review.put", status="open").text] == []

@@ -117,7 +117,7 @@ def test_too_much_in_one_request_is_413(
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "message"),
     [
         ({"ops": [{"op_id": "12345678", "kind": "dance", "payload": {}}]}, "malformed"),
         ({"ops": []}, "at least one"),
@@ -127,11 +127,11 @@ def test_too_much_in_one_request_is_413(
     ],
 )
 def test_a_malformed_batch_is_422_and_says_where(
-    client: TestClient, token: Callable[..., str], change: dict[str, Any], said: str
+    client: TestClient, token: Callable[..., str], change: dict[str, Any], message: str
 ) -> None:
     answer = client.post("/api/ops", json=body(token(), score()) | change)
     assert answer.status_code == 422
-    assert said in answer.json()["error"] + answer.json()["remedy"]
+    assert message in answer.json()["error"] + answer.json()["remedy"]
 
 
 def test_a_body_that_is_no_json_is_422(client: TestClient) -> None:
@@ -243,7 +243,7 @@ def test_an_unchanged_trace_is_read_once(
     client: TestClient, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads = []
-    monkeypatch.setattr(documents, "load", lambda *given, **named: loads.append(given) or load(*given, **named))
+    monkeypatch.setattr(documents, "load", lambda *args, **named: loads.append(args) or load(*args, **named))
     for _ in range(3):
         client.get(f"/api/span/{TRACE}/0", params={"token": token()})
     assert len(loads) == 1
@@ -253,22 +253,22 @@ def test_a_trace_read_ahead_is_not_read_again_when_the_page_asks_for_it(
     space: Workspace, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loads, packs = [], []
-    monkeypatch.setattr(documents, "load", lambda *given, **named: loads.append(given) or load(*given, **named))
+    monkeypatch.setattr(documents, "load", lambda *args, **named: loads.append(args) or load(*args, **named))
     monkeypatch.setattr(documents, "packed", lambda body: packs.append(1) or packed(body))
-    held = documents.Documents(lambda: space)
+    shelf = documents.Documents(lambda: space)
     for trace_id in (TRACE, "no such trace"):
-        held.prepare(Grant("ann", trace_id))
-    held._ahead.shutdown(wait=True)
-    client = TestClient(Starlette(routes=list(work.work_routes(lambda: space, held))))
+        shelf.prepare(Grant("ann", trace_id))
+    shelf._ahead.shutdown(wait=True)
+    client = TestClient(Starlette(routes=list(work.work_routes(lambda: space, shelf))))
     for _ in range(2):
         assert len(client.get(f"/api/trace/{TRACE}", params={"token": token()}).json()["blocks"]) == 6
     assert (len(loads), len(packs)) == (1, 1)
 
 
 def test_a_browser_without_gzip_gets_the_same_opening_plain(client: TestClient, token: Callable[..., str]) -> None:
-    asked = {"token": token()}
-    small = client.get(f"/api/trace/{TRACE}", params=asked, headers={"Accept-Encoding": "gzip"})
-    plain = client.get(f"/api/trace/{TRACE}", params=asked, headers={"Accept-Encoding": "identity"})
+    params = {"token": token()}
+    small = client.get(f"/api/trace/{TRACE}", params=params, headers={"Accept-Encoding": "gzip"})
+    plain = client.get(f"/api/trace/{TRACE}", params=params, headers={"Accept-Encoding": "identity"})
     assert small.headers["content-encoding"] == "gzip"
     assert "content-encoding" not in plain.headers
     assert int(small.headers["content-length"]) < int(plain.headers["content-length"]) / 2

@@ -62,7 +62,7 @@ def test_a_change_on_top_of_another_windows_is_refused(client: TestClient, space
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "message"),
     [
         ({"newError": "J"}, "J is taken by “Next span”."),
         ({"newError": "B", "next": "B"}, "B is taken by “New error here"),
@@ -75,11 +75,11 @@ def test_a_change_on_top_of_another_windows_is_refused(client: TestClient, space
     ],
 )
 def test_keys_that_cannot_be_are_refused_with_the_reason(
-    client: TestClient, space: Workspace, keys: Any, said: str
+    client: TestClient, space: Workspace, keys: Any, message: str
 ) -> None:
     answer = put(client, space, keys)
     assert answer.status_code == 422
-    assert said in answer.json()["error"]
+    assert message in answer.json()["error"]
     assert got(client, space).json()["revision"] == 0
 
 
@@ -106,11 +106,13 @@ def test_the_rest_of_the_account_stays_as_it_is(client: TestClient, space: Works
     put(client, space, {"newError": "B"})
     sign_out(space.engine, "ann")
     with read_transaction(space.engine) as connection:
-        found = person(connection, "ann")
-        assert found is not None
-        assert (found.epoch, found.role) == (2, "annotator")
-        kept = connection.scalar(select(tables.annotator.c.settings).where(tables.annotator.c.annotator == "ann"))
-    assert set(orjson.loads(kept or "")) == {"epoch", "desk"}
+        account = person(connection, "ann")
+        assert account is not None
+        assert (account.epoch, account.role) == (2, "annotator")
+        settings_json = connection.scalar(
+            select(tables.annotator.c.settings).where(tables.annotator.c.annotator == "ann")
+        )
+    assert set(orjson.loads(settings_json or "")) == {"epoch", "desk"}
     assert got(client, space).json()["keys"] == {"newError": "B"}
 
 

@@ -116,7 +116,7 @@ def rates_race(draws: int = 10_000, timed: int = 5) -> Race:
         not_applicable=cells.not_applicable,
     )
     places = list(pairs.groupby("trace_id").indices.values())
-    columns = {name: pairs[name].to_numpy() for name in ("judge", "impact", "relevant", "caught")}
+    columns = {name: pairs[name].to_numpy() for name in ("dimension", "impact", "relevant", "caught")}
     rng = np.random.default_rng(1)
 
     def loop() -> None:

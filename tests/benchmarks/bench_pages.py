@@ -210,7 +210,7 @@ def changes(trace_id: str, words: str) -> tuple[Change, ...]:
     first, explore = ".st-key-headline", ".st-key-traces canvas"
     return (
         Change("agreement: matches", "/agreement", choose("Matches", "confirmed"), first),
-        Change("agreement: human", "/agreement", choose("Human", "ben"), first),
+        Change("agreement: reference", "/agreement", choose("Reference", "ben"), first),
         Change(
             "agreement: failures",
             "/agreement",

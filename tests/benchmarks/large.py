@@ -1,6 +1,6 @@
 """A synthetic workspace of the size that the pages are measured at: traces, people's work, judges' answers, matches.
 
-Seeded; traces go through the store's own packing and writing, opinions straight into the ledger's tables (bulk).
+Seeded; traces go through the store's own packing and writing, opinions straight into the store's tables (bulk).
 The proportions are those of a real study: one person has read everything, others a part, each trace by one or
 more; some judgements fail, some do not apply; most proposals are open, some are decided.
 """

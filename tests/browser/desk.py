@@ -1,4 +1,4 @@
-"""The desk on the screen, for the tests that drive it: a server of its own, a page, the ledger behind both."""
+"""The desk on the screen, for the tests that drive it: a server of its own, a page, the store behind both."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def store(space: Workspace, trace: Trace) -> None:
 
 
 class Desk:
-    """One trace on the screen of one page, with the ledger behind it."""
+    """One trace on the screen of one page, with the store behind it."""
 
     def __init__(self, page: Page, server: str, space: Workspace, trace_id: str, user: str = "me") -> None:
         self.page, self.server, self.space, self.trace_id, self.user = page, server, space, trace_id, user

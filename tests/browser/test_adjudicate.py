@@ -31,14 +31,14 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 @pytest.fixture(scope="module")
 def address(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log: Path = tmp_path_factory.mktemp("log") / "server.txt"
-    with team_server(space, log) as found:
-        yield found
+    with team_server(space, log) as opened:
+        yield opened
 
 
 def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, address: str, space: Workspace) -> None:
     page = person_page(profile, address, "judy", "/adjudicate")
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    urls: list[str] = []
+    page.on("request", lambda request: urls.append(request.url))
     expect(page.get_by_text("Still to decide")).to_be_visible()
     expect(page.get_by_text("<img src=x onerror=alert(1)>")).to_be_visible()
     text = page.locator("[data-testid=stMain]").inner_text()
@@ -52,7 +52,7 @@ def test_a_trace_is_settled_and_its_gold_written(profile: BrowserContext, addres
     expect(page.get_by_text("LC is 2.")).to_be_visible()
     page.get_by_role("button", name="Write gold", exact=True).click()
     expect(page.get_by_text("Gold version 1 is written.")).to_be_visible()
-    assert not any("evil.example" in url for url in asked)
+    assert not any("evil.example" in url for url in urls)
     with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"
         decided = decisions_by_trace(connection)["t0"]

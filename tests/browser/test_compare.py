@@ -21,8 +21,8 @@ pytestmark = pytest.mark.browser
 def first_trace(space: Workspace, judge_model: str, state: str) -> str:
     with read_transaction(space.engine) as connection:
         for trace_id, waiting in undecided(connection, reference="ben", judge_model=judge_model).items():
-            found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
-            if waiting and any(pair.state == state and not pair.is_decided for pair in found.pairs):
+            comparison = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
+            if waiting and any(pair.state == state and not pair.is_decided for pair in comparison.pairs):
                 return trace_id
     raise AssertionError(f"no undecided {state} pair of {judge_model}")
 
@@ -32,8 +32,8 @@ def with_a_partner(space: Workspace) -> tuple[str, str]:
     with read_transaction(space.engine) as connection:
         for judge_model in ("careful-judge", "hasty-judge", "checks"):
             for trace_id in undecided(connection, reference="ben", judge_model=judge_model):
-                found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
-                if {"missed", "extra"} <= {pair.state for pair in found.pairs}:
+                comparison = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model=judge_model)
+                if {"missed", "extra"} <= {pair.state for pair in comparison.pairs}:
                     return trace_id, judge_model
     raise AssertionError("every error and every finding has its partner")
 
@@ -113,8 +113,8 @@ def test_an_extra_finding_is_judged_by_key_and_u_leads_to_the_next_trace(
 def test_the_pair_of_the_address_is_the_one_shown(page: Page, sample_server: str, sample_space: Workspace) -> None:
     trace_id = first_trace(sample_space, "hasty-judge", "localized")
     with read_transaction(sample_space.engine) as connection:
-        found = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model="hasty-judge")
-    error = next(pair.error for pair in reversed(found.pairs) if pair.error is not None)
+        comparison = compare_trace(connection, trace_id=trace_id, reference="ben", judge_model="hasty-judge")
+    error = next(pair.error for pair in reversed(comparison.pairs) if pair.error is not None)
     page.goto(f"{sample_server}/compare?trace={trace_id}&person=ben&judge_model=hasty-judge&pair={error.label_id}")
     settled(page)
     chosen = page.locator('.tjc-row[aria-selected="true"]')

@@ -72,8 +72,8 @@ def address(space: Workspace, provider: str, tmp_path_factory: pytest.TempPathFa
     )  # fmt: skip
     log = folder / "server.txt"
     own = {"TRACEJURY_SIGN_IN": "oidc", "TRACEJURY_NEW_PEOPLE": "@lab.example"}
-    with team_server(space, log, port=port, folder=folder, **own) as found:
-        yield found
+    with team_server(space, log, port=port, folder=folder, **own) as opened:
+        yield opened
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def known(space: Workspace) -> dict[str, Person]:
         return {one.name: one for one in people(connection)}
 
 
-def test_the_address_decides_who_one_is_and_the_ledger_what_one_may(
+def test_the_address_decides_who_one_is_and_the_store_what_one_may(
     page: Page, chromium: Browser, address: str, space: Workspace
 ) -> None:
     enter(page, address, "ada")
@@ -158,12 +158,12 @@ def test_who_is_deactivated_at_work_loses_pages_and_api_and_comes_back_with_ever
     page.wait_for_selector(".tj-desk[data-ready]")
     page.keyboard.press("a")
     page.wait_for_selector('[data-tj="saved"][data-kind="saved"]')
-    with page.expect_request("**/api/trace/**") as asked:
+    with page.expect_request("**/api/trace/**") as request:
         page.reload()
     page.wait_for_selector(".tj-desk[data-ready]")
     with write_transaction(space.engine) as connection:
         change_person(connection, "judy", by="root", active=False)
-    assert page.request.get(asked.value.url).status == 403
+    assert page.request.get(request.value.url).status == 403
     page.keyboard.press("h")
     expect(page.locator('[data-tj="saved"]')).to_contain_text("refused")
     page.reload()

@@ -28,10 +28,10 @@ IS_DRAWN = """(scheme) => {
 
 def serious(page: Page) -> list[Any]:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed")
-    found = axe.Axe().run(page).response["violations"]
+    violations = axe.Axe().run(page).response["violations"]
     return [
         (each["id"], [node["html"] for node in each["nodes"]])
-        for each in found
+        for each in violations
         if each["impact"] in {"serious", "critical"}
     ]
 

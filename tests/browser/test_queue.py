@@ -45,8 +45,8 @@ def key(space: Workspace) -> int:
 @pytest.fixture(scope="module")
 def address(space: Workspace, key: int, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log: Path = tmp_path_factory.mktemp("log") / "server.txt"
-    with team_server(space, log) as found:
-        yield found
+    with team_server(space, log) as opened:
+        yield opened
 
 
 def ready(page: Page) -> str:

@@ -22,8 +22,8 @@ def space(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 @pytest.fixture(scope="module")
 def address(space: Workspace, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     log: Path = tmp_path_factory.mktemp("log") / "server.txt"
-    with team_server(space, log) as found:
-        yield found
+    with team_server(space, log) as opened:
+        yield opened
 
 
 def test_one_signs_in_stays_in_over_a_reload_and_signs_out(profile: BrowserContext, address: str) -> None:

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from tests.app.desk_judges import MARKERS, judge, other_person
 from tests.app.desk_traces import desk_trace, long_trace
-from tests.browser import desk as given
+from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, store
 from tracejury.app.cli import main
 from tracejury.ingest.store import write_transaction
@@ -19,7 +19,7 @@ from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
-space, server, open_desk = given.space, given.server, given.open_desk
+space, server, open_desk = desk_fixtures.space, desk_fixtures.server, desk_fixtures.open_desk
 
 LAST, TOOL = "last000000000006", "tool000000000004"
 
@@ -47,8 +47,8 @@ class Sent:
             route.fulfill(response=answer)
 
     def holding(self, *marks: str) -> list[tuple[str, str]]:
-        found = [(place, data.lower()) for place, data in self.pieces]
-        return [(place, mark) for mark in marks for place, data in found if mark.lower().encode() in data]
+        pieces = [(place, data.lower()) for place, data in self.pieces]
+        return [(place, mark) for mark in marks for place, data in pieces if mark.lower().encode() in data]
 
 
 @pytest.fixture
@@ -104,9 +104,9 @@ def test_not_one_byte_of_judges_or_others_reaches_the_page_before_submitting(
     desk.submit()
     assert record.holding(*MARKERS) == [], "nor by submitting"
     desk.reveal()
-    told = {mark for _, mark in record.holding(*MARKERS)}
-    assert told >= {"MARKERFINDING", "MARKEROTHER", "oracle-7", "MARKERCITE"}, "the marks would have been found"
-    assert told.isdisjoint({"zoe-the-other", "MARKERRAW", "MARKERRUN", "MARKERNOTE"})
+    marks_shown = {mark for _, mark in record.holding(*MARKERS)}
+    assert marks_shown >= {"MARKERFINDING", "MARKEROTHER", "oracle-7", "MARKERCITE"}, "the marks would have been found"
+    assert marks_shown.isdisjoint({"zoe-the-other", "MARKERRAW", "MARKERRUN", "MARKERNOTE"})
 
 
 def test_hidden_names_reach_the_page_only_after_submitting(
@@ -250,8 +250,8 @@ def test_no_serious_finding_of_axe(profile: BrowserContext, server: str, space: 
     desk.saved()
 
     def problems(step: str) -> list[Any]:
-        found = axe.Axe().run(desk.page, context=".tj-desk").response["violations"]
-        return [(step, each["id"], [node["html"] for node in each["nodes"]]) for each in found]
+        violations = axe.Axe().run(desk.page, context=".tj-desk").response["violations"]
+        return [(step, each["id"], [node["html"] for node in each["nodes"]]) for each in violations]
 
     assert problems("the desk") == []
     desk.submit()

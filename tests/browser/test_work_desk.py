@@ -1,4 +1,4 @@
-"""The annotator's desk as a person uses it: a real browser, a real server, a real ledger."""
+"""The annotator's desk as a person uses it: a real browser, a real server, a real store."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 from playwright.sync_api import BrowserContext, Route, expect
 
 from tests.app.desk_traces import EMOJI_CRLF_RTL, desk_trace, huge_trace, long_trace
-from tests.browser import desk as given
+from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, store
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.store import Workspace
 
 pytestmark = pytest.mark.browser
-space, server, open_desk = given.space, given.server, given.open_desk
+space, server, open_desk = desk_fixtures.space, desk_fixtures.server, desk_fixtures.open_desk
 
 
 def test_four_keys_make_a_label_that_is_stored_and_survives_reload(open_desk: OpenDesk) -> None:
@@ -53,9 +53,9 @@ def test_evidence_is_the_code_points_of_the_stored_text(open_desk: OpenDesk) -> 
     for start, end, _ in QUOTES:
         desk.select(3, "output", start, end)
         desk.keys("e")
-    found = desk.saved()["errors"][0]["evidence"]
-    assert [evidence["quote"] for evidence in found] == [quote for _, _, quote in QUOTES]
-    for evidence in found:
+    values = desk.saved()["errors"][0]["evidence"]
+    assert [evidence["quote"] for evidence in values] == [quote for _, _, quote in QUOTES]
+    for evidence in values:
         assert EMOJI_CRLF_RTL[evidence["start"] : evidence["end"]] == evidence["quote"]
         assert EMOJI_CRLF_RTL[: evidence["start"]].endswith(evidence["before"])
         assert EMOJI_CRLF_RTL[evidence["end"] :].startswith(evidence["after"])
@@ -187,9 +187,9 @@ def test_a_second_tab_leads_to_a_clear_choice(open_desk: OpenDesk, profile: Brow
     expect(dialog).to_be_visible()
     one.page.click(f'[data-choice="{choice}"]')
     state = one.saved()
-    found = [error["dimensions"] for error in state["errors"]]
-    assert found == ([["LC"], ["EE"]] if choice == "mine" else [["LC"]])
-    expect(one.page.locator("[data-label]")).to_have_count(len(found))
+    values = [error["dimensions"] for error in state["errors"]]
+    assert values == ([["LC"], ["EE"]] if choice == "mine" else [["LC"]])
+    expect(one.page.locator("[data-label]")).to_have_count(len(values))
 
 
 def test_undo_and_redo_go_over_everything(open_desk: OpenDesk) -> None:
@@ -509,8 +509,8 @@ def test_esc_leaves_a_note_into_the_scores_where_it_was_written(open_desk: OpenD
     desk.keys("Escape", "ArrowDown", "3", "ArrowDown", "n")
     state = desk.saved()
     assert state["errors"][0]["dimensions"] == ["LC"]
-    given = {key: (score["value"], score["not_applicable"], score["note"]) for key, score in state["scores"].items()}
-    assert given == {"LC": (2, False, "a note"), "EE": (3, False, ""), "PQ": (None, True, "")}
+    scores = {key: (score["value"], score["not_applicable"], score["note"]) for key, score in state["scores"].items()}
+    assert scores == {"LC": (2, False, "a note"), "EE": (3, False, ""), "PQ": (None, True, "")}
 
 
 def test_undo_and_redo_go_over_scores_notes_and_confidence(open_desk: OpenDesk) -> None:
@@ -532,7 +532,7 @@ def test_undo_and_redo_go_over_scores_notes_and_confidence(open_desk: OpenDesk) 
     assert (again["errors"], again["scores"]) == (full["errors"], full["scores"])
 
 
-def said(desk: Desk) -> str:
+def description(desk: Desk) -> str:
     return str(desk.stored()["errors"][0]["description"])
 
 
@@ -551,11 +551,11 @@ def test_words_of_an_input_method_are_composed_in_peace_and_then_saved(
         desk.page.wait_for_timeout(500)
         assert desk.page.evaluate("document.activeElement.dataset.kept") == "yes", f"a new field after {words}"
         assert desk.page.evaluate(field) == "description"
-    assert said(desk) == ""
+    assert description(desk) == ""
     method.send("Input.insertText", {"text": "日本"})
     desk.keys("!")
     desk.saved()
-    assert said(desk) == "日本!"
+    assert description(desk) == "日本!"
 
 
 def test_a_piece_of_evidence_taken_away_takes_no_words_with_it(open_desk: OpenDesk) -> None:
@@ -603,11 +603,11 @@ def test_a_fields_own_undo_reaches_over_what_was_saved_meanwhile(open_desk: Open
     desk.saved()
     desk.page.keyboard.type(" second")
     desk.saved()
-    assert said(desk) == "first second"
+    assert description(desk) == "first second"
     desk.page.keyboard.press("Control+z")
     desk.saved()
-    assert said(desk) != "first second"
+    assert description(desk) != "first second"
     desk.keys("Escape", "u")
     desk.saved()
-    assert said(desk) == ""
+    assert description(desk) == ""
     expect(desk.page.get_by_label("Description")).to_have_value("")

@@ -11,14 +11,14 @@ import pytest
 from playwright.sync_api import BrowserContext, Route, expect
 
 from tests.app.desk_traces import desk_trace, huge_trace
-from tests.browser import desk as given
+from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, Server, store
 from tracejury.app import grants
 from tracejury.ingest.store import pack, write, write_transaction
 from tracejury.judging.store import Workspace, open_workspace
 
 pytestmark = pytest.mark.browser
-space, server, open_desk = given.space, given.server, given.open_desk
+space, server, open_desk = desk_fixtures.space, desk_fixtures.server, desk_fixtures.open_desk
 
 
 def test_work_waits_for_a_server_that_was_killed_and_comes_back(profile: BrowserContext, tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Ev
 from tracejury.judging.reports.frames import Selection, default_reference, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, tables
-from tracejury.judging.store import spans as ledger_spans
+from tracejury.judging.store import spans as store_spans
 
 SEED = "a secret"
 PARENTS: dict[str, str | None] = {span_id(n): span_id(1) if n > 1 else None for n in range(1, 9)}
@@ -33,8 +33,8 @@ def label(number: int, *spans: int, who: str = "ada", **more: Any) -> ErrorLabel
 
 
 def paired(one: list[ErrorLabel], other: list[ErrorLabel]) -> list[tuple[str, ...]]:
-    found = groups({"R1": one, "R2": other}, parents=PARENTS)
-    return sorted(group.label_ids for group in found)
+    joined = groups({"R1": one, "R2": other}, parents=PARENTS)
+    return sorted(group.label_ids for group in joined)
 
 
 class TestSameError:
@@ -48,48 +48,48 @@ class TestSameError:
         piece = Evidence(quote="kept", span_id=span_id(4), field="output", start=10, end=40)
         other = Evidence(quote="kept too", span_id=span_id(4), field="output", start=30, end=60)
         apart = Evidence(quote="else", span_id=span_id(4), field="output", start=40, end=60)
-        mine = label(1, 4, evidence=(piece,))
-        assert paired([mine], [label(2, 4, dimensions=("LC",), evidence=(other,))]) == [("label-1", "label-2")]
-        assert len(paired([mine], [label(2, 4, dimensions=("LC",), evidence=(apart,))])) == 2
+        first = label(1, 4, evidence=(piece,))
+        assert paired([first], [label(2, 4, dimensions=("LC",), evidence=(other,))]) == [("label-1", "label-2")]
+        assert len(paired([first], [label(2, 4, dimensions=("LC",), evidence=(apart,))])) == 2
 
     def test_the_parent_span_counts_and_a_far_span_does_not(self) -> None:
         assert paired([label(1, 4)], [label(2, 1)]) == [("label-1", "label-2")]
         assert len(paired([label(1, 4)], [label(2, 6)])) == 2
 
     def test_words_alone_join_errors_of_one_dimension_and_few_or_other_words_do_not(self) -> None:
-        said = "The timetable tool was called with a day that it does not know."
+        description = "The timetable tool was called with a day that it does not know."
         again = "Called the timetable tool with a day it does not know"
         other = "The final answer names a ferry that does not run in winter."
-        assert len(paired([label(1, 4, description=said)], [label(2, 6, description=again)])) == 1
-        assert len(paired([label(1, 4, description=said)], [label(2, 6, description=other)])) == 2
+        assert len(paired([label(1, 4, description=description)], [label(2, 6, description=again)])) == 1
+        assert len(paired([label(1, 4, description=description)], [label(2, 6, description=other)])) == 2
         assert len(paired([label(1, 4, description="wrong tool")], [label(2, 6, description="wrong tool")])) == 2
 
     def test_pairs_are_one_to_one_and_the_surest_wins(self) -> None:
         words = "The timetable tool is called with a day that it does not know."
-        mine = [label(1, 4), label(2, 4, description=words)]
-        assert paired(mine, [label(3, 4, description=words)]) == [("label-1",), ("label-2", "label-3")]
+        labels = [label(1, 4), label(2, 4, description=words)]
+        assert paired(labels, [label(3, 4, description=words)]) == [("label-1",), ("label-2", "label-3")]
 
     def test_three_raters_make_one_group_with_at_most_one_error_of_each(self) -> None:
-        found = groups({"R1": [label(1, 4)], "R2": [label(2, 4)], "R3": [label(3, 4), label(4, 4)]}, parents=PARENTS)
-        assert sorted(len(group.labels) for group in found) == [1, 3]
-        (alone,) = [group for group in found if len(group.labels) == 1]
+        joined = groups({"R1": [label(1, 4)], "R2": [label(2, 4)], "R3": [label(3, 4), label(4, 4)]}, parents=PARENTS)
+        assert sorted(len(group.labels) for group in joined) == [1, 3]
+        (alone,) = [group for group in joined if len(group.labels) == 1]
         assert alone.missing == ("R1", "R2")
 
 
 class TestDisputes:
     def test_scores_two_apart_differ_and_one_apart_do_not(self) -> None:
-        given = {"a": Opinion(errors=[], scores={"LC": 3, "TC": 1, "PQ": None}),
+        opinions = {"a": Opinion(errors=[], scores={"LC": 3, "TC": 1, "PQ": None}),
                  "b": Opinion(errors=[], scores={"LC": 1, "TC": 2, "PQ": 0})}  # fmt: skip
-        found = dispute("t", given, parents={}, seed=SEED)
-        assert dict(found.gaps) == {"LC": 2}
-        assert found.weight == 2
+        conflict = dispute("t", opinions, parents={}, seed=SEED)
+        assert dict(conflict.gaps) == {"LC": 2}
+        assert conflict.weight == 2
 
     @pytest.mark.parametrize(("impact", "weight"), [("low", 0), ("medium", 2), ("high", 3)])
     def test_an_error_that_one_did_not_see_differs_from_medium_on(self, impact: str, weight: int) -> None:
-        given = {"a": Opinion(errors=[label(1, 4, impact=impact)], scores={}), "b": Opinion(errors=[], scores={})}
-        found = dispute("t", given, parents=PARENTS, seed=SEED)
-        assert found.weight == weight
-        assert found.is_disputed == (weight > 0)
+        opinions = {"a": Opinion(errors=[label(1, 4, impact=impact)], scores={}), "b": Opinion(errors=[], scores={})}
+        conflict = dispute("t", opinions, parents=PARENTS, seed=SEED)
+        assert conflict.weight == weight
+        assert conflict.is_disputed == (weight > 0)
 
     def test_names_are_hidden_in_an_order_of_each_trace_that_only_the_seed_knows(self) -> None:
         people = ["ada", "ben", "cyd"]
@@ -124,9 +124,9 @@ def open_cases(space: Workspace, **more: Any) -> list[AdjudicationItem]:
         return desk.items(connection, seed=SEED, **more)
 
 
-def said(space: Workspace, before: Opinions | None = None) -> Opinions:
+def opinions_now(space: Workspace, before: Opinions | None = None) -> Opinions:
     with read_transaction(space.engine) as connection:
-        return desk.said(connection, seed=SEED, before=before)
+        return desk.all_opinions(connection, seed=SEED, before=before)
 
 
 def ids(items: list[AdjudicationItem]) -> list[str]:
@@ -154,16 +154,16 @@ def decide(space: Workspace, action: str, *args: Any, **more: Any) -> Any:
 
 def one_case(space: Workspace, trace: str) -> AdjudicationItem:
     with read_transaction(space.engine) as connection:
-        found = desk.item(connection, trace, seed=SEED)
-    assert found is not None
-    return found
+        item = desk.item(connection, trace, seed=SEED)
+    assert item is not None
+    return item
 
 
 def settle_trace_1(space: Workspace) -> str:
-    kept: str = decide(space, "keep", "ada-1")
+    label_id: str = decide(space, "keep", "ada-1")
     decide(space, "set_score", trace_id(1), "LC", 2)
     decide(space, "close", trace_id(1), seed=SEED)
-    return kept
+    return label_id
 
 
 class TestTheDesk:
@@ -183,12 +183,12 @@ class TestTheDesk:
         assert ids(open_cases(space)) == [trace_id(0)]
 
     def test_of_what_was_read_only_the_traces_that_changed_are_read_again(self, space: Workspace) -> None:
-        before = said(space)
+        before = opinions_now(space)
         submit(space, "ben", trace_id(3), scores={"LC": 3})  # a second person: now disputed
         send(space, "ben", trace_id(1), op("review.put", status="open"))  # no longer submitted
         send(space, "ada", trace_id(0), op("score.put", dimension="TC", value=1))
-        after = said(space, before)
-        assert after == said(space)
+        after = opinions_now(space, before)
+        assert after == opinions_now(space)
         assert set(after.disputes) == {trace_id(0), trace_id(2), trace_id(3)}
         assert "TC" in before.disputes[trace_id(0)].gaps
         assert "TC" not in after.disputes[trace_id(0)].gaps
@@ -199,11 +199,11 @@ class TestTheDesk:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, few: int
     ) -> None:
         monkeypatch.setattr(desk, "FEW", few)
-        monkeypatch.setattr(ledger_spans, "AT_ONCE", 7)
+        monkeypatch.setattr(store_spans, "AT_ONCE", 7)
         size = Size(traces=12, spans=12, repeats=1, readers=(("ada", 0.9), ("ben", 0.7), ("cleo", 0.6)))
         built = build(tmp_path / "random", size)
         with read_transaction(built.engine) as connection:
-            found = desk.said(connection, seed=SEED).disputes
+            found = desk.all_opinions(connection, seed=SEED).disputes
             alone = {key: desk.item(connection, key, seed=SEED) for key in trace_ids(connection)}
         assert len(found) > 5
         assert {key: one.dispute for key, one in alone.items() if one is not None} == found
@@ -211,10 +211,10 @@ class TestTheDesk:
         assert any(len(group.labels) > 1 for one in found.values() for group in one.groups)
 
     def test_gold_that_is_written_is_nobodys_opinion_of_what_was_read(self, space: Workspace) -> None:
-        before = said(space)
+        before = opinions_now(space)
         settle_trace_1(space)
-        after = said(space, before)
-        assert after == said(space)
+        after = opinions_now(space, before)
+        assert after == opinions_now(space)
         assert after.disputes == before.disputes
 
     def test_what_somebody_still_writes_refuses_no_decision_and_reopens_no_gold(self, space: Workspace) -> None:
@@ -236,7 +236,7 @@ class TestTheDesk:
         assert one_case(space, trace_id(1)).status == "changed"
 
     def test_a_kept_error_becomes_gold_when_the_trace_is_closed_and_not_before(self, space: Workspace) -> None:
-        kept = decide(space, "keep", "ada-1")
+        label_id = decide(space, "keep", "ada-1")
         with read_transaction(space.engine) as connection:
             assert default_reference(connection) == "ada"
         with pytest.raises(AdjudicationError, match="the score of LC"):
@@ -244,13 +244,13 @@ class TestTheDesk:
         decide(space, "set_score", trace_id(1), "LC", 2)
         assert decide(space, "close", trace_id(1), seed=SEED) == 1
         errors, scores, done = gold(space)
-        assert set(errors) == {kept}
-        assert (errors[kept].span_ids, errors[kept].impact, errors[kept].description) == (
+        assert set(errors) == {label_id}
+        assert (errors[label_id].span_ids, errors[label_id].impact, errors[label_id].description) == (
             (span_id(2),),
             "high",
             "Wrong tool.",
         )
-        assert errors[kept].attributes == {"gold_version": 1, "sources": ["ada-1"], "action": "keep"}
+        assert errors[label_id].attributes == {"gold_version": 1, "sources": ["ada-1"], "action": "keep"}
         assert scores == {(trace_id(1), "LC"): 2}
         assert done == [trace_id(1)]
         assert ids(open_cases(space)) == [trace_id(0)]
@@ -388,9 +388,9 @@ class TestAgreed:
     def test_the_gold_is_no_rater_of_the_next_round(self, space: Workspace) -> None:
         settle_trace_1(space)
         with read_transaction(space.engine) as connection:
-            found = desk.item(connection, trace_id(1), seed=SEED)
-        assert found is not None
-        assert found.dispute.raters == ("R1", "R2")
+            item = desk.item(connection, trace_id(1), seed=SEED)
+        assert item is not None
+        assert item.dispute.raters == ("R1", "R2")
 
 
 def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queue(tmp_path: Path) -> None:
@@ -407,7 +407,7 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
     assert {one.dispute.weight for one in items} == {7 * 3 + 3 + 3}
     with read_transaction(space.engine) as connection:
         ratings = load_frames(connection, Selection(reference="ada")).ratings
-    wide = ratings[ratings["judge"] == "LC"].pivot(index="unit", columns="rater", values="value")
+    wide = ratings[ratings["dimension"] == "LC"].pivot(index="unit", columns="rater", values="value")
     found = alpha(wide.to_numpy(dtype=np.float64).T)
     # interval alpha of ten opposite pairs: D_o = 9; values 10 x 0 and 10 x 3: D_e = 2*10*10*9 / (20*19) = 4.74
     assert found.value == pytest.approx(1 - 9 / (1800 / 380))
@@ -417,12 +417,12 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
 
 class TestAnErrorNobodySaw:
     def added(self, space: Workspace, trace: str = trace_id(2), **more: Any) -> str:
-        given: dict[str, Any] = {
+        content: dict[str, Any] = {
             "reason": "The answer names no source.", "span_ids": [span_id(2)], "dimensions": ["LC"], "impact": "medium",
             "description": "Made up.", "quote": "An answer.",
         }  # fmt: skip
         with write_transaction(space.engine) as connection:
-            return desk.add(connection, trace, by="judy", **(given | more))
+            return desk.add(connection, trace, by="judy", **(content | more))
 
     def decided(self, space: Workspace, trace: str = trace_id(2)) -> desk.TraceDecisions:
         with read_transaction(space.engine) as connection:
@@ -472,25 +472,25 @@ class TestAJudgeAmongTheRaters:
     @pytest.fixture
     def judged(self, space: Workspace) -> Workspace:
         """The judge of TC gave trace 1 a 0 with two findings: the one Ada saw, and one of its own."""
-        found = [
+        findings = [
             Finding(description=words, evidence=quote, citations=(Citation(cite="S", span_id=span_id(span)),),
                     dimension="TC", impact=impact)
             for words, quote, span, impact in (("Wrong tool.", "An answer.", 2, "high"), ("Slow.", "", 1, None))
         ]  # fmt: skip
         verdict = Verdict(
             rubric="TC", trace_id=trace_id(1), state="scored", score=0, criteria="", rationale="",
-            findings=tuple(found), call=Call(model=self.JUDGE_MODEL),
+            findings=tuple(findings), call=Call(model=self.JUDGE_MODEL),
         )  # fmt: skip
         import_outcomes(space.engine, [verdict], model=self.JUDGE_MODEL, author="test")
         return space
 
     def item(self, space: Workspace, judge: str | None) -> AdjudicationItem:
         with read_transaction(space.engine) as connection:
-            found = desk.item(connection, trace_id(1), seed=SEED, judge=judge)
-        assert found is not None
-        return found
+            outcome = desk.item(connection, trace_id(1), seed=SEED, judge=judge)
+        assert outcome is not None
+        return outcome
 
-    def test_it_is_off_until_a_system_is_chosen_that_has_judged(self, judged: Workspace) -> None:
+    def test_it_is_off_until_a_judge_model_is_chosen_that_has_judged(self, judged: Workspace) -> None:
         with write_transaction(judged.engine) as connection:
             assert judge_column.judge_shown(connection) is None
             with pytest.raises(judge_column.JudgeColumnError, match="has judged no trace"):
@@ -506,15 +506,15 @@ class TestAJudgeAmongTheRaters:
         assert self.item(judged, None).dispute.raters == ("R1", "R2")
         shown = self.item(judged, self.JUDGE_MODEL).dispute
         assert shown.raters == ("R1", "R2", "R3")
-        (mine,) = shown.scores["TC"].items()  # nobody else scored it
-        assert mine[1] == 0
+        (only,) = shown.scores["TC"].items()  # nobody else scored it
+        assert only[1] == 0
         assert [len(group.labels) for group in shown.groups] == [1, 2]  # its own; the one that Ada saw too
         places = set()
         for n in range(20):
             with read_transaction(judged.engine) as connection:
-                found = desk.item(connection, trace_id(1), seed=f"seed {n}", judge=self.JUDGE_MODEL)
-            assert found is not None
-            places |= found.dispute.scores["TC"].keys()
+                item = desk.item(connection, trace_id(1), seed=f"seed {n}", judge=self.JUDGE_MODEL)
+            assert item is not None
+            places |= item.dispute.scores["TC"].keys()
         assert places == {"R1", "R2", "R3"}
 
     def test_whether_people_differ_is_not_the_judges_business(self, judged: Workspace) -> None:

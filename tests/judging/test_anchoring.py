@@ -151,10 +151,10 @@ class TestAnchoring:
         send(space, "ada", ONE, op("error.put", **(ERROR | {"dimensions": ["LC"]}), label_id="own"))
         with read_transaction(space.engine) as connection:
             (row,) = anchoring(connection).to_dict("records")
-            found = counted_by(connection, "ada", column)
+            counts = counted_by(connection, "ada", column)
         expected = row["scores_changed"] if column.startswith("mean_change") else row[column]
-        assert len(found) == (0 if column == "annotator" else expected)
-        assert "trace_id" in found
+        assert len(counts) == (0 if column == "annotator" else expected)
+        assert "trace_id" in counts
 
     def test_without_a_reveal_the_report_is_empty_with_its_columns(self, space: Workspace) -> None:
         with read_transaction(space.engine) as connection:
@@ -185,13 +185,13 @@ class TestPractice:
             occasion=PRACTICE,
         )
         with read_transaction(space.engine) as connection:
-            found = feedback(connection, "ada", ONE)
+            answer = feedback(connection, "ada", ONE)
             table = calibration(practised(connection, "ada"))
-        assert found is not None
-        assert [(own.label_id, right.label_id) for own, right in found.caught] == [("mine", "ben")]
-        assert [label.label_id for label in found.extra] == ["extra"]
-        assert found.missed == ()
-        assert (found.own_scores, found.gold_scores) == ({"TC": 3, "LC": 1}, {"TC": 1})
+        assert answer is not None
+        assert [(own.label_id, right.label_id) for own, right in answer.caught] == [("mine", "ben")]
+        assert [label.label_id for label in answer.extra] == ["extra"]
+        assert answer.missed == ()
+        assert (answer.own_scores, answer.gold_scores) == ({"TC": 3, "LC": 1}, {"TC": 1})
         assert table.to_dict("records") == [{"dimension": "TC", "n": 1, "own": 3.0, "gold": 1.0, "exact": 0.0}]
 
     def test_the_adjudicated_gold_goes_before_the_author(self, space: Workspace) -> None:
@@ -206,9 +206,9 @@ class TestPractice:
         submit(space, "ada", ONE, scores={"TC": 1}, errors=[ERROR], occasion=PRACTICE)
         with read_transaction(space.engine) as connection:
             assert gold_of(connection, ONE) == "gold"
-            found = feedback(connection, "ada", ONE)
-        assert found is not None
-        assert len(found.extra) == 1
+            answer = feedback(connection, "ada", ONE)
+        assert answer is not None
+        assert len(answer.extra) == 1
 
     def test_practice_stays_out_of_every_figure(self, space: Workspace) -> None:
         from tracejury.judging.reports.frames import Selection, load_frames

@@ -185,7 +185,7 @@ def jury_keys(connection: Connection) -> list[int]:
     return [keys[f"2 of 3 models: {NO_SEARCH}"], keys[f"1 of 3 models: {IGNORED}"]]  # type: ignore[list-item]
 
 
-class TestLedger:
+class TestStore:
     def test_the_jury_stands_beside_its_members_in_every_frame(self, grid: Grid) -> None:
         label(grid)
         assert propose_matches(grid.engine)["pairs"] == 2  # the members' alone

@@ -24,7 +24,7 @@ from tracejury.judging.matching.llm_matching import (
     propose_by_model,
     read_pairs,
 )
-from tracejury.judging.matching.matches import Decision, decide, decisions, match_words, propose_matches
+from tracejury.judging.matching.matches import Decision, decide, decisions, match_decisions, propose_matches
 from tracejury.judging.matching.rule import AUTO, Candidate
 from tracejury.judging.records import Call, Failure, Review, Verdict
 from tracejury.judging.reports.frames import Selection, load_frames
@@ -229,7 +229,7 @@ def ask(opened: Workspace, *answers: str | ModelError, name: str = "m", **more: 
     return propose_with_model(opened.engine, Scripted(*answers).matcher(name), **more)
 
 
-class TestLedger:
+class TestStore:
     def test_a_models_pair_stands_beside_the_rules_and_where_both_propose_the_record_says_so(
         self, opened: Workspace
     ) -> None:
@@ -248,7 +248,7 @@ class TestLedger:
         with read_transaction(opened.engine) as connection:
             confirmed = load_frames(connection, Selection(matches="confirmed")).error_pairs
             proposals = load_frames(connection, Selection()).error_pairs
-            assert match_words(connection).empty
+            assert match_decisions(connection).empty
         assert not confirmed["caught"].any()
         assert proposals.set_index("error_id")["caught"].to_dict() == {"label-1": True, "label-2": True}
         assert set(proposals["match_status"]) == {"proposed"}

@@ -36,10 +36,10 @@ def error(label_id: str, description: str, *spans: int, dimensions: tuple[str, .
     }  # fmt: skip
 
 
-def judged(opened: Workspace, *found: Finding, score: int, trace: int) -> None:
+def judged(opened: Workspace, *findings: Finding, score: int, trace: int) -> None:
     verdict = Verdict(
-        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
-        call=Call(model="m"),
+        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="",
+        findings=findings, call=Call(model="m"),
     )  # fmt: skip
     import_outcomes(opened.engine, [verdict], model="m", author="test")
 
@@ -56,10 +56,10 @@ def space(tmp_path: Path) -> Workspace:
     submit(opened, "ada", trace_id(1), scores={"TC": 3, "PA": 2}, errors=[error("a3", WRONG_TOOL, 4)])
     submit(opened, "ben", trace_id(1), scores={"TC": 2, "PA": 2})
     submit(opened, "ada", trace_id(2), scores={"TC": 0}, errors=[error("a4", WRONG_TOOL, 4)])
-    said = finding(WRONG_TOOL, 4)
-    judged(opened, said, score=1, trace=0)
-    judged(opened, said, score=3, trace=1)
-    judged(opened, said, score=0, trace=2)
+    wrong_tool = finding(WRONG_TOOL, 4)
+    judged(opened, wrong_tool, score=1, trace=0)
+    judged(opened, wrong_tool, score=3, trace=1)
+    judged(opened, wrong_tool, score=0, trace=2)
     propose_matches(opened.engine)
     return opened
 
@@ -80,13 +80,13 @@ def say(opened: Workspace, label_id: str, status: str, author: str, trace: int =
 
 
 def test_scores_that_more_than_half_gave_stand_and_the_others_are_missing_and_counted(space: Workspace) -> None:
-    found = frames(space)
-    assert found.reference == MAJORITY
-    pairs = found.score_pairs.set_index("trace_id")
+    loaded = frames(space)
+    assert loaded.reference == MAJORITY
+    pairs = loaded.score_pairs.set_index("trace_id")
     assert pairs.loc[trace_id(0), ["reference_score", "judge_score"]].tolist() == [1, 1]
-    assert np.isnan(pairs.loc[trace_id(1), "human"])  # 3 and 2: a tie, neither
+    assert np.isnan(pairs.loc[trace_id(1), "reference_score"])  # 3 and 2: a tie, neither
     assert trace_id(2) not in pairs.index  # one person is no majority
-    row = score_table(found.score_pairs, draws=0).iloc[0]
+    row = score_table(loaded.score_pairs, draws=0).iloc[0]
     assert row[["n", "missing", "failed", "exact"]].tolist() == [1, 1, 0, 1.0]
 
 
@@ -109,22 +109,22 @@ def test_ties_and_lone_voices_are_said(space: Workspace) -> None:
 
 
 def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
-    found = frames(space)
-    assert set(found.judged["trace_id"]) == {trace_id(0), trace_id(1)}
-    assert found.findings.set_index("trace_id")["matched"].to_dict() == {trace_id(0): True, trace_id(1): False}
-    units = found.unit_labels.set_index("unit")["reference_score"]
+    loaded = frames(space)
+    assert set(loaded.judged["trace_id"]) == {trace_id(0), trace_id(1)}
+    assert loaded.findings.set_index("trace_id")["matched"].to_dict() == {trace_id(0): True, trace_id(1): False}
+    units = loaded.unit_labels.set_index("unit")["reference_label"]
     assert units[[trace_id(0), trace_id(1)]].tolist() == [True, False]
     assert units[trace_id(2)] is None  # nobody's majority: not "no error"
-    assert found.trail_gold["trace_id"].tolist() == [trace_id(0)]
+    assert loaded.trail_gold["trace_id"].tolist() == [trace_id(0)]
 
 
 def test_a_finding_that_matches_a_tied_error_alone_is_unmatched(space: Workspace) -> None:
     """Under the majority nobody's error stands there; a person's verdict on the finding decides what it is."""
     ones = frames(space, gold=None, reference="ada").findings.set_index("trace_id")
     assert ones.loc[trace_id(1), "matched"]  # a3, which ada saw and ben did not
-    found = frames(space).findings
-    assert not found.set_index("trace_id").loc[trace_id(1), "matched"]
-    row = finding_table(found, frames(space).judged, draws=0).iloc[0]
+    loaded = frames(space).findings
+    assert not loaded.set_index("trace_id").loc[trace_id(1), "matched"]
+    row = finding_table(loaded, frames(space).judged, draws=0).iloc[0]
     assert row[["findings", "matched", "unmatched", "reviewed"]].tolist() == [2, 1, 1, 1]  # nobody reviewed it
 
 
@@ -163,25 +163,26 @@ def test_what_most_name_stands_and_of_a_tie_all() -> None:
 
 
 def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspace) -> None:
-    given = {"ada": {"overall": 4, "security": 5}, "ben": {"overall": 4}}  # cat gave none
+    scores_given = {"ada": {"overall": 4, "security": 5}, "ben": {"overall": 4}}  # cat gave none
     labels = [
         ScoreLabel(trace_id=trace_id(0), annotator=who, dimension=f"trail.{scale}", value=value)
-        for who, scales in given.items()
+        for who, scales in scores_given.items()
         for scale, value in scales.items()
     ]
     alone = ScoreLabel(trace_id=trace_id(1), annotator="ada", dimension="trail.overall", value=2)
     with write_transaction(space.engine) as connection:
         put_labels(connection, errors=(), scores=[*labels, alone], reviews=(), author="test")
-        asked = pd.DataFrame(
-            [(n, trace_id(n), "m", "trail") for n in range(2)], columns=["cell_key", "trace_id", "judge_model", "judge"]
+        cells = pd.DataFrame(
+            [(n, trace_id(n), "m", "trail") for n in range(2)],
+            columns=["cell_key", "trace_id", "judge_model", "rubric"],
         )
         several = pd.DataFrame(
             [("ada", 0), ("ben", 0), ("cat", 0), ("ada", 1), ("ben", 1)], columns=["annotator", "trace_id"]
         )
         several["trace_id"] = several["trace_id"].map(trace_id)
-        of_most = trail_scores(connection, asked, several)
-        of_ada = trail_scores(connection, asked, several[several["annotator"] == "ada"])
-    rows = {(row.trace_id, row.scale): row.reference for row in of_most.itertuples()}
+        of_most = trail_scores(connection, cells, several)
+        of_ada = trail_scores(connection, cells, several[several["annotator"] == "ada"])
+    rows = {(row.trace_id, row.scale): row.reference_score for row in of_most.itertuples()}
     assert rows.pop((trace_id(0), "overall")) == 4
     assert len(rows) == 2
     assert np.isnan(list(rows.values())).all()  # neither one's security nor one's overall
@@ -195,7 +196,7 @@ def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
         desk.reject(connection, ["a3"], by="root", reason="no error")
         desk.close(connection, trace_id(1), by="root", seed="s")
     assert frames(space).votes["people"].max() == 3
-    assert np.isnan(frames(space).score_pairs.set_index("trace_id").loc[trace_id(1), "human"])
+    assert np.isnan(frames(space).score_pairs.set_index("trace_id").loc[trace_id(1), "reference_score"])
     kinds: dict[ReferenceKind | None, str] = {
         None: "gold",
         "adjudicated": "gold",
@@ -225,8 +226,8 @@ def test_a_workspace_where_nobody_shares_a_trace_has_frames_without_rows(tmp_pat
     submit(opened, "ada", trace_id(0), scores={"TC": 1}, errors=[error("a1", WRONG_TOOL, 4)])
     judged(opened, finding(WRONG_TOOL, 4), score=1, trace=0)
     propose_matches(opened.engine)
-    found = frames(opened)
-    assert found.error_pairs.empty
-    assert found.score_pairs.empty
-    assert found.votes.empty
-    assert vote_table(found.votes).empty
+    loaded = frames(opened)
+    assert loaded.error_pairs.empty
+    assert loaded.score_pairs.empty
+    assert loaded.votes.empty
+    assert vote_table(loaded.votes).empty

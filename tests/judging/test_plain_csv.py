@@ -31,23 +31,27 @@ def test_ids_keep_their_leading_zeros_and_words_that_pandas_takes_for_missing() 
 def test_any_delimiter_with_or_without_byte_order_mark(sign: str, mark: bytes) -> None:
     text = (SCORES + "01,LC,3,2\n").replace(",", sign)
     frame = read_input(mark + text.encode(), "score_pairs", "s.csv")
-    assert frame.to_dict("records") == [{"trace_id": "01", "dimension": "LC", "human": 3.0, "model": 2.0}]
+    assert frame.to_dict("records") == [
+        {"trace_id": "01", "dimension": "LC", "reference_score": 3.0, "judge_score": 2.0}
+    ]
 
 
 def test_windows_line_ends_spaces_in_the_header_blank_lines_and_columns_of_ones_own() -> None:
-    frame = read_input(b"trace_id, judge ,human,model,note\r\n\r\nt,LC,1,2,hm\r\n", "score_pairs", "s.csv")
-    assert frame[["trace_id", "judge", "human", "note"]].to_numpy().tolist() == [["t", "LC", 1.0, "hm"]]
+    frame = read_input(
+        b"trace_id, dimension ,reference_score,judge_score,note\r\n\r\nt,LC,1,2,hm\r\n", "score_pairs", "s.csv"
+    )
+    assert frame[["trace_id", "dimension", "reference_score", "note"]].to_numpy().tolist() == [["t", "LC", 1.0, "hm"]]
 
 
 def test_a_blank_cell_is_missing_and_zero_is_a_score() -> None:
     frame = scores("a,LC,0,\nb,LC,n/a,0\n")
     assert frame["reference_score"].tolist()[0] == 0
-    assert np.isnan(frame["model"].tolist()[0])
+    assert np.isnan(frame["judge_score"].tolist()[0])
     assert np.isnan(frame["reference_score"].tolist()[1])
 
 
 def test_a_decimal_comma_stands_beside_semicolons() -> None:
-    frame = read_input(b"trace_id;scale;human;model\nt;overall;3,5;4\n", "trail_scores", "x.csv")
+    frame = read_input(b"trace_id;scale;reference_score;judge_score\nt;overall;3,5;4\n", "trail_scores", "x.csv")
     assert frame["reference_score"].tolist() == [3.5]
 
 
@@ -56,18 +60,21 @@ def test_flags_in_the_words_of_spreadsheets() -> None:
     assert frame[["relevant", "caught", "localized"]].to_numpy().tolist() == [[True, False, False], [True, True, False]]
 
 
-def test_the_model_of_unit_labels_is_a_flag_and_of_score_pairs_a_number() -> None:
-    frame = read_input(b"judge,unit,model,human\nLC,t,true,\n", "unit_labels", "u.csv")
-    assert frame.iloc[0][["model", "human"]].tolist() == [True, None]
+def test_a_label_of_a_judge_is_a_flag_and_its_score_a_number() -> None:
+    frame = read_input(b"dimension,unit,judge_label,reference_label\nLC,t,true,\n", "unit_labels", "u.csv")
+    assert frame.iloc[0][["judge_label", "reference_label"]].tolist() == [True, None]
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"", "e.csv: is empty"),
-        (b"trace_id,judge\n", "e.csv, line 1: lacks the columns error_id, impact, relevant, caught, localized; it has"),
-        (ERRORS.replace("impact", "judge").encode(), "line 1: lacks the column impact"),
-        (ERRORS.strip().encode() + b",judge\n", "line 1: the column 'judge' stands twice"),
+        (
+            b"trace_id,dimension\n",
+            "e.csv, line 1: lacks the columns error_id, impact, relevant, caught, localized; it has",
+        ),
+        (ERRORS.replace("impact", "dimension").encode(), "line 1: lacks the column impact"),
+        (ERRORS.strip().encode() + b",dimension\n", "line 1: the column 'dimension' stands twice"),
         (
             ERRORS.encode() + b"t,1,low,LC,maybe,true,true\n",
             "e.csv, line 2: relevant is 'maybe'; expected true or false",
@@ -86,7 +93,7 @@ def test_a_fault_names_file_line_and_remedy(data: bytes, message: str) -> None:
 
 
 def test_a_bad_score_names_its_line() -> None:
-    with pytest.raises(CsvError, match=r"s.csv, line 3: model is 'two'; expected a number"):
+    with pytest.raises(CsvError, match=r"s.csv, line 3: judge_score is 'two'; expected a number"):
         scores("a,LC,1,2\nb,LC,1,two\n")
 
 
@@ -108,14 +115,14 @@ def test_a_folder_without_an_input_says_the_names(tmp_path: Path) -> None:
 
 def test_what_is_read_gives_the_same_table_as_frames() -> None:
     text = "".join(f"{i:03},e{i},high,LC,{i % 2},{i % 3 == 0},false\n" for i in range(30))
-    given = pd.DataFrame(
+    plain = pd.DataFrame(
         [
             {"trace_id": f"{i:03}", "error_id": f"e{i}", "impact": "high", "dimension": "LC", "relevant": bool(i % 2),
              "caught": i % 3 == 0, "localized": False}
             for i in range(30)
         ]
     )  # fmt: skip
-    made = [tables_from_frames(Inputs(error_pairs=frame, draws=50)) for frame in (errors(text), given)]
+    made = [tables_from_frames(Inputs(error_pairs=frame, draws=50)) for frame in (errors(text), plain)]
     assert list(made[0]) == list(made[1])
     for name, frame in made[0].items():
         pd.testing.assert_frame_equal(frame, made[1][name])

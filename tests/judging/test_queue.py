@@ -20,12 +20,12 @@ from tracejury.judging.queues.queue_store import (
     TraceFilter,
     assignments,
     find_traces,
-    held,
     judge_spread,
     make_queue,
     neighbours,
     next_item,
     occasion_of,
+    place_by_key,
     place_of,
     progress,
     queues,
@@ -76,7 +76,7 @@ class TestOneAfterAnother:
         assert sorted(met) == [trace_id(number) for number in range(12)]
         assert met != sorted(met)
         with read_transaction(space.engine) as connection:
-            assert progress(connection, queue, "ada") == Progress(mine=12, total=12, team=12, team_total=12)
+            assert progress(connection, queue, "ada") == Progress(done=12, total=12, team=12, team_total=12)
 
     def test_asking_again_gives_the_same_place_until_it_is_submitted(self, space: Workspace) -> None:
         queue = queue_of(space, 12)
@@ -119,8 +119,8 @@ class TestOneAfterAnother:
             assert neighbours(connection, first).next == second.lease_key
             assert neighbours(connection, second).previous == first.lease_key
             assert neighbours(connection, second).next is None
-            assert held(connection, first.lease_key, "ada") is not None
-            assert held(connection, first.lease_key, "ben") is None
+            assert place_by_key(connection, first.lease_key, "ada") is not None
+            assert place_by_key(connection, first.lease_key, "ben") is None
 
     def test_what_was_submitted_before_the_queue_counts(self, space: Workspace) -> None:
         submit(space, "ada", trace_id(3))
@@ -175,9 +175,9 @@ class TestLeases:
         place = take(space, queue, now=time.time_ns() // 1000 - HOUR + 60_000_000)
         send(space, "ada", place.trace_id, op("score.put", dimension="LC", value=1))
         with read_transaction(space.engine) as connection:
-            kept = held(connection, place.lease_key, "ada")
-        assert kept is not None
-        assert kept.expires_at > place.expires_at + HOUR // 2
+            lease = place_by_key(connection, place.lease_key, "ada")
+        assert lease is not None
+        assert lease.expires_at > place.expires_at + HOUR // 2
 
     def test_reopening_frees_the_count_and_holds_the_place(self, space: Workspace) -> None:
         queue = queue_of(space, 1)
@@ -280,8 +280,8 @@ class TestHiddenRepeats:
         firsts = [state for _, who, state in outcomes(space, queue)]
         assert set(firsts) == {"counted"}
         with read_transaction(space.engine) as connection:
-            found = progress(connection, queue, "ben")
-        assert (found.mine, found.total, found.team, found.team_total) == (18, 18, 24, 24)
+            done = progress(connection, queue, "ben")
+        assert (done.done, done.total, done.team, done.team_total) == (18, 18, 24, 24)
 
     def test_the_counter_goes_up_with_a_repeat_as_with_any_item_and_the_total_stays(self, space: Workspace) -> None:
         """Or the person would know which one it was."""
@@ -290,8 +290,8 @@ class TestHiddenRepeats:
         while (place := next_item(space.engine, queue, "ada", now=time.time_ns() // 1000)) is not None:
             submit(space, "ada", place.trace_id, occasion=place.occasion)
             with read_transaction(space.engine) as connection:
-                found = progress(connection, queue, "ada")
-            seen.append((found.mine, found.total))
+                done = progress(connection, queue, "ada")
+            seen.append((done.done, done.total))
         assert seen == [(number, 15) for number in range(1, 16)]
 
     def test_while_a_repeat_is_open_its_first_time_cannot_be_walked_to(self, space: Workspace) -> None:
@@ -331,7 +331,7 @@ class TestPractice:
             assert sorted(place.trace_id for place in met) == [trace_id(number) for number in range(3)]
             assert {place.occasion for place in met} == {PRACTICE}
         with read_transaction(space.engine) as connection:
-            assert progress(connection, queue, "ben").mine == progress(connection, queue, "ben").total == 3
+            assert progress(connection, queue, "ben").done == progress(connection, queue, "ben").total == 3
 
     def test_practice_does_not_count_in_a_queue_in_earnest(self, space: Workspace) -> None:
         practice, queue = queue_of(space, 1, practice=True), queue_of(space, 1)

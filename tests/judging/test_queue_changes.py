@@ -42,9 +42,9 @@ def change(space: Workspace, queue: int, **more: object) -> list[str]:
         return queue_changes.change_queue(connection, queue, after, by="root", now=now())
 
 
-def act(space: Workspace, name: str, *given: object) -> object:
+def act(space: Workspace, name: str, *args: object) -> object:
     with write_transaction(space.engine) as connection:
-        return getattr(queue_changes, name)(connection, *given, by="root", now=now())
+        return getattr(queue_changes, name)(connection, *args, by="root", now=now())
 
 
 def take(space: Workspace, queue: int, who: str) -> Assigned | None:
@@ -193,7 +193,7 @@ class TestClosing:
         submit(space, "ada", place.trace_id)
         assert take(space, queue, "ada") is None
         with read_transaction(space.engine) as connection:
-            assert (progress(connection, queue, "ada").mine, progress(connection, queue, "ada").total) == (1, 1)
+            assert (progress(connection, queue, "ada").done, progress(connection, queue, "ada").total) == (1, 1)
             assert queues_for(connection, "ada") == []
             assert len(queues_for(connection, "ada", also=queue)) == 1
         act(space, "reopen_queue", queue)

@@ -40,9 +40,9 @@ def test_order_is_spread_evenly_over_people() -> None:
     [(0.0, 0), (0.2, 8), (0.5, 20), (1.0, 40), (0.0125, 1), (0.0124, 0)],  # 0.5 of a trace is rounded up
 )
 def test_the_share_of_overlap_is_exact(share: float, expected: int) -> None:
-    found = wanted(TRACES, k=3, share=share, seed=1)
-    assert list(found) == TRACES
-    assert sorted(found.values()) == [1] * (40 - expected) + [3] * expected
+    counts = wanted(TRACES, k=3, share=share, seed=1)
+    assert list(counts) == TRACES
+    assert sorted(counts.values()) == [1] * (40 - expected) + [3] * expected
 
 
 def test_a_share_that_is_a_float_is_not_cut_short() -> None:

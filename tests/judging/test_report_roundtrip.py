@@ -32,12 +32,12 @@ def space(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     rng = np.random.default_rng(request.param)
     with write_transaction(opened.engine) as connection:
         proposed = connection.execute(select(tables.match.c.label_id, tables.match.c.finding_key)).all()
-        found = list(connection.scalars(select(tables.finding.c.finding_key)))
+        keys = list(connection.scalars(select(tables.finding.c.finding_key)))
         for who in ("dora", "emil"):
             for label_id, key in {tuple(row) for row in proposed[:30]}:
                 word: Any = rng.choice(["confirmed", "rejected"])
                 decide(connection, label_id=label_id, finding_key=key, status=word, author=who)
-            for key in found[-40:]:
+            for key in keys[-40:]:
                 verdict: Any = rng.choice(VERDICTS[1:] if key % 2 else VERDICTS)
                 review_finding(connection, finding_key=key, verdict=str(verdict), author=who)
     return opened
@@ -71,16 +71,16 @@ def test_inputs_written_and_read_again_give_every_table_to_the_last_digit(
 
 def test_names_and_texts_that_begin_like_formulas_come_back_as_they_were(tmp_path: Path) -> None:
     """An apostrophe more would change the order of rows, and how alike two rationales are."""
-    said: dict[str, list[object]] = {
+    columns: dict[str, list[object]] = {
         "dimension": ["LC", "LC", "LC"],
         "trace_id": ["t", "t", "t"],
-        "run": ["0", "1", "2"],
+        "repeat": ["0", "1", "2"],
         "judge_model": ["=cmd()", "'=cmd()", "A"],
         "text": ["- no plan\n- no result", "'-1' is wrong", None],
     }
-    write_inputs(tmp_path, Inputs(rationales=pd.DataFrame(said, dtype=object)))
+    write_inputs(tmp_path, Inputs(rationales=pd.DataFrame(columns, dtype=object)))
     assert b"'=cmd()" in (tmp_path / "rationales.csv").read_bytes()
-    assert read_folder(tmp_path).frames["rationales"].to_dict("list") == said
+    assert read_folder(tmp_path).frames["rationales"].to_dict("list") == columns
 
 
 def test_every_table_read_back_by_pandas_holds_the_figures(space: Workspace) -> None:

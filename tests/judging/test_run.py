@@ -327,7 +327,7 @@ def test_a_request_is_recorded_before_it_goes_out_and_marked_with_its_reply(tmp_
 
 
 def killed_in_flight(grid: Grid) -> None:
-    """A worker claims a cell, sends its request and is gone: as a kill leaves the ledger."""
+    """A worker claims a cell, sends its request and is gone: as a kill leaves the store."""
     gone = worker_name().rpartition(":")[0] + ":0"  # this process id, started at another time
     model = Counting(script=lambda n, r: ModelError("transient", "never read"))
     runner = grid.runner(model, changes={"concurrency": 1})

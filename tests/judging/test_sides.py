@@ -1,4 +1,4 @@
-"""People against people, and two sides of a comparison: systems, versions, repeats, persons."""
+"""People against people, and two arms of a comparison: judge models, versions, repeats, persons."""
 
 from itertools import permutations
 from pathlib import Path
@@ -51,10 +51,10 @@ def space(tmp_path: Path) -> Workspace:
     return opened
 
 
-def judged(opened: Workspace, *found: Finding, score: int, trace: int = 0, repeat: int | None = None) -> None:
+def judged(opened: Workspace, *findings: Finding, score: int, trace: int = 0, repeat: int | None = None) -> None:
     verdict = Verdict(
-        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="", findings=found,
-        call=Call(model="m"),
+        rubric="TC", trace_id=trace_id(trace), state="scored", score=score, criteria="", rationale="",
+        findings=findings, call=Call(model="m"),
     )  # fmt: skip
     import_outcomes(opened.engine, [verdict], model="m", author="test", repeat=repeat)
 
@@ -64,9 +64,9 @@ def pairs_of(opened: Workspace, **more: Any) -> pd.DataFrame:
         return person_pairs(connection, Selection(**more))
 
 
-def recall_rows(pairs: pd.DataFrame, judge: str) -> list[tuple[str, bool, bool, bool]]:
-    mine = pairs[pairs["judge"] == judge].sort_values("error_id")
-    return list(mine[["error_id", "relevant", "caught", "localized"]].itertuples(index=False, name=None))
+def recall_rows(pairs: pd.DataFrame, dimension: str) -> list[tuple[str, bool, bool, bool]]:
+    rows = pairs[pairs["dimension"] == dimension].sort_values("error_id")
+    return list(rows[["error_id", "relevant", "caught", "localized"]].itertuples(index=False, name=None))
 
 
 def each_anew(opened: Workspace) -> pd.DataFrame:
@@ -79,10 +79,10 @@ def each_anew(opened: Workspace) -> pd.DataFrame:
             theirs = [label for label in labels if (label.annotator, label.trace_id) == (other, trace)]
             parents = parents_of(connection, trace)
             for judge in (*DIMENSIONS, ANY) if same == trace else ():
-                said = as_judge(theirs, judge)
-                met = {match.label_id: match for match in propose(ours, said, parents=parents, likeness=likeness)}
+                findings = as_judge(theirs, judge)
+                met = {match.label_id: match for match in propose(ours, findings, parents=parents, likeness=likeness)}
                 rows += [(author, other, e.label_id, judge, e.label_id in met, localized(met, e)) for e in ours]
-    return pd.DataFrame(rows, columns=["author", "other", "error_id", "judge", "caught", "localized"])
+    return pd.DataFrame(rows, columns=["author", "other", "error_id", "dimension", "caught", "localized"])
 
 
 def as_judge(errors: list[ErrorLabel], judge: str) -> list[Candidate]:
@@ -106,11 +106,11 @@ class TestPersonPairs:
         small = Size(traces=6, spans=6, repeats=1, errors=4, readers=(("ada", 1.0), ("ben", 0.9), ("cleo", 0.5)))
         opened = build(tmp_path, small)
         ours, plain = pairs_of(opened), each_anew(opened)
-        keys = ["author", "other", "error_id", "judge"]
+        keys = ["author", "other", "error_id", "dimension"]
         pd.testing.assert_frame_equal(
             ours[list(plain.columns)].sort_values(keys, ignore_index=True), plain.sort_values(keys, ignore_index=True)
         )
-        by_judge = plain.groupby("judge")["caught"].sum()
+        by_judge = plain.groupby("dimension")["caught"].sum()
         assert by_judge.gt(0).all()
         assert by_judge[ANY] > by_judge.drop(ANY).max()  # a dimension in common matters
 
@@ -126,7 +126,7 @@ class TestPersonPairs:
 
     def test_the_ceiling_of_recall_is_pooled_over_both_directions(self, space: Workspace) -> None:
         table = error_ceiling(pairs_of(space), draws=0)
-        row = table[(table["judge"] == ANY) & (table["impact"] == "all") & (table["kind"] == "caught")].iloc[0]
+        row = table[(table["dimension"] == ANY) & (table["impact"] == "all") & (table["kind"] == "caught")].iloc[0]
         assert (row["value"], row["n"]) == (pytest.approx(4 / 5), 5)  # all but a2
 
     def test_labels_made_after_the_reveal_and_the_gold_are_no_further_person(self, space: Workspace) -> None:
@@ -140,9 +140,9 @@ class TestPersonPairs:
             frames = load_frames(connection, Selection(reference="ada"))
         pd.testing.assert_frame_equal(pairs_of(space), before)
         kinds = dict(frames.ratings.groupby("rater")["rater_kind"].first())
-        assert kinds == {"ada": "human", "ben": "human", "gold": "gold"}
+        assert kinds == {"ada": "annotator", "ben": "annotator", "gold": "gold"}
         ceiling = Inputs(ratings=frames.ratings, draws=0).human_ceiling
-        assert ceiling.set_index("judge").loc["TC", ["raters", "n"]].tolist() == [2, 2]
+        assert ceiling.set_index("dimension").loc["TC", ["raters", "n"]].tolist() == [2, 2]
 
     def test_a_split_narrows_it(self, space: Workspace) -> None:
         pairs = pairs_of(space, splits={trace_id(1): "dev"}, only_split=True)
@@ -160,9 +160,9 @@ class TestPersonPairs:
         with read_transaction(space.engine) as connection:
             selection = Selection(reference="ada")
             inputs = inputs_of(load_frames(connection, selection), draws=0, **opinions_of(connection, selection))
-        figures = inputs.error_figures.set_index(["judge", "impact", "kind", "metric"])
+        figures = inputs.error_figures.set_index(["dimension", "impact", "kind", "metric"])
         assert figures.loc[("TC", "all", "caught", "recall"), "ceiling"] == pytest.approx(2 / 3)
-        scores = inputs.figures_of_scores.set_index(["judge", "metric"])
+        scores = inputs.figures_of_scores.set_index(["dimension", "metric"])
         assert scores.loc[("TC", "exact"), "ceiling"] == 0.5
 
 
@@ -171,30 +171,32 @@ class TestSides:
         ("text", "side"),
         [
             ("gpt-5, mini", Arm(judge_model="gpt-5, mini")),
-            ("system=a,b,repeat=2", Arm(judge_model="a,b", repeat=2)),
+            ("judge_model=a,b,repeat=2", Arm(judge_model="a,b", repeat=2)),
             ("version=ab12,version=cd34", Arm(versions=("ab12", "cd34"))),
             ("person=Ada, Countess", Arm(person="Ada, Countess")),
         ],
     )
-    def test_a_side_is_read_from_the_command_line(self, text: str, side: Arm) -> None:
+    def test_an_arm_is_read_from_the_command_line(self, text: str, side: Arm) -> None:
         assert read_arm(text) == side
 
-    @pytest.mark.parametrize("text", ["system=a,repeat=-1", "person=a,system=b", "repeat=1", "person=a,person=b"])
-    def test_a_side_that_means_nothing_is_refused(self, text: str) -> None:
+    @pytest.mark.parametrize(
+        "text", ["judge_model=a,repeat=-1", "person=a,judge_model=b", "repeat=1", "person=a,person=b"]
+    )
+    def test_an_arm_that_means_nothing_is_refused(self, text: str) -> None:
         with pytest.raises(ValueError, match=r"repeat is|a side is"):
             read_arm(text)
 
-    def test_a_judge_and_a_person_stand_on_either_side(self, space: Workspace) -> None:
+    def test_a_judge_and_a_person_stand_in_either_arm(self, space: Workspace) -> None:
         judged(space, score=3)
         judged(space, finding(WRONG_TOOL, 4), score=3, trace=1)
         with read_transaction(space.engine) as connection:
             left, right = (arm_pairs(connection, Selection(reference="ada"), read_arm(t)) for t in ("m", "person=ben"))
         errors = compare_errors(left.error_pairs, right.error_pairs, draws=0).set_index(
-            ["judge", "impact", "kind", "metric"]
+            ["dimension", "impact", "kind", "metric"]
         )
         row = errors.loc[("TC", "all", "caught", "recall")]
         assert (row["left"], row["right"], row["n"]) == (0, 0.5, 3)  # a1 and a3 are TC's; ben caught a1
-        scores = compare_scores(left.score_pairs, right.score_pairs, draws=0).set_index(["judge", "metric"])
+        scores = compare_scores(left.score_pairs, right.score_pairs, draws=0).set_index(["dimension", "metric"])
         assert scores.loc[("TC", "bias"), ["left", "right"]].tolist() == [1.0, 0.5]
 
     def test_repeats_and_versions_of_one_judge(self, space: Workspace) -> None:
@@ -203,7 +205,7 @@ class TestSides:
         with read_transaction(space.engine) as connection:
             chosen = Selection(reference="ada")
             sides = [arm_pairs(connection, chosen, Arm(judge_model="m", repeat=repeat)) for repeat in (0, 1)]
-            assert [side.score_pairs["model"].tolist() for side in sides] == [[1.0], [3.0]]
+            assert [side.score_pairs["judge_score"].tolist() for side in sides] == [[1.0], [3.0]]
             assert [set(side.score_pairs["judge_model"]) for side in sides] == [{"m"}, {"m repeat 1"}]
             with pytest.raises(ValueError, match=r"there are [0-9a-f]{12} \(TC by m\)"):
                 arm_pairs(connection, chosen, Arm(versions=("nothing",)))

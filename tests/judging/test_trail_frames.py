@@ -1,4 +1,4 @@
-"""TRAIL's own measures from the ledger: categories and locations reach the scorer as they were written."""
+"""TRAIL's own measures from the store: categories and locations reach the scorer as they were written."""
 
 import json
 from pathlib import Path

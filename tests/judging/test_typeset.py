@@ -8,8 +8,8 @@ from tracejury.judging.agreement.tables import TABLES, Table, tables_from_frames
 from tracejury.judging.reports.typeset import typeset
 
 MADE = {
-    "human": "ada", "selection": {"matches": "proposed"}, "interval": "percentile", "bootstrap_draws": 2000, "seed": 7,
-    "missing": "disagree", "missing_rule": "failed judgements count as disagreement",
+    "reference": "ada", "selection": {"matches": "proposed"}, "interval": "percentile", "bootstrap_draws": 2000,
+    "seed": 7, "missing": "disagree", "missing_rule": "failed judgements count as disagreement",
 }  # fmt: skip
 RATES = next(table for table in TABLES if table.name == "table_03_caught")
 
@@ -29,7 +29,7 @@ def test_intervals_stand_in_the_cell_of_their_figure(made: dict[str, pd.DataFram
 def test_what_never_varies_is_said_once_with_who_is_compared(made: dict[str, pd.DataFrame]) -> None:
     shown = typeset(made[RATES.name], RATES, MADE)
     assert not {"kind", "split", "impact"} & set(shown.cells.columns)
-    assert shown.said.startswith("as the paper's Table 3; human labels: ada; matches: proposed and confirmed; ")
+    assert shown.said.startswith("as the paper's Table 3; reference: ada; matches: proposed and confirmed; ")
     assert "kind: caught" in shown.said
     assert "LC Logical Consistency" in shown.notes[0]
     assert any("2,000 resamples, seed 7" in note for note in shown.notes)
@@ -55,7 +55,7 @@ def test_a_bound_goes_to_its_own_figure_where_names_differ() -> None:
 def test_counts_of_what_is_left_out_that_are_0_throughout_are_said_once() -> None:
     frame = pd.DataFrame({"dimension": ["LC", "EE"], "n": [0, 0], "failed": [0, 0], "not_applicable": [0, 1]})
     shown = typeset(frame, Table(name="odd", title="Odd", needs=(), build=lambda _: frame))
-    assert list(shown.cells.columns) == ["judge", "n", "not applicable"]
+    assert list(shown.cells.columns) == ["dimension", "n", "not applicable"]
     assert "Failed: 0 in every row." in shown.notes
 
 
@@ -74,7 +74,7 @@ def test_metrics_are_named_in_words_and_the_reason_comes_last(made: dict[str, pd
 
 def test_only_tables_of_judges_against_people_name_whose_labels_they_are(made: dict[str, pd.DataFrame]) -> None:
     table = next(table for table in TABLES if table.name == "table_07_consistency")
-    assert "human" not in typeset(made[table.name], table, MADE).said
+    assert "reference" not in typeset(made[table.name], table, MADE).said
 
 
 def test_two_sides_are_named_and_a_table_without_rows_says_so(made: dict[str, pd.DataFrame]) -> None:

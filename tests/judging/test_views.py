@@ -35,9 +35,9 @@ def test_the_same_name_is_replaced_and_names_are_sorted(space: Workspace) -> Non
         for one in (view("b", repeat=["repeat 0"]), view("A"), view("b ", repeat=["repeat 1"])):
             save_view(connection, one)
     with read_transaction(space.engine) as connection:
-        held = saved_views(connection, "agreement")
-    assert [one.name for one in held] == ["A", "b"]
-    assert held[1].query == {"repeat": ["repeat 1"]}
+        views = saved_views(connection, "agreement")
+    assert [one.name for one in views] == ["A", "b"]
+    assert views[1].query == {"repeat": ["repeat 1"]}
 
 
 def test_percent_and_underscore_in_a_page_match_nothing_else(space: Workspace) -> None:

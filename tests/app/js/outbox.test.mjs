@@ -23,8 +23,8 @@ class Storage {
   }
 }
 
-/** A ledger as the contract has it: idempotent by id, stale when others came in between. */
-class Ledger {
+/** A store as the contract has it: idempotent by id, stale when others came in between. */
+class Store {
   constructor() {
     this.revision = 0;
     this.applied = [];
@@ -52,11 +52,11 @@ const op = (id) => ({ op_id: id, kind: "score.put", payload: {}, client_time: ""
 const settle = () => new Promise((done) => setTimeout(done, 5));
 
 test("an operation is stored before it is sent and forgotten once acknowledged", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   let heldWhileSending = 0;
   const { outbox, storage } = rig(async (body) => {
     heldWhileSending = storage.length;
-    return ledger.answer(body);
+    return store.answer(body);
   });
   outbox.add(op("a"));
   await settle();
@@ -65,22 +65,22 @@ test("an operation is stored before it is sent and forgotten once acknowledged",
 });
 
 test("what was made while a batch was away goes in the next, in order", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   const { outbox } = rig(async (body) => {
     await settle();
-    return ledger.answer(body);
+    return store.answer(body);
   });
   for (const id of ["a", "b", "c"]) outbox.add(op(id));
   await new Promise((done) => setTimeout(done, 60));
-  assert.deepEqual(ledger.applied, ["a", "b", "c"]);
+  assert.deepEqual(store.applied, ["a", "b", "c"]);
 });
 
 test("offline: everything is kept, retried later, and arrives once", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   let isOnline = false;
   const { outbox, storage, timers } = rig(async (body) => {
     if (!isOnline) throw new TypeError("Failed to fetch");
-    return ledger.answer(body);
+    return store.answer(body);
   });
   for (const id of ["a", "b", "c"]) outbox.add(op(id));
   await settle();
@@ -88,15 +88,15 @@ test("offline: everything is kept, retried later, and arrives once", async () =>
   isOnline = true;
   timers.shift()();
   await settle();
-  assert.deepEqual(ledger.applied, ["a", "b", "c"]);
+  assert.deepEqual(store.applied, ["a", "b", "c"]);
   assert.equal(outbox.pending, 0);
 });
 
 test("an answer lost on the way makes no second effect and no false conflict", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   let isLost = true;
   const { outbox, timers } = rig(async (body) => {
-    const answer = ledger.answer(body);
+    const answer = store.answer(body);
     if (isLost) {
       isLost = false;
       throw new TypeError("connection reset");
@@ -109,14 +109,14 @@ test("an answer lost on the way makes no second effect and no false conflict", a
   await settle();
   timers.splice(0).forEach((act) => act());
   await settle();
-  assert.deepEqual(ledger.applied, ["a", "b"]);
+  assert.deepEqual(store.applied, ["a", "b"]);
   assert.equal(outbox.conflict, null);
 });
 
 test("a 500 keeps the operation and says so", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   const answers = [{ status: 500, body: {} }, { status: 502, body: { error: "bad gateway" } }];
-  const { outbox, timers } = rig(async (body) => answers.shift() || ledger.answer(body));
+  const { outbox, timers } = rig(async (body) => answers.shift() || store.answer(body));
   outbox.add(op("a"));
   await settle();
   assert.equal(outbox.problem, "The server answered 500");
@@ -125,11 +125,11 @@ test("a 500 keeps the operation and says so", async () => {
   assert.equal(outbox.problem, "bad gateway");
   timers.shift()();
   await settle();
-  assert.deepEqual([ledger.applied.length, outbox.pending, outbox.problem], [1, 0, null]);
+  assert.deepEqual([store.applied.length, outbox.pending, outbox.problem], [1, 0, null]);
 });
 
 test("operations of an earlier page are sent in their order", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   const storage = new Storage();
   const dead = rig(async () => {
     throw new TypeError("offline");
@@ -137,17 +137,17 @@ test("operations of an earlier page are sent in their order", async () => {
   for (const id of ["a", "b"]) dead.outbox.add(op(id));
   storage.setItem("tj:op:me:other:1", JSON.stringify(op("x")));
   storage.setItem("tj:op:me:t:broken", "{");
-  const { outbox } = rig(async (body) => ledger.answer(body), storage);
+  const { outbox } = rig(async (body) => store.answer(body), storage);
   assert.deepEqual(outbox.operations().map((each) => each.op_id), ["a", "b"]);
   await outbox.flush();
-  assert.deepEqual(ledger.applied, ["a", "b"]);
+  assert.deepEqual(store.applied, ["a", "b"]);
   assert.equal(storage.length, 2); // another trace's, and what could not be read
 });
 
 test("stale: nothing more is sent until the person has chosen; mine goes on top", async () => {
-  const ledger = new Ledger();
-  ledger.answer({ base_revision: 0, ops: [op("other")] });
-  const { outbox } = rig(async (body) => ledger.answer(body));
+  const store = new Store();
+  store.answer({ base_revision: 0, ops: [op("other")] });
+  const { outbox } = rig(async (body) => store.answer(body));
   outbox.add(op("a"));
   await settle();
   outbox.add(op("b"));
@@ -156,60 +156,60 @@ test("stale: nothing more is sent until the person has chosen; mine goes on top"
   assert.equal(outbox.pending, 2);
   assert.deepEqual(outbox.resolve("mine"), { errors: ["theirs"] });
   await settle();
-  assert.deepEqual(ledger.applied, ["other", "a", "b"]);
+  assert.deepEqual(store.applied, ["other", "a", "b"]);
 });
 
 test("stale: taking theirs drops what was unsent", async () => {
-  const ledger = new Ledger();
-  ledger.answer({ base_revision: 0, ops: [op("other")] });
-  const { outbox, storage } = rig(async (body) => ledger.answer(body));
+  const store = new Store();
+  store.answer({ base_revision: 0, ops: [op("other")] });
+  const { outbox, storage } = rig(async (body) => store.answer(body));
   outbox.add(op("a"));
   await settle();
   outbox.resolve("theirs");
   await settle();
-  assert.deepEqual([ledger.applied, outbox.pending, storage.length, outbox.revision], [["other"], 0, 0, 1]);
+  assert.deepEqual([store.applied, outbox.pending, storage.length, outbox.revision], [["other"], 0, 0, 1]);
 });
 
 test("one refused operation does not hold up the others and is not dropped", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   const { outbox, storage } = rig(async (body) => {
     if (body.ops.some((each) => each.op_id === "bad")) return { status: 422, body: { error: "unknown span", remedy: "choose a span" } };
-    return ledger.answer(body);
+    return store.answer(body);
   });
   outbox.isSending = true; // collect the three into one batch
   for (const id of ["a", "bad", "c"]) outbox.add(op(id));
   outbox.isSending = false;
   await outbox.flush();
-  assert.deepEqual(ledger.applied, ["a", "c"]);
+  assert.deepEqual(store.applied, ["a", "c"]);
   assert.deepEqual([outbox.parked.length, outbox.pending, storage.length], [1, 1, 1]);
   assert.equal(outbox.problem === null || outbox.problem.includes("unknown span"), true);
   assert.equal(outbox.parked[0].reason, "unknown span. choose a span");
 });
 
 test("a pass that has run out is renewed and nothing is lost", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   let isFresh = false;
-  const { outbox } = rig(async (body) => (isFresh ? ledger.answer(body) : { status: 401, body: {} }));
+  const { outbox } = rig(async (body) => (isFresh ? store.answer(body) : { status: 401, body: {} }));
   outbox.add(op("a"));
   await settle();
   assert.equal(outbox.isWaitingForToken, true);
   isFresh = true;
   outbox.renewed();
   await settle();
-  assert.deepEqual(ledger.applied, ["a"]);
+  assert.deepEqual(store.applied, ["a"]);
 });
 
 test("a full storage still sends, and the loss of the safety net is known", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   const storage = new Storage();
   storage.setItem = () => {
     throw new Error("QuotaExceededError");
   };
-  const { outbox } = rig(async (body) => ledger.answer(body), storage);
+  const { outbox } = rig(async (body) => store.answer(body), storage);
   outbox.add(op("a"));
   await settle();
   assert.equal(outbox.isKeptLocally, false);
-  assert.deepEqual(ledger.applied, ["a"]);
+  assert.deepEqual(store.applied, ["a"]);
 });
 
 test("waits grow and stay below ten seconds and a quarter", async () => {
@@ -231,12 +231,12 @@ test("waits grow and stay below ten seconds and a quarter", async () => {
 });
 
 test("200 operations through a bad line: none missing, none twice", async () => {
-  const ledger = new Ledger();
+  const store = new Store();
   let calls = 0;
   const { outbox, timers } = rig(async (body) => {
     const turn = calls++ % 4;
     if (turn === 0) throw new TypeError("offline");
-    const answer = ledger.answer(body);
+    const answer = store.answer(body);
     if (turn === 1) throw new TypeError("the answer was lost");
     return turn === 2 ? { status: 503, body: {} } : answer;
   });
@@ -250,7 +250,7 @@ test("200 operations through a bad line: none missing, none twice", async () => 
     await settle();
   }
   assert.equal(outbox.conflict, null);
-  assert.deepEqual(ledger.applied, Array.from({ length: 200 }, (_, i) => "op" + i));
+  assert.deepEqual(store.applied, Array.from({ length: 200 }, (_, i) => "op" + i));
 });
 
 test("traces with unsent work are known by name, whatever their name holds", () => {

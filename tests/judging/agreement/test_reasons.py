@@ -46,8 +46,8 @@ def nothing_found(frame: pd.DataFrame) -> pd.DataFrame:
 JUDGED = ("error_pairs", "score_pairs", "ratings", "other_error_pairs", "other_score_pairs")
 SCORED = (*JUDGED, "repeats")
 EVERY = (
-    *("error_pairs", "score_pairs", "ratings", "findings", "rationales", "repeats", "person_pairs", "match_words"),
-    *("finding_words", "other_error_pairs", "other_score_pairs", "trail_gold", "trail_predictions", "trail_traces"),
+    *("error_pairs", "score_pairs", "ratings", "findings", "rationales", "repeats", "person_pairs", "match_decisions"),
+    *("finding_decisions", "other_error_pairs", "other_score_pairs", "trail_gold", "trail_predictions", "trail_traces"),
     "trail_scores",
 )
 

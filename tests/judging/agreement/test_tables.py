@@ -121,7 +121,7 @@ def small_inputs() -> Inputs:
                 for dimension in ("LC", "any")
             ]
         ),
-        match_words=pd.DataFrame(
+        match_decisions=pd.DataFrame(
             [
                 {
                     "trace_id": trace,
@@ -134,7 +134,7 @@ def small_inputs() -> Inputs:
                 for n, matcher in enumerate(("ann", "bob"))
             ]
         ),
-        finding_words=pd.DataFrame(
+        finding_decisions=pd.DataFrame(
             [
                 {"trace_id": trace, "finding_id": i, "reviewer": who, "verdict": VERDICTS[(i + (i > 8) * n) % 3]}
                 for i, trace in enumerate(traces)

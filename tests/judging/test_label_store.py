@@ -1,4 +1,4 @@
-"""The ledger: operations applied once, current state from history, labels that wait, matches that people decide."""
+"""The store: operations applied once, current state from history, labels that wait, matches that people decide."""
 
 import threading
 import uuid
@@ -33,14 +33,14 @@ from tracejury.judging.matching.matches import (
     CANDIDATES,
     decide,
     decisions,
+    finding_decisions,
     finding_reviews,
-    finding_words,
-    match_words,
+    match_decisions,
     propose_matches,
     review_finding,
 )
 from tracejury.judging.records import Call, Citation, Failure, Finding, FindingVerdict, Review, ScoreLabel, Verdict
-from tracejury.judging.reports.export import facts_of, selected_words
+from tracejury.judging.reports.export import facts_of, selected_decisions
 from tracejury.judging.reports.frames import Selection, load_frames, read_splits, revision
 from tracejury.judging.runs.verdict_imports import export_outcomes, import_outcomes, resolve_waiting
 from tracejury.judging.runs.verdicts import (
@@ -228,10 +228,10 @@ def put(opened: Workspace, who: str = "ada", **labels: Any) -> dict[str, int]:
         return put_labels(connection, author="test", keeps_edits=True, **(content | labels)).new
 
 
-def verdict(judge: str = "TC", score: int | None = 0, *found: Any, raw: str = "raw") -> Verdict:
+def verdict(rubric: str = "TC", score: int | None = 0, *findings: Any, raw: str = "raw") -> Verdict:
     return Verdict(
-        rubric=judge, trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score, criteria="c",
-        rationale="r", findings=found, call=Call(model="m", raw_reply=raw),
+        rubric=rubric, trace_id=TRACE, state="not_applicable" if score is None else "scored", score=score, criteria="c",
+        rationale="r", findings=findings, call=Call(model="m", raw_reply=raw),
     )  # fmt: skip
 
 
@@ -301,16 +301,16 @@ class TestImports:
         assert resolve_waiting(opened.engine) == 1
         assert resolve_waiting(opened.engine) == 0
         with read_transaction(opened.engine) as connection:
-            ((_, found),) = findings_of(connection, [1])[1]
-        assert found.citations[0].span_id == span_id(4)
-        assert (found.evidence_place, found.evidence_span_id) == ("verbatim", span_id(4))
+            ((_, reported),) = findings_of(connection, [1])[1]
+        assert reported.citations[0].span_id == span_id(4)
+        assert (reported.evidence_place, reported.evidence_span_id) == ("verbatim", span_id(4))
 
     def test_text_that_no_database_takes_is_kept_readable(self, opened: Workspace) -> None:
         odd = verdict("TC", 1, finding("bad \ud83d text \x00", 4, evidence="\udc00"))
         import_outcomes(opened.engine, [replace(odd, rationale="\ud83d")], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            ((_, found),) = findings_of(connection, [1])[1]
-        assert found.description == "bad \\ud83d text \\u0000"
+            ((_, reported),) = findings_of(connection, [1])[1]
+        assert reported.description == "bad \\ud83d text \\u0000"
         send(opened, put_error("odd", description="\ud83d\x00"))
         assert now(opened)["errors"][0]["description"] == "\\ud83d\\u0000"
 
@@ -320,10 +320,12 @@ class TestImports:
         assert (first["new"], again["new"], again["duplicates"]) == (1, 1, 1)
 
     def test_a_verdict_comes_back_as_it_was(self, opened: Workspace) -> None:
-        given = verdict("TC", 2, finding("too late", 4, evidence="KeyError", impact="high"))
-        import_outcomes(opened.engine, [given], model="m", author="test")
+        outcome = verdict("TC", 2, finding("too late", 4, evidence="KeyError", impact="high"))
+        import_outcomes(opened.engine, [outcome], model="m", author="test")
         with read_transaction(opened.engine) as connection:
-            assert [f for found in findings_of(connection, [1]).values() for _, f in found] == list(given.findings)
+            assert [f for findings in findings_of(connection, [1]).values() for _, f in findings] == list(
+                outcome.findings
+            )
             assert b'"too late"' in export_outcomes(connection)
 
 
@@ -349,7 +351,7 @@ class TestFrames:
         with read_transaction(opened.engine) as connection:
             frames = load_frames(connection, Selection())
         assert frames.score_pairs["state"].tolist() == ["failed"]
-        assert frames.score_pairs["model"].isna().all()
+        assert frames.score_pairs["judge_score"].isna().all()
         assert frames.error_pairs["state"].tolist() == ["failed"]
 
     def test_labels_count_only_with_a_submitted_review(self, opened: Workspace) -> None:
@@ -370,18 +372,18 @@ class TestFrames:
             {"trace_id": TRACE, "error_id": vague.label_id, "annotator": "ada", "lacks": "span, impact"}
         ]
         facts = facts_of(frames)
-        assert (facts.human_errors, facts.incomplete_errors) == (1, 1)
+        assert (facts.reference_errors, facts.incomplete_errors) == (1, 1)
 
     def test_relevant_caught_and_localized(self, opened: Workspace) -> None:
         put(opened)
-        found = finding("The tool is called with a day it does not know.", 4)
+        reported = finding("The tool is called with a day it does not know.", 4)
         near = finding("The tool is called with a day it does not know.", 1)
-        import_outcomes(opened.engine, [verdict("TC", 0, found)], model="exact", author="test")
+        import_outcomes(opened.engine, [verdict("TC", 0, reported)], model="exact", author="test")
         import_outcomes(opened.engine, [verdict("TC", 0, near)], model="near", author="test")
         import_outcomes(opened.engine, [verdict("LC", 3)], model="exact", author="test")
         assert propose_matches(opened.engine)["pairs"] == 2
         with read_transaction(opened.engine) as connection:
-            pairs = load_frames(connection, Selection()).error_pairs.set_index(["judge_model", "judge"])
+            pairs = load_frames(connection, Selection()).error_pairs.set_index(["judge_model", "dimension"])
         assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
         assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
@@ -396,7 +398,7 @@ class TestFrames:
             second = load_frames(connection, Selection(repeat=1)).score_pairs
         runs = ratings[ratings["judge_model"] == "m"]
         assert dict(zip(runs["rater"], runs["value"], strict=True)) == {"repeat 0": 3.0, "repeat 1": 1.0}
-        assert (first["model"].tolist(), second["model"].tolist()) == ([3.0], [1.0])
+        assert (first["judge_score"].tolist(), second["judge_score"].tolist()) == ([3.0], [1.0])
 
     def test_a_newer_version_that_only_failed_does_not_hide_the_answers_of_an_older_one(
         self, opened: Workspace
@@ -406,10 +408,10 @@ class TestFrames:
         failed = Failure(rubric="TC", trace_id=TRACE, state="error", reason="wrong key", call=Call(model="m"))
         judged(opened, failed, rubric_version="2")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [2.0]
+            assert load_frames(connection, Selection()).score_pairs["judge_score"].tolist() == [2.0]
         judged(opened, verdict(score=0), rubric_version="3")
         with read_transaction(opened.engine) as connection:
-            assert load_frames(connection, Selection()).score_pairs["model"].tolist() == [0.0]
+            assert load_frames(connection, Selection()).score_pairs["judge_score"].tolist() == [0.0]
 
     def test_another_mode_is_another_system_and_versions_can_stand_beside_each_other(self, opened: Workspace) -> None:
         put(opened)
@@ -419,8 +421,8 @@ class TestFrames:
         with read_transaction(opened.engine) as connection:
             pairs = load_frames(connection, Selection()).score_pairs
             beside = load_frames(connection, Selection(versions=(one, two))).score_pairs
-        assert dict(zip(pairs["judge_model"], pairs["model"], strict=True)) == {"m": 3.0, "m · span": 0.0}
-        assert sorted(beside["model"]) == [2.0, 3.0]
+        assert dict(zip(pairs["judge_model"], pairs["judge_score"], strict=True)) == {"m": 3.0, "m · span": 0.0}
+        assert sorted(beside["judge_score"]) == [2.0, 3.0]
 
     def test_only_traces_the_person_reviewed_enter_any_frame(self, opened: Workspace) -> None:
         other = "cd" * 16
@@ -430,9 +432,9 @@ class TestFrames:
         absent = ScoreLabel(trace_id="ee" * 16, annotator="ada", dimension="TC", value=3)
         done = Review(trace_id="ee" * 16, annotator="ada", status="submitted")
         put(opened, errors=[], scores=[score, absent], reviews=[done])
-        found = finding("Something else.", 2, category="Goal Deviation")
-        there = replace(verdict("TC", 1, found), trace_id=other)
-        import_outcomes(opened.engine, [verdict("TC", 0, found), there], model="m", author="test")
+        reported = finding("Something else.", 2, category="Goal Deviation")
+        there = replace(verdict("TC", 1, reported), trace_id=other)
+        import_outcomes(opened.engine, [verdict("TC", 0, reported), there], model="m", author="test")
         with read_transaction(opened.engine) as connection:
             frames = load_frames(connection, Selection())
         for name in ("score_pairs", "findings", "judged", "trail_predictions", "trail_traces"):
@@ -448,7 +450,7 @@ class TestFrames:
                 seen.add(revision(connection))
         assert len(seen) == 3
 
-    def test_a_ledger_that_went_another_way_has_another_revision(self, opened: Workspace) -> None:
+    def test_a_store_that_went_another_way_has_another_revision(self, opened: Workspace) -> None:
         """Figures are kept by it, and a restored backup writes other rows under the same keys."""
         put(opened)
         with read_transaction(opened.engine) as connection:
@@ -469,9 +471,9 @@ class TestMatches:
     @pytest.fixture
     def matched(self, opened: Workspace) -> Workspace:
         put(opened, errors=[error_label(1), error_label(2, description="Other words entirely.", evidence=())])
-        found = finding("The tool is called with a day it does not know.", 4)
+        reported = finding("The tool is called with a day it does not know.", 4)
         extra = finding("Pears sorted twice.", 2)
-        import_outcomes(opened.engine, [verdict("TC", 0, found, extra)], model="m", author="test")
+        import_outcomes(opened.engine, [verdict("TC", 0, reported, extra)], model="m", author="test")
         propose_matches(opened.engine)
         return opened
 
@@ -554,30 +556,32 @@ class TestMatches:
             with write_transaction(matched.engine) as connection:
                 decide(connection, label_id="label-1", finding_key=1, status=status, author=author)  # type: ignore[arg-type]
         with read_transaction(matched.engine) as connection:
-            words = match_words(connection)
+            words = match_decisions(connection)
         assert words[["label_id", "finding_id", "matcher", "status"]].to_numpy().tolist() == [
             ["label-1", 1, "ann", "confirmed"], ["label-1", 1, "bob", "rejected"], ["label-1", 1, "cat", "confirmed"],
         ]  # fmt: skip
         assert matcher_agreement(words, draws=0)["agreement"].tolist() == [0, 1, 0]
 
     def test_people_who_judge_the_same_finding_have_an_agreement(self, matched: Workspace) -> None:
-        said: list[tuple[str, FindingVerdict | None]] = [
+        reviews: list[tuple[str, FindingVerdict | None]] = [
             ("ann", "false alarm"), ("bob", "duplicate"), ("ann", "duplicate"), ("cat", "false alarm"), ("cat", None),
         ]  # fmt: skip
-        for author, verdict in said:
+        for author, verdict in reviews:
             with write_transaction(matched.engine) as connection:
                 review_finding(connection, finding_key=2, verdict=verdict, author=author)
         with read_transaction(matched.engine) as connection:
-            words = finding_words(connection)
-            asked = {
-                form: selected_words(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
+            words = finding_decisions(connection)
+            by_format = {
+                form: selected_decisions(connection, Selection(formats=(form,))) for form in ("otlp", "gaia2", "trail")
             }
         assert words[["finding_id", "reviewer", "verdict"]].to_numpy().tolist() == [
             [2, "ann", "duplicate"], [2, "bob", "duplicate"],
         ]  # fmt: skip
         assert reviewer_agreement(words, draws=0)["agreement"].tolist() == [1]
-        assert sum(len(found["finding_words"]) for found in asked.values()) in (0, 2)
-        assert min(len(found["finding_words"]) for found in asked.values()) == 0  # the data chosen counts here too
+        assert sum(len(frames_of_format["finding_decisions"]) for frames_of_format in by_format.values()) in (0, 2)
+        assert (
+            min(len(frames_of_format["finding_decisions"]) for frames_of_format in by_format.values()) == 0
+        )  # the data chosen counts here too
 
     def test_nobody_can_pass_for_the_machine(self, matched: Workspace) -> None:
         with pytest.raises(ValueError, match="proposals"), write_transaction(matched.engine) as connection:
