@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tracejury.judging.citations import cites_in_field, cites_in_prose
 from tracejury.judging.records import IMPACTS, SCORES, Impact
 from tracejury.judging.rubric import Rubric
 from tracejury.judging.wrapping import (
@@ -41,7 +42,6 @@ _SCORE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _FINDING_LINE = re.compile(r"^[ \t]*[-*][ \t]+(.+\|.+)$")
-_CITED = re.compile(r"\bS\d{1,6}\b|\b[0-9a-f]{16}\b|\b[0-9a-f]{6,15}(?=\.\.|…)")
 _NOTHING = frozenset({"", "none", "none.", "no errors", "no errors.", "-"})
 _KEYS = ("criteria", "rationale", "findings", "score", "not_applicable")
 WHOLE_EVIDENCE = "finding_from_prose: the supporting evidence is taken as one finding"
@@ -479,8 +479,7 @@ def _template_findings(
     if score is None or score == max(SCORES) or not rationale:
         return ()
     notes.append(WHOLE_EVIDENCE)
-    cited = tuple(dict.fromkeys(_CITED.findall(rationale)))
-    return (ParsedFinding(description=rationale, evidence="", citations=cited),)
+    return (ParsedFinding(description=rationale, evidence="", citations=cites_in_prose(rationale)),)
 
 
 def _line_finding(line: str, rubric: Rubric, notes: list[str]) -> ParsedFinding:
@@ -492,7 +491,7 @@ def _line_finding(line: str, rubric: Rubric, notes: list[str]) -> ParsedFinding:
     return ParsedFinding(
         description=fields[2],
         evidence=quote,
-        citations=tuple(filter(None, re.split(r"[,;\s]+", fields[0].strip("[]")))),
+        citations=cites_in_field(fields[0]),
         impact=_impact(fields[1] or None, notes),
         category=_category(fields[4] if len(fields) > 4 else None, rubric, notes),
     )

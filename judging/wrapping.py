@@ -115,12 +115,18 @@ def plain_with_places(text: str) -> tuple[str, tuple[int, ...]]:
 
 def text_of_parts(parts: list[Any]) -> tuple[str, str | None]:
     """The text of a content list as providers send it, and the thoughts among its parts (None without any)."""
-    texts, thoughts = [], []
+    texts: list[str] = []
+    thoughts: list[str] = []
     for part in parts:
         kind = str(part.get("type", "")) if isinstance(part, dict) else ""
         is_thought = "think" in kind or "reason" in kind or (isinstance(part, dict) and part.get("thought") is True)
         (thoughts if is_thought else texts).append(_text_of_part(part))
     return "".join(texts), "\n\n".join(filter(None, thoughts)) or None
+
+
+def refusal_of_parts(parts: list[Any]) -> str | None:
+    """Why the model would not answer, where a part of its content list says so."""
+    return next((str(part["refusal"]) for part in parts if isinstance(part, dict) and part.get("refusal")), None)
 
 
 def _text_of_part(part: Any) -> str:
@@ -157,7 +163,8 @@ def _final_channel(text: str) -> tuple[str, list[str]]:
     if not marks:
         bare = _CHANNELS_WITHOUT_TOKENS.match(text)
         return (text, []) if bare is None else (bare["answer"], [bare["thoughts"].strip()])
-    answers, others = [], [_without_tokens(text[: marks[0].start()])]
+    answers: list[str] = []
+    others = [_without_tokens(text[: marks[0].start()])]
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         content = _message(text, mark.end(), len(text) if following is None else following.start(), held)
         is_answer = mark["name"].lower() not in _THOUGHT_CHANNELS or "to=" in mark[0]

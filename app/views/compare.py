@@ -301,6 +301,9 @@ def reply(cell: JudgedCell) -> None:
             st.text("none kept")
         else:
             st.code(call.raw_reply, language=None, wrap_lines=True, height=280)
+        if call.reasoning is not None:
+            st.caption("Reasoning beside the answer")
+            st.code(call.reasoning, language=None, wrap_lines=True, height=280)
 
 
 def follow(trace_id: str, open_pairs: dict[str, int]) -> None:

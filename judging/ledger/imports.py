@@ -8,11 +8,12 @@ from dataclasses import asdict
 from itertools import groupby
 
 import orjson
-from sqlalchemy import Connection, Engine, func, select, update
+from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import load, reading, schema, writing
 from tracejury.ingest.trace import Json
+from tracejury.judging.citations import resolve_citations
 from tracejury.judging.evidence import place_evidence
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.verdicts import (
@@ -112,10 +113,12 @@ def resolve_waiting(engine: Engine) -> int:
 
 def _resolve(connection: Connection, finding_key: int, finding: Finding, text: Reading) -> None:
     citation, table = tables.citation, tables.finding
-    spans = [text.resolve(one.cite) for one in finding.citations]
-    for position, span_id in enumerate(spans):
-        here = (citation.c.finding_key == finding_key) & (citation.c.position == position)
-        connection.execute(update(citation).where(here).values(span_id=span_id))
+    cites = resolve_citations((one.cite for one in finding.citations), text)
+    spans = [one.span_id for one in cites]
+    connection.execute(delete(citation).where(citation.c.finding_key == finding_key))
+    for position, one in enumerate(cites):
+        row = {"finding_key": finding_key, "position": position, "cite": one.cite, "span_id": one.span_id}
+        connection.execute(insert(citation).values(row))
     place = place_evidence(text, finding.evidence, [span_id for span_id in spans if span_id is not None])
     if place is not None:
         connection.execute(
