@@ -26,9 +26,11 @@ from tracejury.app.api import scripts
 from tracejury.app.config import config
 from tracejury.app.grants import TokenError
 from tracejury.app.session import workspace
+from tracejury.ingest.evaluations import EVENT
 from tracejury.ingest.inbox import NAMES, Signal, receive, show_stragglers
 from tracejury.ingest.trace import IngestError
 from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.recorded import keep_recorded_evaluations
 
 MAX_BODY = 64 * 1024**2  # bytes, unpacked
 REQUESTS_A_SECOND = 50
@@ -70,6 +72,8 @@ async def _kept(request: Request, opener: Callable[[], Workspace], body: bytes) 
     is_protobuf = "json" not in request.headers.get("content-type", "application/x-protobuf")
     try:
         receipt = await run_in_threadpool(receive, opener().engine, body, signal=signal, is_protobuf=is_protobuf)
+        if EVENT.encode() in body:
+            await run_in_threadpool(keep_recorded_evaluations, opener().engine, receipt.traces)
     except IngestError as error:
         return _status(400, f"{error.reason}; {error.remedy}")
     return _answer(signal, receipt.rejected, is_protobuf=is_protobuf)
