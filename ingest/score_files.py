@@ -117,6 +117,8 @@ def _list_key(page: Mapping[str, Json]) -> str | None:
     """The key of a page's list of records; None for an object that is a record itself."""
     if {"annotations", "data"} <= page.keys() and isinstance(page["data"], dict):
         return None  # a task of Label Studio
+    if "errors" in page:
+        return None  # a TRAIL annotation
     for key in _PAGES:
         value = page.get(key)
         if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):

@@ -108,7 +108,7 @@ def column_of(field: str, columns: Mapping[str, str], chosen: Mapping[str, str])
 
 def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, str]) -> Iterator[Opinion]:
     """The opinions of a row of a plain file. `scored` are columns that are themselves named after a dimension."""
-    columns = {folded(name): name for name in reversed(record.values)}
+    columns = {folded(name): name for name in reversed(list(record.values))}
     found = {field: column_of(field, columns, chosen) for field in FIELDS}
 
     def text(field: str) -> str:
@@ -353,9 +353,8 @@ def _knows_argilla(values: Mapping[str, Json]) -> bool:
 def _argilla(record: Record) -> Iterator[Opinion]:
     """A record with the responses to its questions, by question (to_json) or in a list (to_list of the server)."""
     values = record.values
-    about = _trace_and_span(
-        {**_object(values.get("fields")), **_object(values.get("metadata")), "id": values.get("id")}
-    )
+    named = {**_object(values.get("fields")), **_object(values.get("metadata")), "id": values.get("id")}
+    about = _trace_and_span(named)
     responses = values.get("responses")
     given = (
         [{**answer, "question_name": question} for question, some in responses.items() for answer in _objects(some)]
@@ -500,8 +499,8 @@ def _docent(record: Record) -> Iterator[Opinion]:
     """A judge result, or those of one agent run; the label is what the rubric's schema lets the judge answer."""
     values = record.values
     for number, one in enumerate(_objects(values.get("results"))):
-        yield from _docent(Record(place=f"{record.place} results[{number}]", values={"rubric_id": None, **values,
-                                                                                     "results": None, **one}))  # fmt: skip
+        inner = {"rubric_id": None, **values, "results": None, **one}
+        yield from _docent(Record(place=f"{record.place} results[{number}]", values=inner))
     if values.get("results"):
         return
     output = _object(_parsed(values.get("output", values.get("value"))))
@@ -594,7 +593,7 @@ def _who(value: Json) -> str:
 
 def _trace_and_span(values: Mapping[str, Json]) -> Opinion:
     """An opinion about the trace and spans that a task or record names."""
-    columns = {folded(name): name for name in reversed(values)}
+    columns = {folded(name): name for name in reversed(list(values))}
     trace = column_of("trace_id", columns, {}) or ("id" if "id" in values else None)
     spans = column_of("span_ids", columns, {})
     return Opinion(

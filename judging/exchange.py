@@ -42,6 +42,12 @@ class Labels:
         everyone: list[ErrorLabel | ScoreLabel | Review] = [*self.errors, *self.scores, *self.reviews]
         return tuple(dict.fromkeys(one.annotator for one in everyone))
 
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Whose errors and scores on which traces these are, reviews aside."""
+        given: list[ErrorLabel | ScoreLabel] = [*self.errors, *self.scores]
+        return tuple(dict.fromkeys((one.annotator, one.trace_id) for one in given))
+
     def extend(self, other: Labels) -> None:
         self.errors += other.errors
         self.scores += other.scores
@@ -263,13 +269,13 @@ def _csv_rows(connection: Connection, annotators: Sequence[str]) -> Iterator[dic
         if annotators and score.annotator not in annotators:
             continue
         touched.add(score.trace_id)
-        dimension, spans = dimension_and_spans(score.dimension)
+        name, spans = dimension_and_spans(score.dimension)
         yield {
             "row": "score",
             "trace_id": score.trace_id,
             "annotator": score.annotator,
             "span_ids": " ".join(spans),
-            "dimension": dimension,
+            "dimension": name,
             "score": "" if score.value is None else f"{score.value:g}",
             "not_applicable": "yes" if score.not_applicable else "",
             "note": score.note,

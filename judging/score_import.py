@@ -139,15 +139,18 @@ def _reader(file: RecordFile, options: ImportOptions) -> Callable[[Record], Iter
     if options.form is not None and options.form != "plain":
         return next(form.read for form in FORMS if form.name == options.form)
     scored = _scored_columns(file) if file.records else {}
-    plain = lambda record: read_plain(record, options.columns, scored)  # noqa: E731
-    if options.form == "plain" or options.columns:
-        return plain
+
+    def plain(record: Record) -> Iterable[Opinion]:
+        return read_plain(record, options.columns, scored)
 
     def read(record: Record) -> Iterable[Opinion]:
+        if "errors" in record.values and "scores" in record.values:
+            fault = "a TRAIL annotation, which its file name ties to a trace"
+            return [Opinion(place=record.place, fault=fault, remedy="import it with --as trail")]
         form = form_of(record.values)
         return plain(record) if form is None else form.read(record)
 
-    return read
+    return plain if options.form == "plain" or options.columns else read
 
 
 def _scored_columns(file: RecordFile) -> dict[str, str]:
@@ -199,9 +202,9 @@ class _Builder:
         labels.errors += self.errors.values()
         labels.scores += [score for score, _ in self.scores.values()]
         if self.options.is_reviewed:
-            for one in [*labels.errors, *labels.scores]:
-                key = (one.annotator, one.trace_id)
-                self.reviews.setdefault(key, Review(trace_id=one.trace_id, annotator=one.annotator, status="submitted"))
+            for annotator, trace_id in labels.places:
+                review = Review(trace_id=trace_id, annotator=annotator, status="submitted")
+                self.reviews.setdefault((annotator, trace_id), review)
         labels.reviews += self.reviews.values()
         for (author, dimension, trace_id), lines in self.of_spans.items():
             verdict = _verdict(author, dimension, trace_id, None, "\n".join(lines), SPANS_ONLY)
@@ -367,7 +370,7 @@ def _error_label(opinion: Opinion, author: str) -> ErrorLabel:
     named = tuple(one for one in DIMENSIONS if one in names)
     unknown = [name for name in names if name not in DIMENSIONS]
     is_ours = opinion.attributes is not None
-    attributes = dict(cast("dict[str, Json]", opinion.attributes)) if isinstance(opinion.attributes, dict) else {}
+    attributes = dict(opinion.attributes) if isinstance(opinion.attributes, dict) else {}
     if unknown:
         attributes["dimension"] = opinion.name
     trace_id = cast("str", opinion.trace_id)

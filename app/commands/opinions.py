@@ -73,13 +73,9 @@ def import_labels(
         labels.warnings += _dead_locations(connection, labels, present)
         labels.warnings += _without_review(connection, labels)
     verdicts = _store_verdicts(workspace.engine, imported)
-    everything = [
-        *labels.reviews,
-        *labels.errors,
-        *labels.scores,
-        *(v for some in imported.verdicts.values() for v in some),
-    ]
-    waiting = {one.trace_id for one in everything} - present
+    judged = [verdict for some in imported.verdicts.values() for verdict in some]
+    traces = {one.trace_id for one in (*labels.reviews, *judged)} | {trace_id for _, trace_id in labels.places}
+    waiting = traces - present
     name_rejected(labels.rejected)
     if as_json:
         print_json(
@@ -102,7 +98,7 @@ def import_labels(
             say(f"warning {warning}")
         click.echo(
             f"{counted(len(labels.errors), 'error')}, {counted(len(labels.scores), 'score')} "
-            f"on {counted(len({one.trace_id for one in everything}), 'trace')} ({sum(new.values()):,} rows new)"
+            f"on {counted(len(traces), 'trace')} ({sum(new.values()):,} rows new)"
         )
         for name, count in verdicts.items():
             click.echo(f"{counted(count, 'verdict')} of {name}, which is no person")
@@ -181,13 +177,12 @@ def _store_verdicts(engine: Engine, imported: Imported) -> dict[str, int]:
 def _without_review(connection: Connection, labels: Labels) -> list[str]:
     """A warning where scores or errors stand on traces that their author has not submitted: they do not count yet."""
     done = {(one.annotator, one.trace_id) for one in reviews(connection) if one.status == "submitted"}
-    given = {(one.annotator, one.trace_id) for one in [*labels.errors, *labels.scores]}
-    open_work = given - done
+    open_work = set(labels.places) - done
     if not open_work:
         return []
     people = sorted({annotator for annotator, _ in open_work})
     return [
-        f"{counted(len(open_work), 'trace')} of {', '.join(people)} not submitted: these labels are stored and count in no "
+        f"{counted(len(open_work), 'trace')} of {', '.join(people)} not submitted: these labels are stored and in no "
         "table yet. Try: --reviewed, if each person finished these traces"
     ]
 

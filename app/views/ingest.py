@@ -17,8 +17,8 @@ from tracejury.app.session import link_params, workspace
 from tracejury.ingest.batch import Report, store
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, reading
-from tracejury.judging.ledger.recorded import keep_recorded_evaluations
 from tracejury.ingest.trace import Rejected
+from tracejury.judging.ledger.recorded import keep_recorded_evaluations
 
 SHOWN = 50  # warnings
 CONFIG = {"displaylogo": False, "displayModeBar": False}

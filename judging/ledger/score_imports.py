@@ -37,7 +37,7 @@ def _only_roots(connection: Connection, spans: set[tuple[int, str, str]]) -> set
     """Of root spans those that are the only root of their trace: what is said of one is said of the trace."""
     span = schema.span
     keys = {key for key, _, _ in spans}
-    counts = dict(
+    counts: dict[int, int] = dict(
         connection.execute(
             select(span.c.trace_key, func.count())
             .where(span.c.trace_key.in_(keys), span.c.depth == 0)
