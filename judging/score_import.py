@@ -356,8 +356,7 @@ class _Builder:
         label = _error_label(opinion, author)
         known = self.errors.get(label.label_id)
         if known is not None:  # an error of several dimensions has a row for each
-            both = set(known.dimensions) | set(label.dimensions)
-            label = replace(known, dimensions=tuple(one for one in DIMENSIONS if one in both))
+            label = replace(known, dimensions=tuple(dict.fromkeys((*known.dimensions, *label.dimensions))))
         self.errors[label.label_id] = label
 
 
@@ -367,7 +366,7 @@ def _error_label(opinion: Opinion, author: str) -> ErrorLabel:
     names = [whole] if whole in DIMENSIONS else names
     category = opinion.category or (opinion.label if opinion.evidence or opinion.impact else None)
     known = (normal_category(category) or category) if category else None
-    named = tuple(one for one in DIMENSIONS if one in names)
+    named = tuple(dict.fromkeys(one for name in names for one in DIMENSIONS if one == name))
     unknown = [name for name in names if name not in DIMENSIONS]
     is_ours = opinion.attributes is not None
     attributes = dict(opinion.attributes) if isinstance(opinion.attributes, dict) else {}

@@ -73,8 +73,8 @@ def import_labels(
         labels.warnings += _dead_locations(connection, labels, present)
         labels.warnings += _without_review(connection, labels)
     verdicts = _store_verdicts(workspace.engine, imported)
-    judged = [verdict for some in imported.verdicts.values() for verdict in some]
-    traces = {one.trace_id for one in (*labels.reviews, *judged)} | {trace_id for _, trace_id in labels.places}
+    traces = {verdict.trace_id for some in imported.verdicts.values() for verdict in some}
+    traces |= {review.trace_id for review in labels.reviews} | {trace_id for _, trace_id in labels.places}
     waiting = traces - present
     name_rejected(labels.rejected)
     if as_json:
