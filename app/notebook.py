@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import pandas as pd
+from tracejury.judging.reports.filters import Filters, check_filters
 
 from tracejury.ingest.batch import Report, ingest
 from tracejury.ingest.readers import read_traces
@@ -35,7 +36,6 @@ from tracejury.judging.reports.export import (
     write_manifest,
     write_report,
 )
-from tracejury.judging.reports.filters import Filters, check_filters
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace as Store
 from tracejury.judging.store import open_workspace
@@ -89,7 +89,7 @@ class ShownTrace:
 
     def _repr_html_(self) -> str:
         lines = "\n".join(_tree_line(span) for span in self.trace.spans)
-        head = f"{self.trace.name or self.trace.trace_id}: {self.trace.goal or 'no goal found'}"
+        head = f"{self.trace.trace_id}: {self.trace.goal or 'no goal found'}"
         return f"<p>{escape(head)}</p><pre>{escape(lines)}</pre>"
 
 

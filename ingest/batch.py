@@ -28,7 +28,10 @@ _REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
 
 @dataclass(kw_only=True)
 class Report:
-    """What became of a batch. `warnings` counts by code; `trace_ids` are those new, completed or there already."""
+    """What became of a batch. `warnings` counts by code; `trace_ids` are those new, completed or there already,
+    `evaluated` those
+    among them that record what evaluators said.
+    """
 
     traces: int = 0
     spans: int = 0
@@ -38,6 +41,7 @@ class Report:
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
     trace_ids: list[str] = field(default_factory=list)
+    evaluated: list[str] = field(default_factory=list)
     bytes: int = 0
 
 
@@ -172,6 +176,8 @@ def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report
 def _count(report: Report, ready: Ready, *, is_new: bool) -> None:
     report.trace_ids.append(ready.packed.trace_id)
     report.bytes += ready.packed.source["size"]
+    if ready.is_evaluated:
+        report.evaluated.append(ready.packed.trace_id)
     if not is_new:
         report.duplicates += 1
         return

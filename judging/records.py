@@ -52,13 +52,17 @@ class Finding:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """How an outcome came about: everything needed to repeat and to audit it. Costs are US dollars."""
+    """How an outcome came about: everything needed to repeat and to audit it. Costs are US dollars.
+
+    `reasoning`: what came beside the answer, as the provider sent it or as it stood around the answer.
+    """
 
     model: str
     parameters: Mapping[str, Json] = field(default_factory=dict)
     prompt_hash: str = ""
     raw_reply: str | None = None
     repair_reply: str | None = None
+    reasoning: str | None = None
     finish_reason: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None

@@ -268,7 +268,8 @@ def score_table(found: Comparison) -> pd.DataFrame:
     reference = {score.dimension: score for score in found.scores}
     judged = {cell.rubric: cell.outcome for cell in found.cells}
     rows = []
-    for dimension in DIMENSIONS:
+    own = [name for name in reference if name not in DIMENSIONS and not name.startswith("trail.")]
+    for dimension in (*DIMENSIONS, *own):
         score, outcome = reference.get(dimension), judged.get(dimension)
         if score is None and outcome is None:
             continue
@@ -308,6 +309,9 @@ def reply(cell: JudgedCell) -> None:
             st.text("none kept")
         else:
             st.code(call.raw_reply, language=None, wrap_lines=True, height=280)
+        if call.reasoning is not None:
+            st.caption("Reasoning beside the answer")
+            st.code(call.reasoning, language=None, wrap_lines=True, height=280)
 
 
 def follow(trace_id: str, open_pairs: dict[str, int]) -> None:

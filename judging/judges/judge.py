@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
 import orjson
 
 from tracejury.ingest.trace import Json
+from tracejury.judging.judges.citations import resolve_citations
 from tracejury.judging.judges.evidence import Finder
 from tracejury.judging.judges.model import Model, ModelError, ModelReply, ModelRequest, Turn, repair_turns
 from tracejury.judging.judges.prompt import Order, Prompt, Prompts, SpanToJudge, repair_request
 from tracejury.judging.judges.reply import Form, ParsedFinding, ParsedReply, Unparsable, read_reply, reply_schema
 from tracejury.judging.judges.rubric import AgentDescription, Rubric
 from tracejury.judging.judges.trace_text import Block, TraceText
-from tracejury.judging.records import Call, Citation, Failure, FailureState, Finding, Verdict
+from tracejury.judging.records import Call, Failure, FailureState, Finding, Verdict
 
 N = TypeVar("N", int, float)
 ALL_FORMS: tuple[Form, ...] = ("json", "tool", "template")
@@ -190,7 +191,7 @@ def resolve_findings(
 
 
 def _finding(parsed: ParsedFinding, finder: Finder, rubric: Rubric) -> Finding:
-    citations = tuple(Citation(cite=cite, span_id=finder.reading.resolve(cite)) for cite in parsed.citations)
+    citations = resolve_citations(parsed.citations, finder.reading)
     cited = [citation.span_id for citation in citations if citation.span_id is not None]
     place = finder.place(parsed.evidence, cited)
     return Finding(
@@ -296,6 +297,7 @@ class _JudgeConversation:
 
     def _verdict(self, parsed: ParsedReply) -> Verdict:
         errors_only = self.judge.rubric.answer == "errors"
+        call = self._call()
         return Verdict(
             rubric=self.judge.rubric.key,
             trace_id=self.reading.trace_id,
@@ -304,7 +306,7 @@ class _JudgeConversation:
             criteria=parsed.criteria,
             rationale=parsed.rationale,
             findings=resolve_findings(parsed.findings, self.reading, self.judge.rubric, finder=self.finder),
-            call=self._call(),
+            call=replace(call, reasoning=_joined(call.reasoning, parsed.reasoning)),
             reason=ERRORS_ONLY if errors_only else parsed.not_applicable,
             notes=(*parsed.notes, *self.finder.notes),
         )
@@ -338,6 +340,7 @@ def call_of(
         prompt_hash="" if prompt is None else prompt.hash,
         raw_reply=raw[0] if raw else None,
         repair_reply=raw[1] if len(raw) > 1 else None,
+        reasoning=_joined(*(reply.reasoning for reply in replies)),
         finish_reason=replies[-1].finish_reason if replies else None,
         prompt_tokens=_sum(reply.prompt_tokens for reply in replies),
         completion_tokens=_sum(reply.completion_tokens for reply in replies),
@@ -346,6 +349,11 @@ def call_of(
         latency_s=_sum(reply.latency_s for reply in replies),
         attempts=sum(reply.attempts for reply in replies) + failed_calls,
     )
+
+
+def _joined(*texts: str | None) -> str | None:
+    """The texts one after another, each once; None without any."""
+    return "\n\n".join(dict.fromkeys(text for text in texts if text)) or None
 
 
 FAILED_AS: Mapping[str, FailureState] = {"too_long": "too_long", "refused": "refused"}
@@ -407,6 +415,7 @@ def _summed(calls: Sequence[Call], raw: Mapping[str, str | None], repairs: Mappi
         prompt_hash=last.prompt_hash,
         raw_reply=orjson.dumps(raw).decode(),
         repair_reply=orjson.dumps(repairs).decode() if repairs else None,
+        reasoning=_joined(*(call.reasoning for call in calls)),
         finish_reason=last.finish_reason,
         prompt_tokens=_sum(call.prompt_tokens for call in calls),
         completion_tokens=_sum(call.completion_tokens for call in calls),

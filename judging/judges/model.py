@@ -10,16 +10,18 @@ import asyncio
 import os
 import re
 import time
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
-from functools import cache
+from functools import cache, wraps
 from typing import Any, Literal, Protocol
 
 from tracejury.ingest.trace import Json
 from tracejury.judging.judges.prompt import Prompt
 from tracejury.judging.judges.reply import Form
 from tracejury.judging.judges.trace_text import estimate_tokens
+from tracejury.judging.judges.wrapping import refusal_of_parts, text_of_parts
 
 ErrorKind = Literal[
     "rate_limit",
@@ -106,11 +108,15 @@ class ModelRequest:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelReply:
-    """What came back. Token counts and cost (US dollars) are None where unknown, never 0 for unknown."""
+    """What came back. Token counts and cost (US dollars) are None where unknown, never 0 for unknown.
+
+    `reasoning`: the thoughts that the provider sent beside the answer.
+    """
 
     text: str
     finish_reason: str | None = None
     refusal: str | None = None
+    reasoning: str | None = None
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
@@ -353,19 +359,24 @@ def read_response(response: Any, *, latency_s: float | None) -> ModelReply:
     message = getattr(choice, "message", None)
     usage = getattr(response, "usage", None)
     details = getattr(usage, "prompt_tokens_details", None)
-    text, calls = getattr(message, "content", None), getattr(message, "tool_calls", None)
-    if not text and calls:
-        text = calls[0].function.arguments
     return ModelReply(
-        text=text or "",
+        text=_answer_of(message),
         finish_reason=getattr(choice, "finish_reason", None),
         refusal=getattr(message, "refusal", None),
+        reasoning=getattr(message, "reasoning_content", None) or None,
         prompt_tokens=_count(getattr(usage, "prompt_tokens", None)),
         completion_tokens=_known(usage, "completion_tokens"),
         cached_tokens=getattr(details, "cached_tokens", None),
         cache_write_tokens=getattr(usage, "cache_creation_input_tokens", None),
         latency_s=latency_s,
     )
+
+
+def _answer_of(message: Any) -> str:
+    """The words of a message, then the arguments of each call of the tool: a second verdict must not go unseen."""
+    calls = getattr(message, "tool_calls", None) or ()
+    arguments = (getattr(getattr(call, "function", None), "arguments", None) for call in calls)
+    return "\n".join(filter(None, (getattr(message, "content", None), *arguments)))
 
 
 def classify(error: Exception, parameters: Mapping[str, Json]) -> ModelError:
@@ -603,7 +614,26 @@ def _litellm() -> Any:
     litellm.suppress_debug_info = True
     litellm.telemetry = False
     litellm.drop_params = False
+    _take_content_lists(litellm.Message)
+    warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)  # of such lists
     return litellm
+
+
+def _take_content_lists(message: Any) -> None:
+    """Let litellm's message take a content that is a list of parts: some servers send one, and litellm refuses it."""
+    plain_init = message.__init__
+
+    @wraps(plain_init)
+    def init(self: Any, content: Any = None, *args: Any, **fields: Any) -> None:
+        if isinstance(parts := content, list):
+            content, thoughts = text_of_parts(parts)
+            if thoughts is not None and not fields.get("reasoning_content"):
+                fields["reasoning_content"] = thoughts
+            if (refusal := refusal_of_parts(parts)) is not None:
+                fields["refusal"] = refusal
+        plain_init(self, content, *args, **fields)
+
+    message.__init__ = init
 
 
 def repair_turns(reply: str, request: str) -> tuple[Turn, ...]:

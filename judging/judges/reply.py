@@ -1,5 +1,6 @@
 """The strict reader of a judge's answer: JSON or the text template, one score of 0 to 3, or no verdict at all.
 
+Strict about the verdict and lenient about its wrapping (thoughts, prose around one object, full-width digits).
 Never looks for a number in prose. What is ambiguous, cut off or contradicts itself is `Unparsable`.
 """
 
@@ -8,10 +9,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
+from tracejury.judging.judges.citations import cites_in_field, cites_in_prose
 from tracejury.judging.judges.rubric import Rubric
+from tracejury.judging.judges.wrapping import (
+    JsonObject,
+    json_objects,
+    plain,
+    plain_structure,
+    plain_with_places,
+    text_of_parts,
+    unwrap,
+)
 from tracejury.judging.records import IMPACTS, SCORES, Impact
 
 Form = Literal["json", "tool", "template"]
@@ -31,7 +42,6 @@ _SCORE = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _FINDING_LINE = re.compile(r"^[ \t]*[-*][ \t]+(.+\|.+)$")
-_CITED = re.compile(r"\bS\d{1,6}\b|\b[0-9a-f]{16}\b|\b[0-9a-f]{6,15}(?=\.\.|…)")
 _NOTHING = frozenset({"", "none", "none.", "no errors", "no errors.", "-"})
 _KEYS = ("criteria", "rationale", "findings", "score", "not_applicable")
 WHOLE_EVIDENCE = "finding_from_prose: the supporting evidence is taken as one finding"
@@ -58,6 +68,8 @@ class ParsedReply:
     score: int | None = None
     not_applicable: str | None = None
     notes: tuple[str, ...] = ()
+    reasoning: str | None = None
+    """What stood beside the answer: the judge's thoughts, the prose around its JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,16 +84,64 @@ class _BadReplyError(Exception):
 
 
 def read_reply(text: str, rubric: Rubric) -> ParsedReply | Unparsable:
-    """The verdict in `text`, which must be one JSON object (bare or fenced) or the template, and nothing else."""
+    """The verdict in `text`: one JSON object or the template, alone or wrapped in what is no verdict."""
     body = _bare(text)
     try:
-        if not body:
-            raise _BadReplyError("the reply is empty")
-        if body.startswith(("{", "[")):
-            return _checked(_from_json(body, rubric), rubric)
-        return _checked(_from_template(body, rubric), rubric)
+        return replace(_strict(body, rubric), reasoning=_leading_thoughts(text))
     except _BadReplyError as bad:
-        return Unparsable(str(bad))
+        try:
+            return _wrapped(text, rubric, bad)
+        except _BadReplyError as still_bad:
+            return Unparsable(str(still_bad))
+
+
+def _strict(body: str, rubric: Rubric) -> ParsedReply:
+    if not body:
+        raise _BadReplyError("the reply is empty")
+    if body.startswith(("{", "[")):
+        return _checked(_from_json(body, rubric), rubric)
+    return _checked(_from_template(body, rubric), rubric)
+
+
+def _wrapped(text: str, rubric: Rubric, bad: _BadReplyError) -> ParsedReply:
+    """The verdict among thoughts, tokens and prose. Raises what was wrong with the bare text where there is none."""
+    unwrapped = unwrap(_text_of_listed_parts(text))
+    body = _bare(unwrapped.answer)
+    if not body and unwrapped.thoughts is not None:
+        raise _BadReplyError("the reply holds thoughts and no answer")
+    is_template = _begins_as_template(_bare(text)) and not body.startswith("{")
+    if is_template and unwrapped.thoughts is not None:
+        raise bad  # a tag that a template quotes ends no thoughts
+    if body != _bare(text):
+        try:
+            return replace(_strict(body, rubric), reasoning=unwrapped.thoughts)
+        except _BadReplyError as still_bad:
+            bad = still_bad
+    if is_template:
+        raise bad  # an object that a template quotes is no answer
+    reply, prose = _one_object(plain_structure(body), rubric, bad)
+    return replace(reply, reasoning="\n\n".join(filter(None, (unwrapped.thoughts, prose))) or None)
+
+
+def _leading_thoughts(text: str) -> str | None:
+    """The blocks of reasoning before an answer that could be read; None without one."""
+    return unwrap(text).thoughts if _REASONING.match(text.lstrip("\ufeff")) is not None else None
+
+
+def _begins_as_template(body: str) -> bool:
+    return _HEADING.match(plain(body)) is not None
+
+
+def _text_of_listed_parts(text: str) -> str:
+    """The text of a content list that came as text; any other text as it is."""
+    if not text.lstrip().startswith("["):
+        return text
+    try:
+        parts = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    is_list = isinstance(parts, list) and parts and all(isinstance(one, dict) and "type" in one for one in parts)
+    return text_of_parts(parts)[0] if is_list else text
 
 
 def read_object(text: str) -> dict[str, Any] | Unparsable:
@@ -181,7 +241,7 @@ def _load(body: str) -> dict[str, Any]:
 
 
 def _no_duplicates(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
+    content = {plain(key): value for key, value in pairs}
     if len(content) != len(pairs):
         raise _BadReplyError("a key stands twice in one object")
     return content
@@ -271,6 +331,63 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:60]}…"
 
 
+# JSON in prose -------------------------------------------------------------------------------------------------
+
+_FENCE_MARK = re.compile(r"(?m)^[ \t]*(?:```|~~~)[\w-]*[ \t]*$\n?")
+_SCALE = re.compile(r"\b0[ \t]*(?:to|-|–|—|\.\.|/|through)[ \t]*3\b", re.IGNORECASE)
+_NUMBER_SAID = r"[\s*_:=(\[]*(?P<{0}>\d+(?:[.,]\d+)?)"
+_SCORE_IN_PROSE = re.compile(
+    r"\b(?:score|rating|grade|verdict)\b[*_ \t]*(?:[:=]|(?:is|was|stays|remains|becomes|must be|should be|would be)\b)"
+    + _NUMBER_SAID.format("stated")
+    + r"|\b(?:my|final|overall|total)[ \t]+(?:score|rating|grade|verdict)\b(?:[ \t]+(?:of|at))?"
+    + _NUMBER_SAID.format("own")
+    + r"|\b(?:rate|give|assign|award|grade|deserves?|settle on|go with)\b"
+    + r"(?:[\s*_]+(?:it|this|the|an?|that|trace|run|agent|score|rating|of|as|at|with|on|for))*"
+    + _NUMBER_SAID.format("given")
+    + r"(?=[\s*_]*(?:/[ \t]*\d|out of|[.,;:!?)\]]|because|since|as|for|and|but|$))",
+    re.IGNORECASE,
+)
+
+
+def _one_object(body: str, rubric: Rubric, bad: _BadReplyError) -> tuple[ParsedReply, str]:
+    """The one verdict among the JSON objects of a text, and the text around it.
+
+    Raises `bad` where none is there, and says so where two differ or the text around it says otherwise.
+    """
+    objects = tuple(json_objects(body))
+    claims = [one for one in objects if _claims_verdict(one.text)]
+    if not claims:
+        raise bad
+    replies = [_checked(_from_json(one.text, rubric), rubric) for one in claims]
+    if any(reply != replies[0] for reply in replies):
+        raise _BadReplyError("two different verdicts in one reply")
+    prose = _outside(body, objects)
+    _refuse_contradiction(body[: claims[0].start], prose, replies[0], rubric)
+    return replies[0], _FENCE_MARK.sub("", _outside(body, claims)).strip()
+
+
+def _claims_verdict(text: str) -> bool:
+    """Whether a JSON object, or one in it, has a key that only a verdict has."""
+    keys = {plain(key) for key in json.loads(text, strict=False)}
+    return bool({"score", "findings", "not_applicable"} & keys) or '"score"' in plain(text)
+
+
+def _outside(body: str, objects: Sequence[JsonObject]) -> str:
+    places = [0, *(place for one in objects for place in (one.start, one.end)), len(body)]
+    return "\n".join(body[start:end].strip() for start, end in zip(places[::2], places[1::2], strict=True))
+
+
+def _refuse_contradiction(before: str, prose: str, reply: ParsedReply, rubric: Rubric) -> None:
+    """Raise where the text around a verdict holds a piece of another: an open brace, a key, a score, a "no plan"."""
+    if before.count("{") != before.count("}") or re.search(r'"score"\s*:', prose):
+        raise _BadReplyError("a second verdict beside the JSON, cut off or not valid")
+    for mark in _SCORE_IN_PROSE.finditer(_SCALE.sub("", plain(prose))) if rubric.answer == "score" else ():
+        if mark[mark.lastgroup or 0] != str(reply.score):
+            raise _BadReplyError(f"the text beside the JSON names another score: {_short(mark[0])}")
+    if reply.score is not None and any(_normal(p) in _normal(prose) for p in rubric.not_applicable_phrases):
+        raise _BadReplyError("the text beside the JSON says 'not applicable'")
+
+
 # The text template ---------------------------------------------------------------------------------------------
 
 
@@ -278,6 +395,8 @@ def _from_template(body: str, rubric: Rubric) -> ParsedReply:
     phrase = _not_applicable_phrase(body, rubric)
     sections = _sections(body, may_begin_with_text=phrase)
     if not sections:
+        if phrase and any(_claims_verdict(one.text) for one in json_objects(body)):
+            raise _BadReplyError("both a verdict as JSON and 'not applicable'")
         if phrase:
             return ParsedReply(criteria="", rationale=body, findings=(), not_applicable=body)
         raise _BadReplyError("neither JSON nor the template's sections")
@@ -311,22 +430,23 @@ def _template_reason(sections: Mapping[str, str], rationale: str, rubric: Rubric
 def _sections(body: str, *, may_begin_with_text: bool) -> dict[str, str]:
     """Text by heading. The reply must begin with a heading; a second score is ambiguous, a second other is text."""
     marks: list[tuple[str, int, int]] = []
-    for mark in _HEADING.finditer(body):
+    folded, places = plain_with_places(body)
+    for mark in _HEADING.finditer(folded):
         name = mark["name"].lower()
         if name == "score" and any(name == known for known, _, _ in marks):
             raise _BadReplyError("more than one score line")
         if all(name != known for known, _, _ in marks):
-            marks.append((name, mark.start(), mark.end()))
+            marks.append((name, places[mark.start()], places[mark.end()]))
     if not marks:
         return {}
-    if body[: marks[0][1]].strip() and not may_begin_with_text:
+    if plain(body[: marks[0][1]]).strip() and not may_begin_with_text:
         raise _BadReplyError("text before the template's first section")
     ends = [start for _, start, _ in marks[1:]] + [len(body)]
     return {name: body[start:end].strip() for (name, _, start), end in zip(marks, ends, strict=True)}
 
 
 def _template_score(section: str) -> int:
-    value = _SCORE.fullmatch(re.sub(r"\n\s*-{3,}\s*\Z", "", section).strip())
+    value = _SCORE.fullmatch(re.sub(r"\n\s*-{3,}\s*\Z", "", plain(section)).strip())
     if value is None:
         raise _BadReplyError(f"the score must be one of the integers 0, 1, 2, 3, not {_short(section)}")
     return int(value["score"])
@@ -359,8 +479,7 @@ def _template_findings(
     if score is None or score == max(SCORES) or not rationale:
         return ()
     notes.append(WHOLE_EVIDENCE)
-    cited = tuple(dict.fromkeys(_CITED.findall(rationale)))
-    return (ParsedFinding(description=rationale, evidence="", citations=cited),)
+    return (ParsedFinding(description=rationale, evidence="", citations=cites_in_prose(rationale)),)
 
 
 def _line_finding(line: str, rubric: Rubric, notes: list[str]) -> ParsedFinding:
@@ -372,7 +491,7 @@ def _line_finding(line: str, rubric: Rubric, notes: list[str]) -> ParsedFinding:
     return ParsedFinding(
         description=fields[2],
         evidence=quote,
-        citations=tuple(filter(None, re.split(r"[,;\s]+", fields[0].strip("[]")))),
+        citations=cites_in_field(fields[0]),
         impact=_impact(fields[1] or None, notes),
         category=_category(fields[4] if len(fields) > 4 else None, rubric, notes),
     )

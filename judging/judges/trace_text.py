@@ -65,7 +65,10 @@ class Repeat(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Block:
-    """One span as it is read. `start` and `end` are its code points in `Reading.text`."""
+    """One span as it is read. `start` and `end` are its code points in `Reading.text`.
+
+    `tool_call_ids`: of the call that it ran, and of those that its model asked for.
+    """
 
     seq: int
     ordinal: str
@@ -73,6 +76,7 @@ class Block:
     header: str
     parts: tuple[Part, ...]
     repeats: tuple[Repeat, ...]
+    tool_call_ids: tuple[str, ...] = ()
     start: int = 0
     end: int = 0
 
@@ -94,14 +98,27 @@ class TraceText:
     def _ids(self) -> Mapping[str, str]:
         return {block.span_id.lower(): block.span_id for block in self.blocks}
 
+    @cached_property
+    def _calls(self) -> Mapping[str, str]:
+        """The span of each tool call: the one that ran it, else the first whose model asked for it."""
+        tools = [block for block in self.blocks if block.header.startswith(f"[{block.ordinal}] TOOL ")]
+        spans: dict[str, str] = {}
+        for block in (*tools, *self.blocks):
+            for call in block.tool_call_ids:
+                spans.setdefault(call, block.span_id)
+        return spans
+
     def resolve(self, cite: str) -> str | None:
-        """The span id that `S12`, `[S12]`, a full id, a unique id prefix or a quoted id names; else None."""
+        """The span id that `S12`, `[S12]`, a full id (also with 0x), a unique id prefix, a quoted id or the id of a
+        tool call names; else None."""
         bare = _CITE_WRAP.sub("", re.sub(r"(?i)^\s*span(?:[_ ]?id)?\s*[:=]?\s*", "", cite))
         ordinal = _ORDINAL.match(bare)
         if ordinal:
             number = int(ordinal[1])
             return self.blocks[number - 1].span_id if 1 <= number <= len(self.blocks) else None
-        found = self._ids.get(bare.lower())
+        if re.match(r"(?i)0x[0-9a-f]{6,}", bare) and bare.lower() not in self._ids:
+            bare = bare[2:]
+        found = self._ids.get(bare.lower()) or self._calls.get(bare)
         if found is not None or len(bare) < 6:
             return found
         by_prefix = [span_id for key, span_id in self._ids.items() if key.startswith(bare.lower())]
@@ -161,7 +178,14 @@ class _Reader:
                 header=self._header(span, ordinal),
                 parts=parts,
                 repeats=tuple(repeats),
+                tool_call_ids=tuple(self._tool_call_ids(span)),
             )
+
+    def _tool_call_ids(self, span: Span) -> Iterator[str]:
+        if span.tool_call_id:
+            yield span.tool_call_id
+        for position in span.output_messages:
+            yield from (call.id for call in self.trace.messages[position].tool_calls if call.id)
 
     def _header(self, span: Span, ordinal: str) -> str:
         facts = [f"[{ordinal}] {span.kind} {_one_line(span.name)}", f"span {_one_line(span.span_id)}"]

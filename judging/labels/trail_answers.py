@@ -7,6 +7,7 @@ from uuid import NAMESPACE_URL, uuid5
 
 from tracejury.ingest.labels import AnnotatedError, Annotation, FailedReply, JudgeReply
 from tracejury.ingest.trace import Json
+from tracejury.judging.judges.citations import resolve_citations
 from tracejury.judging.judges.evidence import place_evidence
 from tracejury.judging.judges.judge import ERRORS_ONLY
 from tracejury.judging.judges.trace_text import TraceText
@@ -101,7 +102,8 @@ def to_outcome(reply: JudgeReply | FailedReply, *, model: str, reading: TraceTex
 
 def _finding(error: AnnotatedError, reading: TraceText | None) -> Finding:
     cites = error.span_ids or ((error.location,) if error.location else ())
-    citations = tuple(Citation(cite=cite, span_id=None if reading is None else reading.resolve(cite)) for cite in cites)
+    unresolved = tuple(Citation(cite=cite, span_id=None) for cite in cites)
+    citations = unresolved if reading is None else resolve_citations(cites, reading)
     cited = [citation.span_id for citation in citations if citation.span_id is not None]
     found = None if reading is None else place_evidence(reading, error.evidence, cited)
     return Finding(

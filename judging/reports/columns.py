@@ -17,11 +17,12 @@ from tracejury.ingest.texts import decompress
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.frames import among
 from tracejury.judging.labels.label_store import newest
+from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.matches import decisions, finding_reviews
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import ANSWERED, current_versions, judge_model_name
+from tracejury.judging.store.judge_models import ANSWERED, SCORES_ONLY, current_versions, judge_model_name
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision, revision
 
@@ -116,10 +117,11 @@ def _cells(connection: Connection) -> pd.DataFrame:
     )
     found = _frame(connection, query, columns)
     asked = select(version.c.judge_version, version.c.model, version.c.mode, version.c.prompt_order)
-    names = {
-        row.judge_version: judge_model_name(row.model, row.mode, row.prompt_order) for row in connection.execute(asked)
-    }
+    versions = connection.execute(asked).all()
+    names = {row.judge_version: judge_model_name(row.model, row.mode, row.prompt_order) for row in versions}
+    modes = {row.judge_version: row.mode for row in versions}
     found.insert(4, "judge_model", found["judge_version"].map(names))
+    found["reports_errors"] = found["judge_version"].map(modes) != SCORES_ONLY
     return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
 
 
@@ -226,7 +228,8 @@ def _scores(connection: Connection, present: Set[str]) -> pd.DataFrame:
             newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
             given,
             table.c.occasion == 0,
-            table.c.dimension.in_(DIMENSIONS),
+            ~table.c.dimension.startswith("trail."),
+            ~table.c.dimension.contains(MARK),  # a score of a span is none of its trace
         )
         .order_by(table.c.row_key)
     )

@@ -130,13 +130,18 @@ class LazyFrames:
     def _scores(self) -> pd.DataFrame:
         return _scores(self.columns, self.selection, self._done)
 
+    @staticmethod
+    def _reporting(cells: pd.DataFrame) -> pd.DataFrame:
+        """Cells of judges that were asked for errors: an evaluator that only scores misses none."""
+        return cells[cells["reports_errors"].astype(bool)]
+
     @cached_property
     def _seen(self) -> pd.DataFrame:
         return self._now[among(self._now["trace_id"], self._truth.reviewed)]
 
     @cached_property
     def error_pairs(self) -> pd.DataFrame:
-        return _error_pairs(self._now, self._truth.errors, self._truth.decided, self.selection)
+        return _error_pairs(self._reporting(self._now), self._truth.errors, self._truth.decided, self.selection)
 
     @cached_property
     def score_pairs(self) -> pd.DataFrame:
@@ -156,7 +161,7 @@ class LazyFrames:
 
     @cached_property
     def judged(self) -> pd.DataFrame:
-        return _judged(self._seen, self.selection)
+        return _judged(self._reporting(self._seen), self.selection)
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
@@ -166,7 +171,7 @@ class LazyFrames:
     @cached_property
     def unit_labels(self) -> pd.DataFrame:
         truth = self._truth
-        return arm_frames.unit_labels(self._now, self.columns.findings, truth.errors, truth.reviewed)
+        return arm_frames.unit_labels(self._reporting(self._now), self.columns.findings, truth.errors, truth.reviewed)
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:
@@ -437,7 +442,7 @@ def _in_split(trace_ids: pd.Series, selection: Selection) -> pd.Series:
     return among(trace_ids, list(selection.splits))
 
 
-_CELL_COLUMNS = ["cell_key", "trace_id", "dimension", "judge_model", "repeat", "state", "score"]
+_CELL_COLUMNS = ["cell_key", "trace_id", "dimension", "judge_model", "repeat", "state", "score", "reports_errors"]
 
 
 def _cells(columns: Columns, selection: Selection) -> pd.DataFrame:

@@ -772,8 +772,9 @@ def _reply_row(paid: Paid, at: int) -> dict[str, object]:
         "cell_key": cell.key,
         "request_hash": request_hash,
         "repeat": cell.repeat,
-        "body": compress(reply.text.encode("utf-8", "surrogatepass"), level=3),
+        "body": _compressed(reply.text),
         "refusal": reply.refusal,
+        "reasoning": None if reply.reasoning is None else _compressed(reply.reasoning),
         "finish_reason": reply.finish_reason,
         "prompt_tokens": reply.prompt_tokens,
         "completion_tokens": reply.completion_tokens,
@@ -787,11 +788,16 @@ def _reply_row(paid: Paid, at: int) -> dict[str, object]:
     }
 
 
+def _compressed(text: str) -> bytes:
+    return compress(text.encode("utf-8", "surrogatepass"), level=3)
+
+
 def _to_reply(row: Any) -> ModelReply:
     return ModelReply(
         text=decompress(row.body).decode("utf-8", "surrogatepass"),
         finish_reason=row.finish_reason,
         refusal=row.refusal,
+        reasoning=None if row.reasoning is None else decompress(row.reasoning).decode("utf-8", "surrogatepass"),
         prompt_tokens=row.prompt_tokens,
         completion_tokens=row.completion_tokens,
         cached_tokens=row.cached_tokens,

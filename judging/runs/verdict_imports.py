@@ -6,13 +6,15 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
+from typing import Literal
 
 import orjson
-from sqlalchemy import Connection, Engine, func, select, update
+from sqlalchemy import Connection, Engine, delete, func, insert, select, update
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import load, read_transaction, schema, write_transaction
 from tracejury.ingest.trace import Json
+from tracejury.judging.judges.citations import resolve_citations
 from tracejury.judging.judges.evidence import place_evidence
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.records import Failure, Finding, Verdict
@@ -30,13 +32,19 @@ from tracejury.judging.store import tables
 
 
 def import_outcomes(
-    engine: Engine, outcomes: Sequence[Verdict | Failure], *, model: str, author: str, repeat: int | None = None
+    engine: Engine,
+    outcomes: Sequence[Verdict | Failure],
+    *,
+    model: str,
+    author: str,
+    repeat: int | None = None,
+    mode: Literal["imported", "scores"] = "imported",
 ) -> dict[str, int]:
     """Store outcomes of a judge called `model`; an outcome that is there already, word for word, is not repeated.
 
     Returns `{"new", "duplicates", "findings", "citations", "unresolved_citations"}` (the last three of all
     outcomes given). Different outcomes for one trace become repeats 0, 1, ...; `repeat` says which repeat these
-    are, so that equal answers of several runs are kept apart.
+    are, so that equal answers of several runs are kept apart. `mode` scores: who gave them was asked for no errors.
     """
     resolve_waiting(engine)
     counts: Counter[str] = Counter(new=0, duplicates=0, findings=0, citations=0, unresolved_citations=0)
@@ -48,7 +56,7 @@ def import_outcomes(
     with write_transaction(engine) as connection:
         versions = {
             rubric: ensure_judge_version(
-                connection, JudgeVersion(rubric=rubric, model=model, rubric_version="", mode="imported")
+                connection, JudgeVersion(rubric=rubric, model=model, rubric_version="", mode=mode)
             )
             for rubric in dict.fromkeys(outcome.rubric for outcome in outcomes)
         }
@@ -56,7 +64,7 @@ def import_outcomes(
         new = [outcome for outcome in outcomes if _identity(outcome) not in there]
         counts["new"], counts["duplicates"] = len(new), len(outcomes) - len(new)
         if new:
-            spec: dict[str, Json] = {"model": model, "judges": list(versions), "mode": "imported"}
+            spec: dict[str, Json] = {"model": model, "judges": list(versions), "mode": mode}
             run = add_run(connection, name=f"imported: {model}", spec=spec, author=author, status="running")
             _store(connection, run, new, versions, repeat)
             set_run_status(connection, run, "done")
@@ -112,10 +120,12 @@ def resolve_waiting(engine: Engine) -> int:
 
 def _resolve(connection: Connection, finding_key: int, finding: Finding, text: TraceText) -> None:
     citation, table = tables.citation, tables.finding
-    spans = [text.resolve(one.cite) for one in finding.citations]
-    for position, span_id in enumerate(spans):
-        here = (citation.c.finding_key == finding_key) & (citation.c.position == position)
-        connection.execute(update(citation).where(here).values(span_id=span_id))
+    cites = resolve_citations((one.cite for one in finding.citations), text)
+    spans = [one.span_id for one in cites]
+    connection.execute(delete(citation).where(citation.c.finding_key == finding_key))
+    for position, one in enumerate(cites):
+        row = {"finding_key": finding_key, "position": position, "cite": one.cite, "span_id": one.span_id}
+        connection.execute(insert(citation).values(row))
     place = place_evidence(text, finding.evidence, [span_id for span_id in spans if span_id is not None])
     if place is not None:
         connection.execute(

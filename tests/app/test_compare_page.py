@@ -9,9 +9,9 @@ from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 
 from tracejury.ingest.store import read_transaction, trace_ids, write_transaction
-from tracejury.judging.matching.comparison import compare_trace, undecided
+from tracejury.judging.matching.comparison import Comparison, compare_trace, undecided
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
-from tracejury.judging.records import Verdict
+from tracejury.judging.records import ScoreLabel, Verdict
 from tracejury.judging.store import Workspace
 
 
@@ -109,3 +109,30 @@ def test_who_is_at_work_on_the_trace_blind_is_shown_nothing_of_it(full: Workspac
     assert "blind" in at.info[0].value
     assert not at.get("bidi_component")
     assert not at.expander
+
+
+def test_reasoning_beside_an_answer_stands_below_the_raw_reply() -> None:
+    def page() -> None:
+        from tracejury.app.views.compare import reply
+        from tracejury.judging.matching.comparison import JudgedCell
+        from tracejury.judging.records import Call, Failure
+
+        call = Call(model="m", raw_reply="RAW", reasoning="THOUGHTS")
+        outcome = Failure(judge="LC", trace_id="t", state="unparsable", reason="no", call=call)
+        reply(JudgedCell(cell_key=1, judge="LC", outcome=outcome))
+
+    at = AppTest.from_function(page)
+    at.session_state["reply-1"] = True
+    at.run()
+    assert [code.value for code in at.code] == ["RAW", "THOUGHTS"]
+
+
+def test_own_dimensions_stand_below_the_seven(empty: Workspace) -> None:
+    from tracejury.app.views.compare import score_table  # a page runs when it is imported
+
+    scores = tuple(
+        ScoreLabel(trace_id="t", annotator="ada", dimension=name, value=value)
+        for name, value in (("helpfulness", 2.0), ("LC", 1.0), ("trail.overall", 5.0))
+    )
+    table = score_table(Comparison(trace_id="t", human="ada", system="checks", pairs=(), cells=(), scores=scores))
+    assert list(table["dimension"]) == ["LC", "helpfulness"]

@@ -299,3 +299,16 @@ def test_spans_that_do_not_apply_do_not_count_and_all_of_them_make_the_trace_so(
     assert combine_spans({"S1": none, "S2": none}).state == "not_applicable"
     with pytest.raises(ValueError, match="no span"):
         combine_spans({})
+
+
+def test_reasoning_beside_the_answer_is_kept_with_the_verdict() -> None:
+    outcome = verdict_of(Scripted(said(f"The plan holds.\n</think>\n{verdict(2)}", reasoning="I look at S2.")))
+    assert outcome.call.reasoning == "I look at S2.\n\nThe plan holds."
+    assert verdict_of(Scripted(said(verdict(2)))).call.reasoning is None
+
+
+def test_a_citation_of_several_spans_names_each_of_them() -> None:
+    outcome = verdict_of(Scripted(said(verdict(1, findings=[finding("S2-S4", "S1, S99")]))))
+    cited = [(citation.cite, citation.span_id) for citation in outcome.findings[0].citations]
+    root, first, tool, last = SPAN_IDS
+    assert cited == [("S2-S4", first), ("S2-S4", tool), ("S2-S4", last), ("S1", root), ("S99", None)]

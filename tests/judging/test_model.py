@@ -1,6 +1,7 @@
 """The litellm adapter against a scripted provider on loopback: requests as sent, replies as read, errors by kind."""
 
 import asyncio
+import json
 import subprocess
 import sys
 import time
@@ -198,6 +199,60 @@ def test_without_a_key_nothing_was_sent(monkeypatch: pytest.MonkeyPatch) -> None
         with pytest.raises(ModelError) as caught:
             asyncio.run(LitellmModel(name=model, api_base="http://127.0.0.1:9/v1")(request()))
         assert (caught.value.kind, caught.value.is_unknown) == ("auth", False)
+
+
+def completion(content: object, **message: object) -> Raw:
+    """The body of a completion whose message holds this content."""
+    message = {"role": "assistant", "content": content, **message}
+    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
+    body = {"id": "c", "object": "chat.completion", "created": 1, "model": "fake", "usage": usage,
+            "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}  # fmt: skip
+    return Raw(json.dumps(body).encode())
+
+
+def text_part(text: str) -> dict[str, str]:
+    return {"type": "text", "text": text}
+
+
+@pytest.mark.parametrize("name", ["openai/fake", "hosted_vllm/fake"])
+@pytest.mark.parametrize(
+    ("content", "text", "reasoning"),
+    [
+        ([text_part(verdict())], verdict(), None),
+        ([text_part(verdict()[:20]), text_part(verdict()[20:])], verdict(), None),
+        ([{"type": "output_text", "text": verdict()}], verdict(), None),
+        ([{"type": "thinking", "thinking": "hm"}, text_part(verdict())], verdict(), "hm"),
+        ([{"type": "thinking", "thinking": [text_part("hm")]}, text_part(verdict())], verdict(), "hm"),
+        ([{"type": "reasoning", "text": "hm"}, text_part(verdict())], verdict(), "hm"),
+        ([{"text": "hm", "thought": True}, {"text": verdict()}], verdict(), "hm"),
+        ([verdict()], verdict(), None),
+        ([], "", None),
+    ],
+)
+def test_a_content_list_of_parts_is_one_reply(
+    setup: Setup, name: str, content: object, text: str, reasoning: str | None
+) -> None:
+    setup.name = name
+    reply = setup.ask(completion(content))
+    assert (reply.text, reply.reasoning, reply.prompt_tokens) == (text, reasoning, 10)
+    assert len(setup.provider.log.requests) == 1
+
+
+def test_a_refusal_among_the_parts_is_kept(setup: Setup) -> None:
+    assert setup.ask(completion([{"type": "refusal", "refusal": "I will not."}])).refusal == "I will not."
+
+
+@pytest.mark.parametrize("key", ["reasoning_content", "reasoning"])
+def test_reasoning_that_the_provider_sends_beside_the_answer_is_kept(setup: Setup, key: str) -> None:
+    reply = setup.ask(completion(verdict(), **{key: "The plan holds."}))
+    assert (reply.text, reply.reasoning) == (verdict(), "The plan holds.")
+
+
+def test_every_call_of_the_verdict_s_tool_is_part_of_the_reply(setup: Setup) -> None:
+    """The second of two verdicts must not go unseen."""
+    calls = [{"id": f"call_{n}", "type": "function", "function": {"name": "give_verdict", "arguments": verdict(n)}}
+             for n in (1, 2)]  # fmt: skip
+    assert setup.ask(completion("My verdict:", tool_calls=calls)).text == f"My verdict:\n{verdict(1)}\n{verdict(2)}"
 
 
 def test_a_completion_without_choices_is_a_reply_that_can_be_kept() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -83,7 +84,7 @@ def test_only_the_integers_0_to_3_are_scores_in_json(score: object) -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["-1", "4", "2.5", "2,5", "1-2", "1 - 2", "1 or 2", "1/2", "2/10", "02", "+2", "２", "²", "two", "", "n/a", "2 3",
+    ["-1", "4", "2.5", "2,5", "1-2", "1 - 2", "1 or 2", "1/2", "2/10", "02", "+2", "²", "two", "", "n/a", "2 3",
      "2 because of 1 slip", "2\nbut perhaps 1", "[0-3]", "0, 1, 2 or 3", "2 (or 1)", "2e0", "0x2", "2%"],
 )  # fmt: skip
 def test_only_a_lone_digit_0_to_3_is_a_score_in_the_template(value: str) -> None:
@@ -102,7 +103,6 @@ def test_only_a_lone_digit_0_to_3_is_a_score_in_the_template(value: str) -> None
         "null",
         "[]",
         f"[{answer()}]",
-        f"Here is my answer: {answer()}",
         f"{answer()} {answer(score=0)}",
         f"{answer()}\nScore: 0",
         '{"criteria":"c","rationale":"the agent first',
@@ -121,6 +121,8 @@ def test_only_a_lone_digit_0_to_3_is_a_score_in_the_template(value: str) -> None
         "Score: 2\nScore: 2",
         "<think>Score: 2",
         "[" * 100_000,
+        "{" * 50_000,  # no search may take time by its square
+        "</think>" * 20_000,
         "{" + '"a":{' * 5_000,
         '{"score":' + "9" * 5_000 + "}",
         "Criteria: c\nSupporting Evidence: e",
@@ -231,12 +233,47 @@ def test_no_json_makes_the_reader_fail_and_scores_are_always_0_to_3(content: obj
         assert isinstance(reply, Unparsable) or reply.score in {None, 0, 1, 2, 3}
 
 
+def check(case: dict[str, Any]) -> None:
+    """A case of a file of replies: the state, the score and the words that are wanted."""
+    expected = case["expect"]
+    for key in case.get("judges", expected.get("judges", ["LC"])):
+        assert state(case["reply"], key) == expected.get("score", expected["state"]), case["case"]
+        if "rationale" in expected:
+            assert read(case["reply"], key).rationale == expected["rationale"]
+
+
+def cases_of(file: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("case", cases_of(Path(__file__).with_name("reply_cases.jsonl")), ids=lambda case: case["case"])
+def test_wrapping_is_taken_off_and_a_doubtful_verdict_stays_none(case: dict[str, Any]) -> None:
+    check(case)
+
+
+@pytest.mark.parametrize(
+    ("text", "reasoning"),
+    [
+        (answer(), None),
+        (f"<think>The plan holds.</think>{answer()}", "The plan holds."),
+        (f"The plan holds.\n</think>\n{answer()}", "The plan holds."),
+        (f"<think>hm</think>The plan holds.\n```json\n{answer()}\n```", "hm\n\nThe plan holds."),
+        (f"<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>{answer()}", "hm"),
+        ("The plan holds.\n</think>\nSupporting Evidence: e\nScore: 2", "The plan holds."),
+    ],
+)
+def test_what_stood_beside_an_answer_is_kept_as_its_reasoning(text: str, reasoning: str | None) -> None:
+    assert read(text).reasoning == reasoning
+
+
+def test_a_quote_that_holds_tags_and_full_width_signs_stays_as_it_was_written() -> None:
+    quote = "the tool printed </think> <|end|> ：２"
+    reply = read(f"hm\n</think>\nMy answer: {answer(findings=[{**FINDING, 'evidence': quote}])}")
+    assert reply.findings[0].evidence == quote
+
+
 @pytest.mark.shared
-def test_the_cases_of_public_bug_reports(shared: Path) -> None:
-    for line in (shared / "cases" / "judge_replies.jsonl").read_text(encoding="utf-8").splitlines():
-        case = json.loads(line)
-        expected = case["expect"]
-        for key in expected.get("judges", ["LC"]):
-            assert state(case["reply"], key) == expected.get("score", expected["state"]), case["case"]
-            if "rationale" in expected:
-                assert read(case["reply"], key).rationale == expected["rationale"]
+@pytest.mark.parametrize("file", ["judge_replies.jsonl", "judge_replies_wrapped.jsonl"])
+def test_the_cases_of_public_bug_reports(shared: Path, file: str) -> None:
+    for case in cases_of(shared / "cases" / file):
+        check(case)

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sqlalchemy import event
+from sqlalchemy import event, select
 from tests.fake_provider import verdict
 from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
 
@@ -31,6 +31,8 @@ from tracejury.judging.runs.run_store import (
     worker_name,
 )
 from tracejury.judging.runs.runner import Cell, Ended, ModelSetup, Progress, RunSpec, RunStatus
+from tracejury.judging.runs.verdicts import outcome
+from tracejury.judging.store import tables
 
 
 def judge_of(request: ModelRequest) -> str:
@@ -447,6 +449,22 @@ def test_a_reply_stored_before_the_cell_was_finished_is_replayed_and_not_paid_ag
     assert grid.run(second).states == {"scored": 1}
     assert second.requests == []
     assert grid.rows("select cost_usd from cell") == [(0.01,)]  # what it cost, once
+
+
+def test_reasoning_beside_an_answer_stands_in_its_cell_also_where_the_reply_is_taken_from_an_earlier_run(
+    tmp_path: Path,
+) -> None:
+    thinks = Counting(script=lambda number, request: replace(answer(verdict(2)), reasoning="The plan holds."))
+    grid = planned(tmp_path, traces=1, rubrics=("LC",))
+    grid.run(thinks)
+    again = plan_more(grid.engine, tmp_path, rubrics=("LC",))
+    again.run(thinks)
+    assert len(thinks.requests) == 1
+    with read_transaction(again.engine) as connection:
+        cells = connection.scalars(select(tables.cell.c.cell_key)).all()
+        outcomes = [outcome(connection, cell) for cell in cells]
+    assert len(outcomes) == 2
+    assert [one.call.reasoning for one in outcomes if one is not None] == ["The plan holds."] * 2
 
 
 def test_the_next_cell_is_found_without_sorting_all_that_wait(tmp_path: Path) -> None:

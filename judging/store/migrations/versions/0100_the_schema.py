@@ -295,6 +295,7 @@ def upgrade() -> None:
         sa.Column("prompt_hash", sa.Text(), nullable=True),
         sa.Column("raw_reply", sa.LargeBinary(), nullable=True, comment="UTF-8, zstd"),
         sa.Column("repair_reply", sa.LargeBinary(), nullable=True),
+        sa.Column("reasoning", sa.LargeBinary(), nullable=True, comment="what came beside the answer, UTF-8, zstd"),
         sa.Column("finish_reason", sa.Text(), nullable=True),
         sa.Column("prompt_tokens", sa.BigInteger(), nullable=True),
         sa.Column("completion_tokens", sa.BigInteger(), nullable=True),
@@ -536,6 +537,9 @@ def upgrade() -> None:
         sa.Column("repeat", sa.Integer(), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False, comment="what came back, UTF-8, zstd"),
         sa.Column("refusal", sa.Text(), nullable=True),
+        sa.Column(
+            "reasoning", sa.LargeBinary(), nullable=True, comment="what the provider sent beside it, UTF-8, zstd"
+        ),
         sa.Column("finish_reason", sa.Text(), nullable=True),
         sa.Column("prompt_tokens", sa.BigInteger(), nullable=True),
         sa.Column("completion_tokens", sa.BigInteger(), nullable=True),

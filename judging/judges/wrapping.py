@@ -1,0 +1,223 @@
+"""What models put around an answer: thoughts, channel and chat tokens, prose, full-width and zero-width characters.
+
+Nothing here decides what a verdict is: `reply` does. Text inside a JSON object is never touched, so a quote of a
+trace that holds a tag or a token stays as the judge wrote it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+_THOUGHT = r"think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis"
+_OPEN = re.compile(
+    rf"<(?:\w+:)?(?:{_THOUGHT})>|\[(?:think|thinking)\]|◁think▷|<\|(?:start_thinking|begin_of_thought)\|>"
+    r"|<\|channel>\s*(?:thought|analysis)s?",
+    re.I,
+)
+_CLOSE = re.compile(
+    rf"</(?:\w+:)?(?:{_THOUGHT})>|\[/(?:think|thinking)\]|◁/think▷|<\|(?:end_thinking|end_of_thought)\|>"
+    r"|<channel\|>",
+    re.I,
+)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(?P<name>\w+)(?:(?!<\|message\|>).){0,200}<\|message\|>", re.DOTALL)
+_THOUGHT_CHANNELS = frozenset({"analysis", "commentary", "thought", "thoughts", "thinking", "think", "reasoning"})
+_CHANNELS_WITHOUT_TOKENS = re.compile(r"\A\s*analysis(?P<thoughts>.*?)assistantfinal(?P<answer>.*)\Z", re.DOTALL)
+_END_OF_MESSAGE = re.compile(r"<\|(?:end|return|call|start|channel)\|>")
+_TOKEN = re.compile(
+    r"""(?ix)
+      <\|(?:im_start|start_header_id|start|header_start)\|>\s*(?:assistant|model)?
+    | <[|｜][\w▁ -]{1,40}[|｜]>
+    | <start_of_turn>\s*(?:model|assistant)?
+    | <(?:end_of_turn|bos|eos|pad|s|/s|eot)>
+    | \[/?(?:INST|ANSWER|RESPONSE)\]
+    """
+)
+_TAG_AROUND = re.compile(
+    r"\A<(?P<name>answer|final|final_answer|output|response|result|verdict|json|judge?ment)>(?P<text>.*)</(?P=name)>\Z",
+    re.DOTALL | re.I,
+)
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_OPENING_BRACE = re.compile("[{｛]")
+_START = re.compile(r"\{|\[\s*\{")
+_MOST_STARTS = 200  # places at which a JSON object is looked for in one answer
+_ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
+_ASCII: dict[int, str | None] = {
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F) if code != 0xFF02},  # not ＂: it may stand in a text
+    **dict.fromkeys(map(ord, "︓﹕∶꞉"), ":"),
+    0x3000: " ",
+    **dict.fromkeys(map(ord, _ZERO_WIDTH)),
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Unwrapped:
+    """An answer without what stood around it, and the thoughts among that (None where there were none)."""
+
+    answer: str
+    thoughts: str | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JsonObject:
+    """A JSON object in a text: where it begins and ends, and its own text."""
+
+    start: int
+    end: int
+    text: str
+
+
+def unwrap(text: str) -> Unwrapped:
+    """Take the answer out of channels, thoughts (also closed but never opened), chat tokens and a tag around all."""
+    answer, channels = _final_channel(text)
+    answer, thoughts = _without_thoughts(answer)
+    answer = _without_tokens(answer)
+    around = _TAG_AROUND.match(answer)
+    words = "\n\n".join(piece for piece in (*channels, *thoughts) if piece)
+    return Unwrapped(answer=answer if around is None else around["text"].strip(), thoughts=words or None)
+
+
+def json_objects(text: str) -> Iterator[JsonObject]:
+    """Each outermost JSON object of a text; one that stands in a JSON list is passed over with it."""
+    decoder, at = json.JSONDecoder(strict=False), 0
+    for _ in range(_MOST_STARTS):
+        start = _next_start(text, at)
+        if start is None:
+            return
+        try:
+            value, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            at = start + 1
+            continue
+        if isinstance(value, dict):
+            yield JsonObject(start=start, end=end, text=text[start:end])
+        at = end
+
+
+def plain_structure(text: str) -> str:
+    """The text with full-width and zero-width characters of its JSON made plain; what stands in quotes stays."""
+    first, last = _OPENING_BRACE.search(text), max(text.rfind("}"), text.rfind("｝"))
+    if first is None or last < first.start():
+        return text
+    return text[: first.start()] + _plain_outside_strings(text[first.start() : last + 1]) + text[last + 1 :]
+
+
+def plain(text: str) -> str:
+    """The text without zero-width characters, its full-width letters, digits and signs as ASCII."""
+    return text.translate(_ASCII)
+
+
+def plain_with_places(text: str) -> tuple[str, tuple[int, ...]]:
+    """`plain(text)` and the place in `text` of each of its characters, then of the end."""
+    pairs = [(letter, at) for at, old in enumerate(text) for letter in old.translate(_ASCII)]
+    return "".join(letter for letter, _ in pairs), (*(at for _, at in pairs), len(text))
+
+
+def text_of_parts(parts: list[Any]) -> tuple[str, str | None]:
+    """The text of a content list as providers send it, and the thoughts among its parts (None without any)."""
+    texts: list[str] = []
+    thoughts: list[str] = []
+    for part in parts:
+        kind = str(part.get("type", "")) if isinstance(part, dict) else ""
+        is_thought = "think" in kind or "reason" in kind or (isinstance(part, dict) and part.get("thought") is True)
+        (thoughts if is_thought else texts).append(_text_of_part(part))
+    return "".join(texts), "\n\n".join(filter(None, thoughts)) or None
+
+
+def refusal_of_parts(parts: list[Any]) -> str | None:
+    """Why the model would not answer, where a part of its content list says so."""
+    return next((str(part["refusal"]) for part in parts if isinstance(part, dict) and part.get("refusal")), None)
+
+
+def _text_of_part(part: Any) -> str:
+    if isinstance(part, str):
+        return part
+    if isinstance(part, list):
+        return "".join(_text_of_part(piece) for piece in part)
+    if not isinstance(part, dict):
+        return ""
+    known = ("text", "thinking", "reasoning", "content", "value", "summary", "output_text")
+    words = next((_text_of_part(part[key]) for key in known if part.get(key)), "")
+    arguments = part.get("input", part.get("json"))
+    return json.dumps(arguments, ensure_ascii=False) if not words and isinstance(arguments, dict) else words
+
+
+def _next_start(text: str, at: int) -> int | None:
+    """Where the next object, or list of objects, may begin."""
+    mark = _START.search(text, at)
+    return None if mark is None else mark.start()
+
+
+def _plain_outside_strings(text: str) -> str:
+    pieces, at = [], 0
+    for string in _STRING.finditer(text):
+        pieces += [text[at : string.start()].translate(_ASCII), string[0]]
+        at = string.end()
+    return "".join([*pieces, text[at:].translate(_ASCII)])
+
+
+def _final_channel(text: str) -> tuple[str, list[str]]:
+    """The text of the final channel and of tool calls, and that of the others; the whole where there are none."""
+    objects = tuple(json_objects(text))
+    marks = [mark for mark in _CHANNEL.finditer(text) if not _is_inside(mark.start(), objects)]
+    if not marks:
+        bare = _CHANNELS_WITHOUT_TOKENS.match(text)
+        return (text, []) if bare is None else (bare["answer"], [bare["thoughts"].strip()])
+    answers: list[str] = []
+    others = [_without_tokens(text[: marks[0].start()])]
+    for mark, following in zip(marks, [*marks[1:], None], strict=True):
+        content = _message(text, mark.end(), len(text) if following is None else following.start(), objects)
+        is_answer = mark["name"].lower() not in _THOUGHT_CHANNELS or "to=" in mark[0]
+        (answers if is_answer else others).append(_without_tokens(content))
+    return "\n".join(answers), others
+
+
+def _message(text: str, start: int, end: int, objects: tuple[JsonObject, ...]) -> str:
+    """A channel's message: up to the token that ends it, or the next channel."""
+    ends = (
+        mark.start() for mark in _END_OF_MESSAGE.finditer(text, start, end) if not _is_inside(mark.start(), objects)
+    )
+    return text[start : next(ends, end)]
+
+
+def _without_thoughts(text: str) -> tuple[str, list[str]]:
+    """The text without its thoughts: what stands between two tags, all before one that closes what none opened, and
+    all after one that none closes.
+    """
+    objects = tuple(json_objects(text))
+    thoughts: list[str] = []
+    answer, at, is_open = "", 0, False
+    tags = [*((m.start(), m.end(), True) for m in _OPEN.finditer(text)),
+            *((m.start(), m.end(), False) for m in _CLOSE.finditer(text))]  # fmt: skip
+    for start, end, opens in sorted(tag for tag in tags if not _is_inside(tag[0], objects)):
+        if opens and not is_open:
+            answer, at, is_open = answer + text[at:start], end, True
+        elif not opens:
+            thoughts.append((text[at:start] if is_open else answer + text[at:start]).strip())
+            answer, at, is_open = answer if is_open else "", end, False
+    if is_open:
+        return answer, [*thoughts, text[at:].strip()]
+    return answer + text[at:], thoughts
+
+
+def _is_inside(place: int, objects: tuple[JsonObject, ...]) -> bool:
+    return any(one.start < place < one.end for one in objects)
+
+
+def _without_tokens(text: str) -> str:
+    """The text without the tokens of a chat template at its beginning and end."""
+    body = text.strip()
+    while (token := _TOKEN.match(body)) is not None:
+        body = body[token.end() :].lstrip()
+    return _tokens_at_end(body)
+
+
+def _tokens_at_end(body: str) -> str:
+    tail = body[-200:]
+    for token in _TOKEN.finditer(tail):
+        if not _TOKEN.sub("", tail[token.start() :]).strip():
+            return body[: len(body) - len(tail) + token.start()].rstrip()
+    return body
