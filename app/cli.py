@@ -17,6 +17,7 @@ HOME = click.option(
     help="Workspace folder (default: TRACEJURY_HOME, else ./.tracejury).",
 )
 JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON document on standard output.")
+SCORE_FORMS = ("langfuse", "phoenix", "label-studio", "argilla", "langsmith", "mlflow", "scout", "docent")
 DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 
 
@@ -204,19 +205,49 @@ def labels() -> None:
 @labels.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @HOME
-@click.option("--as", "form", type=click.Choice(["tracejury", "trail"]), default="tracejury", show_default=True)
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["auto", "tracejury", "trail", "csv", *SCORE_FORMS]),
+    default="auto",
+    show_default=True,
+    help="auto recognises each form but trail by its keys; csv is any CSV or JSON lines with a trace_id.",
+)
+@click.option(
+    "--columns", multiple=True, metavar="FIELD=COLUMN,...", help="Columns of a csv whose names are not recognised."
+)
+@click.option(
+    "--scale",
+    "scales",
+    multiple=True,
+    metavar="[NAME:]FROM=TO",
+    help="How scores become 0 to 3: 1..5=0..3 (to the nearest, halves up) or good=3,bad=0; of one NAME or of all.",
+)
+@click.option("--annotator", default=None, help="Whose labels these are, whatever the files say.")
+@click.option(
+    "--reviewed",
+    "is_reviewed",
+    is_flag=True,
+    help="Each person finished the traces of these files: what they did not mark counts as no error.",
+)
 @JSON
-def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json: bool) -> None:
-    """Import label files or folders of them."""
+def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json: bool, **options: Any) -> None:
+    """Import label files or folders of them: our own, TRAIL's, and scores made in other tools."""
     from tracejury.app.commands import opinions
 
-    sys.exit(opinions.import_labels(files, home, form=form, as_json=as_json))
+    sys.exit(opinions.import_labels(files, home, form=form, as_json=as_json, **options))
 
 
 @labels.command("export")
 @HOME
 @click.option("--out", type=click.Path(path_type=Path), required=True, help="File, or folder for trail.")
-@click.option("--as", "form", type=click.Choice(["csv", "trail", "tracejury"]), default="tracejury", show_default=True)
+@click.option(
+    "--as",
+    "form",
+    type=click.Choice(["csv", "label-studio", "langfuse", "trail", "tracejury"]),
+    default="tracejury",
+    show_default=True,
+)
 @click.option("--annotator", "annotators", multiple=True, help="Only of this person (may be given again).")
 def labels_export(home: Path | None, out: Path, form: str, annotators: tuple[str, ...]) -> None:
     """Export labels."""

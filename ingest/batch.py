@@ -27,7 +27,9 @@ _REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
 
 @dataclass(kw_only=True)
 class Report:
-    """What became of a batch. `warnings` counts by code; `trace_ids` are those new or there already."""
+    """What became of a batch. `warnings` counts by code; `trace_ids` are those new or there already, `evaluated` those
+    among them that record what evaluators said.
+    """
 
     traces: int = 0
     spans: int = 0
@@ -36,6 +38,7 @@ class Report:
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
     trace_ids: list[str] = field(default_factory=list)
+    evaluated: list[str] = field(default_factory=list)
     bytes: int = 0
 
 
@@ -152,6 +155,8 @@ def _commit_together(engine: Engine, batch: Sequence[Ready], report: Report, sto
 def _count(report: Report, ready: Ready, *, is_new: bool) -> None:
     report.trace_ids.append(ready.packed.trace_id)
     report.bytes += ready.packed.source["size"]
+    if ready.is_evaluated:
+        report.evaluated.append(ready.packed.trace_id)
     if not is_new:
         report.duplicates += 1
         return

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tracejury.ingest.evaluations import has_evaluations
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
 from tracejury.ingest.sniff import rejected
@@ -23,6 +24,8 @@ class Ready:
     file: str
     place: str
     warnings: tuple[str, ...]
+    is_evaluated: bool = False
+    """Whether the trace records what evaluators said of it."""
 
 
 def made_ready(
@@ -73,7 +76,8 @@ def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready 
         packed = pack(trace, known_texts=stored, source=source)
     except Exception as error:
         return unstorable(file, place, error)
-    return Ready(packed=packed, file=file, place=place, warnings=trace.all_warnings)
+    is_evaluated = has_evaluations(trace)
+    return Ready(packed=packed, file=file, place=place, warnings=trace.all_warnings, is_evaluated=is_evaluated)
 
 
 def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:

@@ -20,10 +20,11 @@ from tracejury.ingest.trace import Json, Rejected
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.labels import error_labels, reviews, score_labels
 from tracejury.judging.ledger.ops import ErrorPut
-from tracejury.judging.records import DIMENSIONS, SCORES, ErrorLabel, Evidence, Phase, Review, ScoreLabel
+from tracejury.judging.records import SCORES, ErrorLabel, Evidence, Phase, Review, ScoreLabel
+from tracejury.judging.spans_scored import dimension_and_spans
 
 FORMAT, VERSION = "tracejury-labels", 1
-LabelForm = Literal["tracejury", "trail", "csv"]
+LabelForm = Literal["tracejury", "trail", "csv", "label-studio", "langfuse"]
 
 
 @dataclass(kw_only=True)
@@ -40,6 +41,12 @@ class Labels:
     def annotators(self) -> tuple[str, ...]:
         everyone: list[ErrorLabel | ScoreLabel | Review] = [*self.errors, *self.scores, *self.reviews]
         return tuple(dict.fromkeys(one.annotator for one in everyone))
+
+    @property
+    def places(self) -> tuple[tuple[str, str], ...]:
+        """Whose errors and scores on which traces these are, reviews aside."""
+        given: list[ErrorLabel | ScoreLabel] = [*self.errors, *self.scores]
+        return tuple(dict.fromkeys((one.annotator, one.trace_id) for one in given))
 
     def extend(self, other: Labels) -> None:
         self.errors += other.errors
@@ -69,9 +76,8 @@ class _Score(_Form):
     def _on_its_scale(self) -> _Score:
         if self.value is not None and self.not_applicable:
             raise ValueError("a score is given or not applicable, not both")
-        if self.dimension not in DIMENSIONS and not self.dimension.startswith("trail."):
-            raise ValueError(f"no dimension {self.dimension!r}; there are {', '.join(DIMENSIONS)} and trail.*")
-        if self.dimension in DIMENSIONS and self.value is not None and self.value not in SCORES:
+        is_ours = not self.dimension.startswith("trail.")
+        if is_ours and self.value is not None and self.value not in SCORES:
             raise ValueError(f"a score of {self.dimension} is 0, 1, 2 or 3, not {self.value:g}")
         return self
 
@@ -92,6 +98,15 @@ class _File(_Form):
     version: Literal[1]
     annotators: tuple[str, ...] = ()
     labels: tuple[dict[str, Any], ...]
+
+
+def is_own_form(data: bytes) -> bool:
+    """Whether a file says that it is of our JSON form."""
+    try:
+        document = orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return data.lstrip().startswith(b"{") and FORMAT.encode() in data[:1000]
+    return isinstance(document, dict) and document.get("format") == FORMAT
 
 
 def read_tracejury(data: bytes, file: str) -> Labels:
@@ -195,12 +210,14 @@ def to_tracejury(connection: Connection, annotators: Sequence[str] = ()) -> byte
 
 CSV_COLUMNS = (
     "trace_id", "annotator", "status", "label_id", "span_ids", "dimension", "impact", "category", "description",
-    "evidence", "phase", "score", "not_applicable", "note", "row",
+    "evidence", "phase", "score", "not_applicable", "note", "row", "confidence", "guideline_version", "places",
+    "attributes",
 )  # fmt: skip
 
 
 def to_csv(connection: Connection, annotators: Sequence[str] = ()) -> str:
-    """Long form: one row an error and dimension, one a score, one a review; `row` says which.
+    """Long form: one row an error and dimension, one a score, one a review; `row` says which. It reads back equal:
+    `places` holds the evidence with where it stands, as JSON.
 
     A trace that nobody touched is a row of its own (`untouched`), "reviewed, no error" is a review row with
     status `submitted, no error`: three different things.
@@ -226,6 +243,7 @@ def _csv_rows(connection: Connection, annotators: Sequence[str]) -> Iterator[dic
             "annotator": review.annotator,
             "status": status,
             "note": review.reason,
+            "guideline_version": review.guideline_version,
         }
     for error in error_labels(connection, tables.error_label.c.occasion == 0):
         if annotators and error.annotator not in annotators:
@@ -244,20 +262,25 @@ def _csv_rows(connection: Connection, annotators: Sequence[str]) -> Iterator[dic
                 "description": error.description,
                 "evidence": "\n".join(piece.quote for piece in error.evidence),
                 "phase": error.phase,
+                "places": orjson.dumps([asdict(piece) for piece in error.evidence]).decode() if error.evidence else "",
+                "attributes": orjson.dumps(dict(error.attributes)).decode() if error.attributes else "",
             }
     for score in score_labels(connection, tables.score_label.c.occasion == 0):
         if annotators and score.annotator not in annotators:
             continue
         touched.add(score.trace_id)
+        name, spans = dimension_and_spans(score.dimension)
         yield {
             "row": "score",
             "trace_id": score.trace_id,
             "annotator": score.annotator,
-            "dimension": score.dimension,
+            "span_ids": " ".join(spans),
+            "dimension": name,
             "score": "" if score.value is None else f"{score.value:g}",
             "not_applicable": "yes" if score.not_applicable else "",
             "note": score.note,
             "phase": score.phase,
+            "confidence": score.confidence,
         }
     for trace_id in connection.scalars(select(schema.trace.c.trace_id).order_by(schema.trace.c.trace_key)):
         if trace_id not in touched:

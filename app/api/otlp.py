@@ -29,6 +29,7 @@ from tracejury.app.session import workspace
 from tracejury.ingest.inbox import NAMES, Signal, receive, show_stragglers
 from tracejury.ingest.trace import IngestError
 from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.recorded import keep_recorded_evaluations
 
 MAX_BODY = 64 * 1024**2  # bytes, unpacked
 REQUESTS_A_SECOND = 50
@@ -70,6 +71,7 @@ async def _kept(request: Request, opener: Callable[[], Workspace], body: bytes) 
     is_protobuf = "json" not in request.headers.get("content-type", "application/x-protobuf")
     try:
         receipt = await run_in_threadpool(receive, opener().engine, body, signal=signal, is_protobuf=is_protobuf)
+        await run_in_threadpool(keep_recorded_evaluations, opener().engine, receipt.shown)
     except IngestError as error:
         return _status(400, f"{error.reason}; {error.remedy}")
     return _answer(signal, receipt.rejected, is_protobuf=is_protobuf)
@@ -98,7 +100,8 @@ async def watch_stragglers(opener: Callable[[], Workspace]) -> None:
     while True:
         await asyncio.sleep(LOOK_EVERY_S)
         try:
-            await run_in_threadpool(show_stragglers, opener().engine, older_than_s=STRAGGLER_S)
+            shown = await run_in_threadpool(show_stragglers, opener().engine, older_than_s=STRAGGLER_S)
+            await run_in_threadpool(keep_recorded_evaluations, opener().engine, shown)
         except Exception:  # a locked database now must not end the watch for ever
             _log.warning("looking for traces without a root failed; it goes on in a minute", exc_info=True)
 

@@ -6,30 +6,56 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 from sqlalchemy import Connection, Engine, select
 
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_bar, say
 from tracejury.ingest.labels import Annotation, FailedReply, JudgeReply, read_annotations, read_replies
+from tracejury.ingest.readers import open_inputs
+from tracejury.ingest.score_files import RecordFile, read_records
+from tracejury.ingest.score_forms import FormName, Opinion
 from tracejury.ingest.store import load, reading, schema, writing
 from tracejury.ingest.trace import IngestError, Rejected
 from tracejury.judging import trail
-from tracejury.judging.exchange import Labels, read_tracejury, to_csv, to_tracejury, to_trail
+from tracejury.judging.exchange import Labels, is_own_form, read_tracejury, to_csv, to_tracejury, to_trail
 from tracejury.judging.ledger.imports import import_outcomes
-from tracejury.judging.ledger.labels import ensure_annotator, put_labels
+from tracejury.judging.ledger.labels import ensure_annotator, put_labels, reviews
 from tracejury.judging.ledger.matches import propose_matches
+from tracejury.judging.ledger.score_imports import trace_index
 from tracejury.judging.reading import Reading, read
 from tracejury.judging.records import Failure, Verdict
+from tracejury.judging.scales import ScaleError, read_scale
+from tracejury.judging.score_export import to_label_studio, to_langfuse
+from tracejury.judging.score_import import (
+    Imported,
+    ImportOptions,
+    ScoreImportError,
+    import_opinions,
+    opinions_of,
+    span_ids_of,
+)
 
 COMMAND = "command"
 
 
-def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_json: bool) -> int:
+def import_labels(
+    files: Sequence[Path],
+    home: Path | None,
+    *,
+    form: str,
+    as_json: bool,
+    columns: Sequence[str] = (),
+    scales: Sequence[str] = (),
+    annotator: str | None = None,
+    is_reviewed: bool = False,
+) -> int:
     """Exit code 0, or 1 when something was rejected."""
     workspace = opened(home)
-    labels = _trail_labels(files) if form == "trail" else _own_labels(files)
+    options = _import_options(form, columns, scales, annotator, is_reviewed)
+    imported = Imported(labels=_trail_labels(files)) if form == "trail" else _imported(workspace.engine, files, options)
+    labels = imported.labels
     with writing(workspace.engine) as connection:
         for name in labels.annotators:
             ensure_annotator(connection, name)
@@ -45,7 +71,11 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
     with reading(workspace.engine) as connection:
         present = set(connection.scalars(select(schema.trace.c.trace_id)))
         labels.warnings += _dead_locations(connection, labels, present)
-    waiting = {review.trace_id for review in labels.reviews} - present
+        labels.warnings += _without_review(connection, labels)
+    verdicts = _store_verdicts(workspace.engine, imported)
+    traces = {verdict.trace_id for some in imported.verdicts.values() for verdict in some}
+    traces |= {review.trace_id for review in labels.reviews} | {trace_id for _, trace_id in labels.places}
+    waiting = traces - present
     name_rejected(labels.rejected)
     if as_json:
         print_json(
@@ -54,6 +84,9 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
                 "scores": len(labels.scores),
                 "reviews": len(labels.reviews),
                 "new": new,
+                "verdicts": verdicts,
+                "own_dimensions": sorted(imported.own_dimensions),
+                "scales": [scale.in_words for scale in options.scales],
                 "annotators": labels.annotators,
                 "waiting_traces": len(waiting),
                 "warnings": labels.warnings,
@@ -65,11 +98,93 @@ def import_labels(files: Sequence[Path], home: Path | None, *, form: str, as_jso
             say(f"warning {warning}")
         click.echo(
             f"{counted(len(labels.errors), 'error')}, {counted(len(labels.scores), 'score')} "
-            f"on {counted(len(labels.reviews), 'trace')} ({sum(new.values()):,} rows new)"
+            f"on {counted(len(traces), 'trace')} ({sum(new.values()):,} rows new)"
         )
+        for name, count in verdicts.items():
+            click.echo(f"{counted(count, 'verdict')} of {name}, which is no person")
+        for scale in options.scales:
+            click.echo(f"scale {scale.name or 'of every name'}: {scale.in_words}")
+        if imported.own_dimensions:
+            click.echo(f"own dimensions: {', '.join(sorted(imported.own_dimensions))}")
         if waiting:
             say(f"{counted(len(waiting), 'trace')} not in the workspace yet: their labels wait and count once it is")
     return 1 if labels.rejected else 0
+
+
+def _import_options(
+    form: str, columns: Sequence[str], scales: Sequence[str], annotator: str | None, is_reviewed: bool
+) -> ImportOptions:
+    """The options of an import as they were given. Raises `click.UsageError` for one that cannot be read."""
+    pairs = [pair.partition("=") for given in columns for pair in given.split(",")]
+    wrong = next((name for name, equals, column in pairs if not equals or not column.strip()), None)
+    if wrong is not None:
+        raise click.UsageError(f"--columns takes FIELD=COLUMN, not {wrong!r}. Try: --columns annotator=who,score=stars")
+    try:
+        read = tuple(read_scale(scale) for scale in scales)
+    except ScaleError as error:
+        raise click.UsageError(str(error)) from error
+    return ImportOptions(
+        form=None if form in {"auto", "tracejury", "trail"} else cast("FormName", "plain" if form == "csv" else form),
+        columns={name.strip(): column.strip() for name, _, column in pairs},
+        scales=read,
+        annotator=annotator,
+        is_reviewed=is_reviewed,
+    )
+
+
+def _imported(engine: Engine, files: Sequence[Path], options: ImportOptions) -> Imported:
+    """Labels of files in our own JSON form, and of those of other tools."""
+    own, read = Labels(), list[tuple[RecordFile, list[Opinion]]]()
+    for name, data in _label_files(files, own.rejected):
+        if is_own_form(data):
+            own.extend(read_tracejury(data, name))
+            continue
+        try:
+            file = read_records(data, name)
+            read.append((file, opinions_of(file, options)))
+        except IngestError as error:
+            own.rejected.append(Rejected(file=name, place=error.place, reason=error.reason, remedy=error.remedy))
+        except ScoreImportError as error:
+            raise click.UsageError(str(error)) from error
+    with reading(engine) as connection:
+        spans = span_ids_of(opinion for _, opinions in read for opinion in opinions)
+        imported = import_opinions(read, options, trace_index(connection, spans))
+    own.extend(imported.labels)
+    imported.labels = own
+    return imported
+
+
+def _label_files(files: Sequence[Path], rejected: list[Rejected]) -> Iterator[tuple[str, bytes]]:
+    """Name and bytes of each file of labels; what cannot be opened is rejected."""
+    for path in files:
+        try:
+            for name, data in open_inputs(path):
+                if isinstance(data, IngestError):
+                    rejected.append(Rejected(file=name, place=data.place, reason=data.reason, remedy=data.remedy))
+                else:
+                    yield name, data
+        except IngestError as error:
+            rejected.append(Rejected(file=str(path), place=error.place, reason=error.reason, remedy=error.remedy))
+
+
+def _store_verdicts(engine: Engine, imported: Imported) -> dict[str, int]:
+    """Store what evaluators said; returns the number of verdicts by evaluator."""
+    for name, verdicts in imported.verdicts.items():
+        import_outcomes(engine, verdicts, model=name, author=COMMAND)
+    return {name: len(verdicts) for name, verdicts in imported.verdicts.items()}
+
+
+def _without_review(connection: Connection, labels: Labels) -> list[str]:
+    """A warning where scores or errors stand on traces that their author has not submitted: they do not count yet."""
+    done = {(one.annotator, one.trace_id) for one in reviews(connection) if one.status == "submitted"}
+    open_work = set(labels.places) - done
+    if not open_work:
+        return []
+    people = sorted({annotator for annotator, _ in open_work})
+    return [
+        f"{counted(len(open_work), 'trace')} of {', '.join(people)} not submitted: these labels are stored and in no "
+        "table yet. Try: --reviewed, if each person finished these traces"
+    ]
 
 
 def _dead_locations(connection: Connection, labels: Labels, present: set[str]) -> list[str]:
@@ -100,6 +215,10 @@ def export_labels(home: Path | None, out: Path, *, form: str, annotators: Sequen
             say(f"{counted(count, 'file')} written to {out}")
         elif form == "csv":
             out.write_text(to_csv(connection, annotators), encoding="utf-8", newline="")
+        elif form == "label-studio":
+            out.write_bytes(to_label_studio(connection, annotators))
+        elif form == "langfuse":
+            out.write_bytes(to_langfuse(connection, annotators))
         else:
             out.write_bytes(to_tracejury(connection, annotators))
     return 0
@@ -239,14 +358,6 @@ def _trail_labels(files: Sequence[Path]) -> Labels:
             rejected.append(Rejected(file=str(path), place=error.place, reason=error.reason, remedy=error.remedy))
     labels = trail.to_labels(annotations)
     labels.rejected += rejected
-    return labels
-
-
-def _own_labels(files: Sequence[Path]) -> Labels:
-    labels = Labels()
-    for path in files:
-        for file in sorted(path.glob("*.json")) if path.is_dir() else [path]:
-            labels.extend(read_tracejury(file.read_bytes(), str(file)))
     return labels
 
 

@@ -20,6 +20,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
     """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
     from tracejury.ingest.batch import Report
     from tracejury.ingest.batch import ingest as run
+    from tracejury.judging.ledger.recorded import keep_recorded_evaluations
 
     workspace = opened(home)
     with progress_line("reading", " traces") as bar:
@@ -29,6 +30,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
             bar.set_postfix(spans=report.spans, rejected=len(report.rejected), refresh=False)
 
         report = run(workspace.engine, paths, progress=progress, **options)
+    evaluations = keep_recorded_evaluations(workspace.engine, report.evaluated) if report.evaluated else 0
     name_rejected(report.rejected)
     if as_json:
         print_json(
@@ -38,6 +40,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
                 "duplicates": report.duplicates,
                 "rejected": [asdict(one) for one in report.rejected],
                 "warnings": dict(report.warnings),
+                "evaluations": evaluations,
             }
         )
     else:
@@ -49,6 +52,8 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
             f"{counted(report.duplicates, 'duplicate')}, {len(report.rejected)} rejected"
         )
+        if evaluations:
+            click.echo(f"{counted(evaluations, 'verdict')} of evaluators, as these traces record them")
     return 1 if report.rejected else 0
 
 

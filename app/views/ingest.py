@@ -18,6 +18,7 @@ from tracejury.ingest.batch import Report, store
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, reading
 from tracejury.ingest.trace import Rejected
+from tracejury.judging.ledger.recorded import keep_recorded_evaluations
 
 SHOWN = 50  # warnings
 CONFIG = {"displaylogo": False, "displayModeBar": False}
@@ -102,6 +103,8 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
     made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
+    if made.evaluated:
+        keep_recorded_evaluations(workspace().engine, made.evaluated)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
         f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."

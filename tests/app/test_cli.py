@@ -53,7 +53,7 @@ class TestIngest:
         again = answer("ingest", TRAIL, "--home", tmp_path)
         assert first["traces"] == len(list(TRAIL.glob("*.json")))
         assert (again["traces"], again["duplicates"], again["rejected"]) == (0, first["traces"], [])
-        assert set(first) == {"traces", "spans", "duplicates", "rejected", "warnings"}
+        assert set(first) == {"traces", "spans", "duplicates", "rejected", "warnings", "evaluations"}
 
     def test_a_bad_file_is_named_with_place_and_remedy_and_the_rest_goes_on(self, tmp_path: Path) -> None:
         bad = tmp_path / "bad.json"

@@ -1,0 +1,177 @@
+"""Files of scores and labels made elsewhere, as records: CSV, JSON lines, JSON pages and arrays, Parquet.
+
+What a record means is for `score_forms`; here each only gets its place, so that a refused one can be named.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from tracejury.ingest.parse import parse_document, to_utf8
+from tracejury.ingest.spreadsheet import plain_cell
+from tracejury.ingest.trace import IngestError, Json
+
+DELIMITERS = (",", ";", "\t", "|")
+_PAGES = (
+    "data",
+    "results",
+    "scores",
+    "assessments",
+    "annotations",
+    "feedback",
+    "feedbacks",
+    "records",
+    "items",
+    "tasks",
+)
+_MOST_CELL = 2**31 - 1  # characters; csv's own limit is 131,072
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Record:
+    """One object of a file and its place there ("line 3", "[2]")."""
+
+    place: str
+    values: Mapping[str, Json]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordFile:
+    """A file's records, and the pieces of it that are none, each with its place."""
+
+    file: str
+    records: tuple[Record, ...]
+    broken: tuple[tuple[str, str], ...] = ()
+
+
+def read_records(data: bytes, file: str) -> RecordFile:
+    """The records of a file, whatever its form. Raises `IngestError` for one that cannot be read at all."""
+    if data.startswith(b"PAR1"):
+        return RecordFile(file=file, records=tuple(_of_parquet(data)))
+    text = _text(data)
+    if not text.strip():
+        raise IngestError("the file is empty", remedy="export it again")
+    if text.lstrip().startswith(("{", "[")):
+        return _of_json(text, file)
+    return _of_csv(text, file)
+
+
+def _text(data: bytes) -> str:
+    converted, _ = to_utf8(data)
+    try:
+        return converted.decode("utf-8").removeprefix("\ufeff")
+    except UnicodeDecodeError as error:
+        line = converted.count(b"\n", 0, error.start) + 1
+        raise IngestError("a byte that is no UTF-8", place=f"line {line}", remedy="save the file as UTF-8") from error
+
+
+def _of_json(text: str, file: str) -> RecordFile:
+    try:
+        value = parse_document(text.encode()).value
+    except IngestError:
+        lines = _of_lines(text, file)
+        if lines is None:
+            raise
+        return lines
+    place = "" if "\n" in text.strip() or isinstance(value, list) else "line 1"
+    broken = [(where, "no JSON object") for where in _no_objects("", value)]
+    return RecordFile(file=file, records=tuple(_of_page(place, value)), broken=tuple(broken))
+
+
+def _of_lines(text: str, file: str) -> RecordFile | None:
+    """The objects of a file of JSON lines; None where not even the first line is one."""
+    records: list[Record] = []
+    broken: list[tuple[str, str]] = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            broken.append((f"line {number}", f"not JSON: {error}"))
+            continue
+        if isinstance(value, dict):
+            records += _of_page(f"line {number}", value)
+        else:
+            broken.append((f"line {number}", "no JSON object"))
+    return RecordFile(file=file, records=tuple(records), broken=tuple(broken)) if records else None
+
+
+def _of_page(place: str, page: Json) -> Iterator[Record]:
+    """The objects of a list, of the list that a page holds, or the object itself."""
+    if isinstance(page, list):
+        yield from (Record(place=f"{place}[{n}]", values=one) for n, one in enumerate(page) if isinstance(one, dict))
+    elif isinstance(page, dict):
+        key = _list_key(page)
+        if key is None:
+            yield Record(place=place or "the file", values=page)
+        else:
+            yield from _of_page(f"{place} {key}".strip(), page[key])
+
+
+def _list_key(page: Mapping[str, Json]) -> str | None:
+    """The key of a page's list of records; None for an object that is a record itself."""
+    if {"annotations", "data"} <= page.keys() and isinstance(page["data"], dict):
+        return None  # a task of Label Studio
+    if "errors" in page:
+        return None  # a TRAIL annotation
+    for key in _PAGES:
+        value = page.get(key)
+        if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+            return key
+    return None
+
+
+def _no_objects(place: str, page: Json) -> list[str]:
+    if isinstance(page, list):
+        return [f"{place}[{number}]" for number, one in enumerate(page) if not isinstance(one, dict)]
+    return []
+
+
+def _of_csv(text: str, file: str) -> RecordFile:
+    csv.field_size_limit(_MOST_CELL)
+    header, delimiter = _header(text)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    records: list[Record] = []
+    broken: list[tuple[str, str]] = []
+    line = 1
+    try:
+        for number, cells in enumerate(reader):
+            place, line = f"line {line}", reader.line_num + 1
+            if number == 0 or not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(header):
+                broken.append((place, f"{len(cells)} cells; the first line names {len(header)} columns"))
+                continue
+            values: dict[str, Json] = {name: plain_cell(cell) for name, cell in zip(header, cells, strict=True) if name}
+            records.append(Record(place=place, values=values))
+    except csv.Error as error:
+        broken.append((f"line {line}", f"not CSV: {error}"))
+    return RecordFile(file=file, records=tuple(records), broken=tuple(broken))
+
+
+def _header(text: str) -> tuple[list[str], str]:
+    """The names of the first line, and what delimits them: what gives the most names. Raises for a name given twice."""
+    first = text.lstrip("\r\n").split("\n", 1)[0].rstrip("\r")
+    read = {sign: [cell.strip() for cell in next(csv.reader([first], delimiter=sign), [])] for sign in DELIMITERS}
+    delimiter = max(DELIMITERS, key=lambda sign: len(read[sign]))
+    names = [name for name in read[delimiter] if name]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise IngestError(f"the column {twice[0]!r} stands twice", place="line 1", remedy="keep one of them")
+    return read[delimiter], delimiter
+
+
+def _of_parquet(data: bytes) -> Iterator[Record]:
+    import pyarrow as pa  # takes a second to import, and few files are Parquet
+    import pyarrow.parquet as pq
+
+    try:
+        rows = pq.read_table(io.BytesIO(data)).to_pylist()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise IngestError(f"damaged Parquet: {error}", remedy="export it again") from error
+    yield from (Record(place=f"row {number}", values=row) for number, row in enumerate(rows))

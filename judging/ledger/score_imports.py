@@ -1,0 +1,47 @@
+"""What an import of scores made elsewhere must know of the workspace: its traces, and whose the named spans are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+
+from sqlalchemy import Connection, func, select
+
+from tracejury.ingest.store import schema
+from tracejury.judging.score_import import TraceIndex
+
+_AT_A_TIME = 500  # ids in one statement
+
+
+def trace_index(connection: Connection, span_ids: Collection[str]) -> TraceIndex:
+    """The workspace's traces and where spans of these ids (lower case, without 0x) stand."""
+    trace, span = schema.trace, schema.span
+    places: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    roots: set[tuple[str, str]] = set()
+    wanted = sorted(span_ids)
+    for at in range(0, len(wanted), _AT_A_TIME):
+        spellings = {one for bare in wanted[at : at + _AT_A_TIME] for one in (bare, bare.upper(), f"0x{bare}")}
+        rows = connection.execute(
+            select(trace.c.trace_id, span.c.span_id, span.c.depth, trace.c.trace_key)
+            .join(trace, trace.c.trace_key == span.c.trace_key)
+            .where(span.c.span_id.in_(spellings))
+        ).all()
+        for row in rows:
+            places[row.span_id.lower().removeprefix("0x")].append((row.trace_id, row.span_id))
+        roots |= _only_roots(connection, {(row.trace_key, row.trace_id, row.span_id) for row in rows if row.depth == 0})
+    traces = frozenset(connection.scalars(select(trace.c.trace_id)))
+    return TraceIndex(traces=traces, spans={key: tuple(found) for key, found in places.items()}, roots=frozenset(roots))
+
+
+def _only_roots(connection: Connection, spans: set[tuple[int, str, str]]) -> set[tuple[str, str]]:
+    """Of root spans those that are the only root of their trace: what is said of one is said of the trace."""
+    span = schema.span
+    keys = {key for key, _, _ in spans}
+    counts: dict[int, int] = dict(
+        connection.execute(
+            select(span.c.trace_key, func.count())
+            .where(span.c.trace_key.in_(keys), span.c.depth == 0)
+            .group_by(span.c.trace_key)
+        ).all()
+    )
+    return {(trace_id, span_id) for key, trace_id, span_id in spans if counts.get(key) == 1}
