@@ -22,6 +22,7 @@ from tracejury.judging.ledger.matches import decisions, finding_reviews
 from tracejury.judging.ledger.revisions import Revision, revision
 from tracejury.judging.ledger.systems import ANSWERED, current_versions, system_name
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
+from tracejury.judging.spans_scored import MARK
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,7 +254,8 @@ def _scores(connection: Connection, present: Set[str]) -> pd.DataFrame:
             newest(table, ("annotator", "trace_id", "occasion", "dimension", "phase")),
             given,
             table.c.occasion == 0,
-            table.c.dimension.in_(DIMENSIONS),
+            ~table.c.dimension.startswith("trail."),
+            ~table.c.dimension.contains(MARK),  # a score of a span is none of its trace
         )
         .order_by(table.c.row_key)
     )
