@@ -24,6 +24,7 @@ from tracejury.judging.ledger.imports import import_outcomes
 from tracejury.judging.ledger.labels import ensure_annotator, put_labels, reviews
 from tracejury.judging.ledger.matches import propose_matches
 from tracejury.judging.ledger.score_imports import trace_index
+from tracejury.judging.ledger.systems import SCORES_ONLY
 from tracejury.judging.reading import Reading, read
 from tracejury.judging.records import Failure, Verdict
 from tracejury.judging.scales import ScaleError, read_scale
@@ -170,7 +171,7 @@ def _label_files(files: Sequence[Path], rejected: list[Rejected]) -> Iterator[tu
 def _store_verdicts(engine: Engine, imported: Imported) -> dict[str, int]:
     """Store what evaluators said; returns the number of verdicts by evaluator."""
     for name, verdicts in imported.verdicts.items():
-        import_outcomes(engine, verdicts, model=name, author=COMMAND)
+        import_outcomes(engine, verdicts, model=name, author=COMMAND, mode=SCORES_ONLY)
     return {name: len(verdicts) for name, verdicts in imported.verdicts.items()}
 
 

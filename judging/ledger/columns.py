@@ -20,7 +20,7 @@ from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.labels import newest
 from tracejury.judging.ledger.matches import decisions, finding_reviews
 from tracejury.judging.ledger.revisions import Revision, revision
-from tracejury.judging.ledger.systems import ANSWERED, current_versions, system_name
+from tracejury.judging.ledger.systems import ANSWERED, SCORES_ONLY, current_versions, system_name
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 from tracejury.judging.spans_scored import MARK
 
@@ -146,8 +146,11 @@ def _cells(connection: Connection) -> pd.DataFrame:
     )
     found = _frame(connection, query, columns)
     asked = select(version.c.judge_version, version.c.model, version.c.mode, version.c.prompt_order)
-    names = {row.judge_version: system_name(row.model, row.mode, row.prompt_order) for row in connection.execute(asked)}
+    versions = connection.execute(asked).all()
+    names = {row.judge_version: system_name(row.model, row.mode, row.prompt_order) for row in versions}
+    modes = {row.judge_version: row.mode for row in versions}
     found.insert(4, "system", found["judge_version"].map(names))
+    found["reports_errors"] = found["judge_version"].map(modes) != SCORES_ONLY
     return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
 
 

@@ -138,13 +138,18 @@ class LateFrames:
     def _scores(self) -> pd.DataFrame:
         return _scores(self.columns, self.selection, self._done)
 
+    @staticmethod
+    def _reporting(cells: pd.DataFrame) -> pd.DataFrame:
+        """Cells of judges that were asked for errors: an evaluator that only scores misses none."""
+        return cells[cells["reports_errors"].astype(bool)]
+
     @cached_property
     def _seen(self) -> pd.DataFrame:
         return self._now[among(self._now["trace_id"], self._truth.reviewed)]
 
     @cached_property
     def error_pairs(self) -> pd.DataFrame:
-        return _error_pairs(self._now, self._truth.errors, self._truth.decided, self.selection)
+        return _error_pairs(self._reporting(self._now), self._truth.errors, self._truth.decided, self.selection)
 
     @cached_property
     def score_pairs(self) -> pd.DataFrame:
@@ -164,7 +169,7 @@ class LateFrames:
 
     @cached_property
     def judged(self) -> pd.DataFrame:
-        return _judged(self._seen, self.selection)
+        return _judged(self._reporting(self._seen), self.selection)
 
     @cached_property
     def repeats(self) -> pd.DataFrame:
@@ -174,7 +179,7 @@ class LateFrames:
     @cached_property
     def unit_labels(self) -> pd.DataFrame:
         truth = self._truth
-        return side_frames.unit_labels(self._now, self.columns.findings, truth.errors, truth.reviewed)
+        return side_frames.unit_labels(self._reporting(self._now), self.columns.findings, truth.errors, truth.reviewed)
 
     @cached_property
     def incomplete(self) -> pd.DataFrame:
@@ -438,7 +443,7 @@ def _in_split(trace_ids: pd.Series, selection: Selection) -> pd.Series:
     return among(trace_ids, list(selection.splits))
 
 
-_CELL_COLUMNS = ["cell_key", "trace_id", "judge", "system", "repeat", "state", "score"]
+_CELL_COLUMNS = ["cell_key", "trace_id", "judge", "system", "repeat", "state", "score", "reports_errors"]
 
 
 def _cells(columns: Columns, selection: Selection) -> pd.DataFrame:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
 from itertools import groupby
+from typing import Literal
 
 import orjson
 from sqlalchemy import Connection, Engine, delete, func, insert, select, update
@@ -31,13 +32,19 @@ from tracejury.judging.records import Failure, Finding, Verdict
 
 
 def import_outcomes(
-    engine: Engine, outcomes: Sequence[Verdict | Failure], *, model: str, author: str, repeat: int | None = None
+    engine: Engine,
+    outcomes: Sequence[Verdict | Failure],
+    *,
+    model: str,
+    author: str,
+    repeat: int | None = None,
+    mode: Literal["imported", "scores"] = "imported",
 ) -> dict[str, int]:
     """Store outcomes of a judge called `model`; an outcome that is there already, word for word, is not repeated.
 
     Returns `{"new", "duplicates", "findings", "citations", "unresolved_citations"}` (the last three of all
     outcomes given). Different outcomes for one trace become repeats 0, 1, ...; `repeat` says which repeat these
-    are, so that equal answers of several runs are kept apart.
+    are, so that equal answers of several runs are kept apart. `mode` scores: who gave them was asked for no errors.
     """
     resolve_waiting(engine)
     counts: Counter[str] = Counter(new=0, duplicates=0, findings=0, citations=0, unresolved_citations=0)
@@ -49,7 +56,7 @@ def import_outcomes(
     with writing(engine) as connection:
         versions = {
             judge: ensure_judge_version(
-                connection, JudgeVersion(judge=judge, model=model, rubric_version="", mode="imported")
+                connection, JudgeVersion(judge=judge, model=model, rubric_version="", mode=mode)
             )
             for judge in dict.fromkeys(outcome.judge for outcome in outcomes)
         }
@@ -57,7 +64,7 @@ def import_outcomes(
         new = [outcome for outcome in outcomes if _identity(outcome) not in there]
         counts["new"], counts["duplicates"] = len(new), len(outcomes) - len(new)
         if new:
-            spec: dict[str, Json] = {"model": model, "judges": list(versions), "mode": "imported"}
+            spec: dict[str, Json] = {"model": model, "judges": list(versions), "mode": mode}
             run = add_run(connection, name=f"imported: {model}", spec=spec, author=author, status="running")
             _store(connection, run, new, versions, repeat)
             set_run_status(connection, run, "done")

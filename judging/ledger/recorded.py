@@ -12,6 +12,7 @@ from tracejury.ingest.parse import json_text
 from tracejury.ingest.store import load, reading
 from tracejury.ingest.trace import Json, Trace
 from tracejury.judging.ledger.imports import import_outcomes
+from tracejury.judging.ledger.systems import SCORES_ONLY
 from tracejury.judging.records import Call, Failure, Verdict
 from tracejury.judging.scales import plain_score
 from tracejury.judging.score_import import SPANS_ONLY, dimension_of, known_dimension
@@ -35,7 +36,7 @@ def keep_recorded_evaluations(engine: Engine, trace_ids: Iterable[str]) -> int:
             by_evaluator[evaluator] += outcomes
     new = 0
     for evaluator, outcomes in by_evaluator.items():
-        new += import_outcomes(engine, outcomes, model=evaluator, author=AUTHOR)["new"]
+        new += import_outcomes(engine, outcomes, model=evaluator, author=AUTHOR, mode=SCORES_ONLY)["new"]
     return new
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from sqlalchemy import ColumnElement, Connection, Integer, func, select
 
@@ -13,7 +13,9 @@ from tracejury.judging.records import CELL_STATES
 ANSWERED = ("scored", "not_applicable")
 VERSION_SHOWN = 6  # characters of a version's hash that name it
 VERSION_MARK = " @"
-_SAYS_NOTHING = {"mode": ("trace", "checks", "imported", ""), "prompt_order": ("cache", "")}
+SCORES_ONLY: Final = "scores"
+"""The mode of an evaluator that gives scores and reports no errors: it can catch and miss none."""
+_SAYS_NOTHING = {"mode": ("trace", "checks", "imported", SCORES_ONLY, ""), "prompt_order": ("cache", "")}
 
 
 def joint_mode(rule: Rule) -> str:

@@ -11,6 +11,7 @@ from click.testing import CliRunner, Result
 from tracejury.app.cli import main
 from tracejury.ingest.store import load, reading
 from tracejury.judging.ledger import open_workspace
+from tracejury.judging.ledger.frames import Selection, load_frames
 from tracejury.judging.reading import read
 
 DATA = Path(__file__).resolve().parents[2] / "data"
@@ -134,6 +135,25 @@ def test_an_evaluator_s_scores_become_verdicts_and_no_labels(tmp_path: Path) -> 
     run("verdicts", "export", "--out", tmp_path / "v.json", "--home", tmp_path / "w")
     (verdict,) = json.loads((tmp_path / "v.json").read_text(encoding="utf-8"))["verdicts"]
     assert (verdict["judge"], verdict["score"], verdict["rationale"]) == ("LC", 1, "why")
+
+
+def test_an_evaluator_that_only_scores_is_compared_by_score_and_misses_no_error(tmp_path: Path) -> None:
+    home = tmp_path / "w"
+    run("ingest", trace_file(tmp_path, [], []), "--home", home)
+    labels, scores = tmp_path / "l.csv", tmp_path / "p.json"
+    head = "trace_id,span_id,annotator,dimension,score,impact,description\n"
+    rows = f"{T},,ada,LC,2,,\n{T},,ada,helpfulness,1,,\n{T},{CHILD},ada,EE,0,,\n{T},{CHILD},ada,LC,,high,repeats\n"
+    labels.write_text(head + rows, encoding="utf-8")
+    given = [{"trace_id": T, "name": name, "annotator_kind": "LLM", "result": {"score": 1}} for name in
+             ("LC", "EE", "helpfulness")]  # fmt: skip
+    scores.write_text(json.dumps(given), encoding="utf-8")
+    run("labels", "import", labels, "--reviewed", "--home", home)
+    run("labels", "import", scores, "--home", home)
+    with reading(open_workspace(home).engine) as connection:
+        frames = load_frames(connection, Selection(human="ada"))
+    pairs = sorted((row.judge, row.human, row.model) for row in frames.score_pairs.itertuples())
+    assert pairs == [("LC", 2, 1), ("helpfulness", 1, 1)]  # the score of a span is compared with none
+    assert (len(frames.error_pairs), len(frames.judged), len(frames.unit_labels)) == (0, 0, 0)
 
 
 class TestEvaluationsThatTracesRecord:

@@ -10,8 +10,11 @@ depends_on = None
 
 
 def upgrade() -> None:
-    for table in ("cell", "reply"):
-        op.add_column(table, sa.Column("reasoning", sa.LargeBinary(), nullable=True))
+    for table, comment in (
+        ("cell", "what came beside the answer, UTF-8, zstd"),
+        ("reply", "what the provider sent beside it, UTF-8, zstd"),
+    ):
+        op.add_column(table, sa.Column("reasoning", sa.LargeBinary(), nullable=True, comment=comment))
 
 
 def downgrade() -> None:
