@@ -261,7 +261,8 @@ def score_table(found: Comparison) -> pd.DataFrame:
     human = {score.dimension: score for score in found.scores}
     judged = {cell.judge: cell.outcome for cell in found.cells}
     rows = []
-    for dimension in DIMENSIONS:
+    own = [name for name in human if name not in DIMENSIONS and not name.startswith("trail.")]
+    for dimension in (*DIMENSIONS, *own):
         score, outcome = human.get(dimension), judged.get(dimension)
         if score is None and outcome is None:
             continue

@@ -8,11 +8,12 @@ import orjson
 from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 
+from tracejury.app.views.compare import score_table
 from tracejury.ingest.store import reading, trace_ids, writing
 from tracejury.judging.ledger import Workspace
-from tracejury.judging.ledger.comparison import compare_trace, undecided
+from tracejury.judging.ledger.comparison import Comparison, compare_trace, undecided
 from tracejury.judging.ledger.queue import QueueSpec, make_queue, next_item
-from tracejury.judging.records import Verdict
+from tracejury.judging.records import ScoreLabel, Verdict
 
 
 def island(at: AppTest) -> dict[str, object]:
@@ -104,3 +105,28 @@ def test_who_is_at_work_on_the_trace_blind_is_shown_nothing_of_it(full: Workspac
     assert "blind" in at.info[0].value
     assert not at.get("bidi_component")
     assert not at.expander
+
+
+def test_reasoning_beside_an_answer_stands_below_the_raw_reply() -> None:
+    def page() -> None:
+        from tracejury.app.views.compare import reply
+        from tracejury.judging.ledger.comparison import JudgedCell
+        from tracejury.judging.records import Call, Failure
+
+        call = Call(model="m", raw_reply="RAW", reasoning="THOUGHTS")
+        outcome = Failure(judge="LC", trace_id="t", state="unparsable", reason="no", call=call)
+        reply(JudgedCell(cell_key=1, judge="LC", outcome=outcome))
+
+    at = AppTest.from_function(page)
+    at.session_state["reply-1"] = True
+    at.run()
+    assert [code.value for code in at.code] == ["RAW", "THOUGHTS"]
+
+
+def test_own_dimensions_stand_below_the_seven() -> None:
+    scores = tuple(
+        ScoreLabel(trace_id="t", annotator="ada", dimension=name, value=value)
+        for name, value in (("helpfulness", 2.0), ("LC", 1.0), ("trail.overall", 5.0))
+    )
+    table = score_table(Comparison(trace_id="t", human="ada", system="checks", pairs=(), cells=(), scores=scores))
+    assert list(table["dimension"]) == ["LC", "helpfulness"]
