@@ -146,8 +146,11 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
             for column, name in scored.items()
             if as_words(record.values.get(column))
         )
-    else:
-        yield _of_kind(opinion, row, text("description"))
+        return
+    description = text("description")
+    yield _of_kind(opinion, row, description)
+    if not row and opinion.value is not None and opinion.impact:  # a score, and the error that lowers it
+        yield replace(opinion, kind="error", value=None, comment=description or opinion.comment)
 
 
 def _of_kind(opinion: Opinion, row: str, description: str) -> Opinion:
@@ -164,7 +167,8 @@ def _of_kind(opinion: Opinion, row: str, description: str) -> Opinion:
         and str(opinion.value).strip().lower() in {"na", "n/a", "not applicable"}
     ):
         return replace(opinion, value=None, not_applicable=True)
-    return opinion if not description else replace(opinion, comment=opinion.comment or description)
+    quoted = f"evidence: {opinion.evidence}" if opinion.evidence and not opinion.impact and not row else ""
+    return replace(opinion, comment="\n".join(filter(None, (opinion.comment or description, quoted))))
 
 
 def _marks(opinion: Opinion, description: str) -> bool:

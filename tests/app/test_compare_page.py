@@ -8,7 +8,6 @@ import orjson
 from streamlit.testing.v1 import AppTest
 from tests.app.conftest import OpenPage
 
-from tracejury.app.views.compare import score_table
 from tracejury.ingest.store import reading, trace_ids, writing
 from tracejury.judging.ledger import Workspace
 from tracejury.judging.ledger.comparison import Comparison, compare_trace, undecided
@@ -123,7 +122,9 @@ def test_reasoning_beside_an_answer_stands_below_the_raw_reply() -> None:
     assert [code.value for code in at.code] == ["RAW", "THOUGHTS"]
 
 
-def test_own_dimensions_stand_below_the_seven() -> None:
+def test_own_dimensions_stand_below_the_seven(empty: Workspace) -> None:
+    from tracejury.app.views.compare import score_table  # a page runs when it is imported
+
     scores = tuple(
         ScoreLabel(trace_id="t", annotator="ada", dimension=name, value=value)
         for name, value in (("helpfulness", 2.0), ("LC", 1.0), ("trail.overall", 5.0))

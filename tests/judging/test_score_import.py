@@ -124,6 +124,24 @@ def test_a_row_that_marks_an_error_becomes_one() -> None:
     assert [(piece.quote, piece.span_id) for piece in error.evidence] == [("the same call", SPAN)]
 
 
+def test_a_row_that_scores_and_marks_an_error_is_both() -> None:
+    text = (
+        "trace_id,span_id,annotator,dimension,score,comment,evidence,impact\n"
+        f"{T},{SPAN},ada,LC,1,asks twice,the same call,low\n"
+    )
+    imported = taken(text)
+    assert scores(imported) == [("ada", f"LC @ span {SPAN}", 1)]
+    error = the_error(imported)
+    assert (error.dimensions, error.impact, error.description) == (("LC",), "low", "asks twice")
+    assert (error.span_ids, error.evidence[0].quote) == ((SPAN,), "the same call")
+
+
+def test_evidence_of_a_score_is_no_error_and_stays_with_it() -> None:
+    text = f"trace_id,annotator,dimension,score,comment,evidence,description\n{T},ada,LC,3,sound,the plan,\n"
+    imported = taken(text)
+    assert (the_score(imported).note, imported.labels.errors) == ("sound\nevidence: the plan", [])
+
+
 def test_the_same_error_has_the_same_id_whenever_it_is_imported() -> None:
     text = f"trace_id,annotator,dimension,impact,description\n{T},ada,TC,low,asks twice\n"
     assert the_error(taken(text)).label_id == the_error(taken(text)).label_id
