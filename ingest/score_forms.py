@@ -109,10 +109,10 @@ def column_of(field: str, columns: Mapping[str, str], chosen: Mapping[str, str])
 def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, str]) -> Iterator[Opinion]:
     """The opinions of a row of a plain file. `scored` are columns that are themselves named after a dimension."""
     columns = {folded(name): name for name in reversed(list(record.values))}
-    found = {field: column_of(field, columns, chosen) for field in FIELDS}
+    column_by_field = {field: column_of(field, columns, chosen) for field in FIELDS}
 
     def text(field: str) -> str:
-        column = found[field]
+        column = column_by_field[field]
         return "" if column is None else as_words(record.values.get(column))
 
     row = text("row")
@@ -121,10 +121,10 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
     opinion = Opinion(
         place=record.place,
         trace_id=text("trace_id") or None,
-        span_ids=_ids(None if found["span_ids"] is None else record.values.get(found["span_ids"])),
+        span_ids=_ids(None if column_by_field["span_ids"] is None else record.values.get(column_by_field["span_ids"])),
         author=text("annotator") or None,
         name=text("dimension") or None,
-        value=_value(None if found["score"] is None else record.values.get(found["score"])),
+        value=_value(None if column_by_field["score"] is None else record.values.get(column_by_field["score"])),
         label=text("label") or None,
         not_applicable=text("not_applicable").lower() in _YES,
         comment=text("comment"),
@@ -139,7 +139,7 @@ def read_plain(record: Record, chosen: Mapping[str, str], scored: Mapping[str, s
         places=_parsed(text("places")),
         attributes=_parsed(text("attributes")),
     )
-    is_wide = found["score"] is None and found["dimension"] is None and scored
+    is_wide = column_by_field["score"] is None and column_by_field["dimension"] is None and scored
     if is_wide:
         yield from (
             replace(opinion, name=name, value=_value(record.values.get(column)))
@@ -360,12 +360,12 @@ def _argilla(record: Record) -> Iterator[Opinion]:
     named = {**_object(values.get("fields")), **_object(values.get("metadata")), "id": values.get("id")}
     about = _trace_and_span(named)
     responses = values.get("responses")
-    given = (
+    answers = (
         [{**answer, "question_name": question} for question, some in responses.items() for answer in _objects(some)]
         if isinstance(responses, dict)
         else _objects(responses)
     )
-    for number, one in enumerate(given):
+    for number, one in enumerate(answers):
         if as_words(one.get("status")) == "discarded":
             continue
         for question, answer in _answers(one):
@@ -440,8 +440,8 @@ def _mlflow(record: Record) -> Iterator[Opinion]:
 
 
 def _assessments(values: Mapping[str, Json]) -> list[Mapping[str, Json]]:
-    held = values.get("assessments", _object(values.get("info")).get("assessments"))
-    return _objects(_parsed(held))
+    listing = values.get("assessments", _object(values.get("info")).get("assessments"))
+    return _objects(_parsed(listing))
 
 
 def _assessment(values: Mapping[str, Json], place: str) -> Opinion:

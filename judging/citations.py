@@ -51,11 +51,11 @@ def _resolved(cite: str, reading: Reading) -> list[Citation]:
     whole = reading.resolve(plain(cite))
     if whole is not None:
         return [Citation(cite=cite, span_id=whole)]
-    named = list(_named(plain(cite), reading))
-    if all(span_id is None for _, span_id in named):
+    references = list(_named(plain(cite), reading))
+    if all(span_id is None for _, span_id in references):
         return [Citation(cite=cite, span_id=None)]
-    known: dict[tuple[str, str | None], None] = dict.fromkeys(named)
-    return [Citation(cite=cite if len(known) == 1 else piece, span_id=span_id) for piece, span_id in known]
+    distinct: dict[tuple[str, str | None], None] = dict.fromkeys(references)
+    return [Citation(cite=cite if len(distinct) == 1 else piece, span_id=span_id) for piece, span_id in distinct]
 
 
 def _named(text: str, reading: Reading) -> Iterator[tuple[str, str | None]]:

@@ -164,7 +164,7 @@ def _foreign_scales(rows: Sequence[_Row], options: ImportOptions) -> dict[tuple[
 
     Of a scale of 1 to 5 the values 1 to 3 would pass for ours: then no row of the name is taken.
     """
-    found: dict[tuple[str, str], str] = {}
+    places: dict[tuple[str, str], str] = {}
     for file, opinion in rows:
         if opinion.kind != "score" or opinion.value is None or opinion.name is None or opinion.fault is not None:
             continue
@@ -172,8 +172,8 @@ def _foreign_scales(rows: Sequence[_Row], options: ImportOptions) -> dict[tuple[
             continue
         if plain_score(opinion.value) is None:
             shown = f"{opinion.value:g}" if isinstance(opinion.value, float) else repr(opinion.value)
-            found.setdefault((file, folded(opinion.name)), f"{shown} at {opinion.place}")
-    return found
+            places.setdefault((file, folded(opinion.name)), f"{shown} at {opinion.place}")
+    return places
 
 
 class _Builder:
@@ -270,7 +270,7 @@ class _Builder:
 
     def _score(self, file: str, opinion: Opinion, author: str) -> None:
         name = self._dimension(opinion)
-        value, given = self._on_our_scale(file, opinion)
+        value, original = self._on_our_scale(file, opinion)
         trace_id, phase = cast("str", opinion.trace_id), _phase(opinion)
         label = ScoreLabel(
             trace_id=trace_id,
@@ -278,7 +278,7 @@ class _Builder:
             dimension=of_span(name, opinion.span_ids),
             value=value,
             not_applicable=opinion.not_applicable,
-            note="\n".join(filter(None, (opinion.comment, given))),
+            note="\n".join(filter(None, (opinion.comment, original))),
             confidence=_confidence(opinion),
             phase=phase,
         )
@@ -300,19 +300,19 @@ class _Builder:
         return name
 
     def _on_our_scale(self, file: str, opinion: Opinion) -> tuple[float | None, str]:
-        """The score of 0 to 3, and how it was given where it was mapped."""
-        given: Value = opinion.label if opinion.value is None else opinion.value
+        """The score of 0 to 3, and a line on the original value where it was mapped."""
+        original: Value = opinion.label if opinion.value is None else opinion.value
         name = cast("str", opinion.name)
         if opinion.not_applicable:
-            if given is not None:
-                raise _RefusedError(f"a score ({given}) and not applicable", "keep one of the two")
+            if original is not None:
+                raise _RefusedError(f"a score ({original}) and not applicable", "keep one of the two")
             return None, ""
-        if given is None:
+        if original is None:
             raise _RefusedError(
                 "the row holds no score, no label and no error", "leave it out, or give --columns score=COLUMN"
             )
-        if name.startswith(_TRAIL) and isinstance(given, float):
-            return given, ""
+        if name.startswith(_TRAIL) and isinstance(original, float):
+            return original, ""
         scale = scale_of(name, self.options.scales)
         if scale is not None:
             return self._mapped(scale, opinion)
@@ -328,20 +328,20 @@ class _Builder:
         return float(cast("int", plain_score(opinion.value))), ""
 
     def _mapped(self, scale: Scale, opinion: Opinion) -> tuple[float, str]:
-        for given in (opinion.value, opinion.label):
-            score = None if given is None else scale.score(given)
+        for original in (opinion.value, opinion.label):
+            score = None if original is None else scale.score(original)
             if score is not None:
-                shown = f"{given:g}" if isinstance(given, float) else given
+                shown = f"{original:g}" if isinstance(original, float) else original
                 return float(score), f"given as {shown} (scale {scale.text})"
-        given = opinion.label if opinion.value is None else opinion.value
+        original = opinion.label if opinion.value is None else opinion.value
         raise _RefusedError(
-            f"{given!r} is not on the scale {scale.text}", "correct the row, or give a --scale that holds it"
+            f"{original!r} is not on the scale {scale.text}", "correct the row, or give a --scale that holds it"
         )
 
     def _verdict(self, file: str, opinion: Opinion, author: str) -> None:
         name = self._dimension(opinion)
-        value, given = self._on_our_scale(file, opinion)
-        words = "\n".join(filter(None, (opinion.comment, given)))
+        value, original = self._on_our_scale(file, opinion)
+        words = "\n".join(filter(None, (opinion.comment, original)))
         trace_id = cast("str", opinion.trace_id)
         if opinion.span_ids:
             score = "not applicable" if value is None else f"{value:g}"
@@ -400,9 +400,9 @@ def _evidence(opinion: Opinion) -> tuple[Evidence, ...]:
 
 def _label_id(opinion: Opinion, author: str) -> str:
     """The same for the same error whenever it is imported again."""
-    said = [author, opinion.trace_id, list(opinion.span_ids), opinion.name, opinion.label, opinion.category,
+    content = [author, opinion.trace_id, list(opinion.span_ids), opinion.name, opinion.label, opinion.category,
             opinion.impact, opinion.comment, opinion.evidence]  # fmt: skip
-    return str(uuid5(NAMESPACE_URL, f"tracejury:label:{json_text(cast('Json', said))}"))
+    return str(uuid5(NAMESPACE_URL, f"tracejury:label:{json_text(cast('Json', content))}"))
 
 
 def _impact(text: str | None) -> Impact | None:

@@ -76,8 +76,8 @@ def unwrap(text: str) -> Unwrapped:
     answer, thoughts = _without_thoughts(answer)
     answer = _without_tokens(answer)
     around = _TAG_AROUND.match(answer)
-    told = "\n\n".join(piece for piece in (*channels, *thoughts) if piece)
-    return Unwrapped(answer=answer if around is None else around["text"].strip(), thoughts=told or None)
+    words = "\n\n".join(piece for piece in (*channels, *thoughts) if piece)
+    return Unwrapped(answer=answer if around is None else around["text"].strip(), thoughts=words or None)
 
 
 def json_objects(text: str) -> Iterator[JsonObject]:
@@ -158,23 +158,25 @@ def _plain_outside_strings(text: str) -> str:
 
 def _final_channel(text: str) -> tuple[str, list[str]]:
     """The text of the final channel and of tool calls, and that of the others; the whole where there are none."""
-    held = tuple(json_objects(text))
-    marks = [mark for mark in _CHANNEL.finditer(text) if not _is_inside(mark.start(), held)]
+    objects = tuple(json_objects(text))
+    marks = [mark for mark in _CHANNEL.finditer(text) if not _is_inside(mark.start(), objects)]
     if not marks:
         bare = _CHANNELS_WITHOUT_TOKENS.match(text)
         return (text, []) if bare is None else (bare["answer"], [bare["thoughts"].strip()])
     answers: list[str] = []
     others = [_without_tokens(text[: marks[0].start()])]
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        content = _message(text, mark.end(), len(text) if following is None else following.start(), held)
+        content = _message(text, mark.end(), len(text) if following is None else following.start(), objects)
         is_answer = mark["name"].lower() not in _THOUGHT_CHANNELS or "to=" in mark[0]
         (answers if is_answer else others).append(_without_tokens(content))
     return "\n".join(answers), others
 
 
-def _message(text: str, start: int, end: int, held: tuple[JsonObject, ...]) -> str:
+def _message(text: str, start: int, end: int, objects: tuple[JsonObject, ...]) -> str:
     """A channel's message: up to the token that ends it, or the next channel."""
-    ends = (mark.start() for mark in _END_OF_MESSAGE.finditer(text, start, end) if not _is_inside(mark.start(), held))
+    ends = (
+        mark.start() for mark in _END_OF_MESSAGE.finditer(text, start, end) if not _is_inside(mark.start(), objects)
+    )
     return text[start : next(ends, end)]
 
 
@@ -182,12 +184,12 @@ def _without_thoughts(text: str) -> tuple[str, list[str]]:
     """The text without its thoughts: what stands between two tags, all before one that closes what none opened, and
     all after one that none closes.
     """
-    held = tuple(json_objects(text))
+    objects = tuple(json_objects(text))
     thoughts: list[str] = []
     answer, at, is_open = "", 0, False
     tags = [*((m.start(), m.end(), True) for m in _OPEN.finditer(text)),
             *((m.start(), m.end(), False) for m in _CLOSE.finditer(text))]  # fmt: skip
-    for start, end, opens in sorted(tag for tag in tags if not _is_inside(tag[0], held)):
+    for start, end, opens in sorted(tag for tag in tags if not _is_inside(tag[0], objects)):
         if opens and not is_open:
             answer, at, is_open = answer + text[at:start], end, True
         elif not opens:

@@ -30,7 +30,7 @@ def trace_index(connection: Connection, span_ids: Collection[str]) -> TraceIndex
             places[row.span_id.lower().removeprefix("0x")].append((row.trace_id, row.span_id))
         roots |= _only_roots(connection, {(row.trace_key, row.trace_id, row.span_id) for row in rows if row.depth == 0})
     traces = frozenset(connection.scalars(select(trace.c.trace_id)))
-    return TraceIndex(traces=traces, spans={key: tuple(found) for key, found in places.items()}, roots=frozenset(roots))
+    return TraceIndex(traces=traces, spans={key: tuple(spots) for key, spots in places.items()}, roots=frozenset(roots))
 
 
 def _only_roots(connection: Connection, spans: set[tuple[int, str, str]]) -> set[tuple[str, str]]:
