@@ -41,7 +41,7 @@ _TAG_AROUND = re.compile(
     re.DOTALL | re.I,
 )
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
-_BRACES = re.compile(r"[{｛].*[}｝]", re.DOTALL)
+_OPENING_BRACE = re.compile("[{｛]")
 _START = re.compile(r"\{|\[\s*\{")
 _MOST_STARTS = 200  # places at which a JSON object is looked for in one answer
 _ZERO_WIDTH = "\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff"
@@ -99,7 +99,10 @@ def json_objects(text: str) -> Iterator[JsonObject]:
 
 def plain_structure(text: str) -> str:
     """The text with full-width and zero-width characters of its JSON made plain; what stands in quotes stays."""
-    return _BRACES.sub(lambda part: _plain_outside_strings(part[0]), text, count=1)
+    first, last = _OPENING_BRACE.search(text), max(text.rfind("}"), text.rfind("｝"))
+    if first is None or last < first.start():
+        return text
+    return text[: first.start()] + _plain_outside_strings(text[first.start() : last + 1]) + text[last + 1 :]
 
 
 def plain(text: str) -> str:

@@ -121,6 +121,8 @@ def test_only_a_lone_digit_0_to_3_is_a_score_in_the_template(value: str) -> None
         "Score: 2\nScore: 2",
         "<think>Score: 2",
         "[" * 100_000,
+        "{" * 50_000,  # no search may take time by its square
+        "</think>" * 20_000,
         "{" + '"a":{' * 5_000,
         '{"score":' + "9" * 5_000 + "}",
         "Criteria: c\nSupporting Evidence: e",
