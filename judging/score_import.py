@@ -29,7 +29,7 @@ from tracejury.judging.records import (
 )
 from tracejury.judging.rubric import rubrics
 from tracejury.judging.scales import Scale, Value, plain_score, scale_of
-from tracejury.judging.spans_scored import of_span
+from tracejury.judging.spans_scored import dimension_and_spans, of_span
 from tracejury.judging.taxonomy import dimensions_of
 
 SPANS_ONLY = "the evaluator scored spans and not the trace"
@@ -206,6 +206,11 @@ class _Builder:
                 review = Review(trace_id=trace_id, annotator=annotator, status="submitted")
                 self.reviews.setdefault((annotator, trace_id), review)
         labels.reviews += self.reviews.values()
+        of_spans = sum(bool(dimension_and_spans(score.dimension)[1]) for score in labels.scores)
+        if of_spans:
+            labels.warnings.append(
+                f"{of_spans:,} scores are of spans: kept with their spans, compared with no judge's score"
+            )
         for (author, dimension, trace_id), lines in self.of_spans.items():
             verdict = _verdict(author, dimension, trace_id, None, "\n".join(lines), SPANS_ONLY)
             self.imported.verdicts.setdefault(author, []).append(verdict)

@@ -55,7 +55,9 @@ def import_labels(
     """Exit code 0, or 1 when something was rejected."""
     workspace = opened(home)
     options = _import_options(form, columns, scales, annotator, is_reviewed)
-    imported = Imported(labels=_trail_labels(files)) if form == "trail" else _imported(workspace.engine, files, options)
+    imported = (
+        Imported(labels=_trail_labels(files)) if form == "trail" else _imported(workspace.engine, files, options, form)
+    )
     labels = imported.labels
     with writing(workspace.engine) as connection:
         for name in labels.annotators:
@@ -133,11 +135,11 @@ def _import_options(
     )
 
 
-def _imported(engine: Engine, files: Sequence[Path], options: ImportOptions) -> Imported:
+def _imported(engine: Engine, files: Sequence[Path], options: ImportOptions, form: str) -> Imported:
     """Labels of files in our own JSON form, and of those of other tools."""
     own, read = Labels(), list[tuple[RecordFile, list[Opinion]]]()
     for name, data in _label_files(files, own.rejected):
-        if is_own_form(data):
+        if form == "tracejury" or (form == "auto" and is_own_form(data)):
             own.extend(read_tracejury(data, name))
             continue
         try:

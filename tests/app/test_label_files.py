@@ -108,6 +108,14 @@ def test_a_file_of_ratings_is_refused_by_line_until_its_scale_is_told(tmp_path: 
     assert (told["scores"], told["scales"]) == (1, ["1..5=0..3 (1 -> 0, 2 -> 1, 3 -> 2, 4 -> 2, 5 -> 3)"])
 
 
+def test_a_file_that_is_said_to_be_of_our_form_and_is_not_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "l.json"
+    file.write_text(json.dumps([{"trace_id": T, "annotator": "ada", "dimension": "LC", "score": 2}]), encoding="utf-8")
+    refused = answer("labels", "import", file, "--as", "tracejury", "--home", tmp_path / "w", code=1)
+    assert (refused["scores"], len(refused["rejected"])) == (0, 1)
+    assert answer("labels", "import", file, "--home", tmp_path / "w")["scores"] == 1
+
+
 @pytest.mark.parametrize(
     "options",
     [("--scale", "five stars"), ("--columns", "score"), ("--columns", "points=score"), ("--columns", "score=absent")],
