@@ -145,7 +145,7 @@ def test_only_views_session_and_the_edges_know_the_store() -> None:
     """Inside app, components take values; views, routes, commands, session and their loading know the database."""
     allowed = (
         "app/views/", "app/api/", "app/commands/", "app/session.py", "app/loading.py", "app/adjudicating.py",
-        "app/datasets.py",
+        "app/datasets.py", "app/notebook.py",
     )  # fmt: skip
     of_database = {
         "tracejury." + ".".join(path.relative_to(ROOT).with_suffix("").parts)

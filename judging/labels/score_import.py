@@ -16,7 +16,7 @@ from tracejury.ingest.trace import Json, Rejected
 from tracejury.judging.judges.rubric import rubrics
 from tracejury.judging.labels.exchange import Labels
 from tracejury.judging.labels.scales import Scale, Value, plain_score, scale_of
-from tracejury.judging.labels.spans_scored import of_span
+from tracejury.judging.labels.spans_scored import dimension_and_spans, of_span
 from tracejury.judging.records import (
     DIMENSIONS,
     IMPACTS,
@@ -30,9 +30,6 @@ from tracejury.judging.records import (
     ScoreLabel,
     Verdict,
 )
-from tracejury.judging.rubric import rubrics
-from tracejury.judging.scales import Scale, Value, plain_score, scale_of
-from tracejury.judging.spans_scored import dimension_and_spans, of_span
 from tracejury.judging.taxonomy import dimensions_of
 
 SPANS_ONLY = "the evaluator scored spans and not the trace"

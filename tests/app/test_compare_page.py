@@ -118,8 +118,8 @@ def test_reasoning_beside_an_answer_stands_below_the_raw_reply() -> None:
         from tracejury.judging.records import Call, Failure
 
         call = Call(model="m", raw_reply="RAW", reasoning="THOUGHTS")
-        outcome = Failure(judge="LC", trace_id="t", state="unparsable", reason="no", call=call)
-        reply(JudgedCell(cell_key=1, judge="LC", outcome=outcome))
+        outcome = Failure(rubric="LC", trace_id="t", state="unparsable", reason="no", call=call)
+        reply(JudgedCell(cell_key=1, rubric="LC", outcome=outcome))
 
     at = AppTest.from_function(page)
     at.session_state["reply-1"] = True
@@ -134,5 +134,7 @@ def test_own_dimensions_stand_below_the_seven(empty: Workspace) -> None:
         ScoreLabel(trace_id="t", annotator="ada", dimension=name, value=value)
         for name, value in (("helpfulness", 2.0), ("LC", 1.0), ("trail.overall", 5.0))
     )
-    table = score_table(Comparison(trace_id="t", human="ada", system="checks", pairs=(), cells=(), scores=scores))
+    table = score_table(
+        Comparison(trace_id="t", reference="ada", judge_model="checks", pairs=(), cells=(), scores=scores)
+    )
     assert list(table["dimension"]) == ["LC", "helpfulness"]

@@ -142,7 +142,7 @@ def test_an_evaluator_s_scores_become_verdicts_and_no_labels(tmp_path: Path) -> 
     assert (told["scores"], told["annotators"], told["verdicts"]) == (0, [], {"phoenix LLM": 1})
     run("verdicts", "export", "--out", tmp_path / "v.json", "--home", tmp_path / "w")
     (verdict,) = json.loads((tmp_path / "v.json").read_text(encoding="utf-8"))["verdicts"]
-    assert (verdict["judge"], verdict["score"], verdict["rationale"]) == ("LC", 1, "why")
+    assert (verdict["rubric"], verdict["score"], verdict["rationale"]) == ("LC", 1, "why")
 
 
 def test_an_evaluator_that_only_scores_is_compared_by_score_and_misses_no_error(tmp_path: Path) -> None:
@@ -158,8 +158,8 @@ def test_an_evaluator_that_only_scores_is_compared_by_score_and_misses_no_error(
     run("labels", "import", labels, "--reviewed", "--home", home)
     run("labels", "import", scores, "--home", home)
     with read_transaction(open_workspace(home).engine) as connection:
-        frames = load_frames(connection, Selection(human="ada"))
-    pairs = sorted((row.judge, row.human, row.model) for row in frames.score_pairs.itertuples())
+        frames = load_frames(connection, Selection(reference="ada"))
+    pairs = sorted((row.dimension, row.reference_score, row.judge_score) for row in frames.score_pairs.itertuples())
     assert pairs == [("LC", 2, 1), ("helpfulness", 1, 1)]  # the score of a span is compared with none
     assert (len(frames.error_pairs), len(frames.judged), len(frames.unit_labels)) == (0, 0, 0)
 
@@ -178,11 +178,11 @@ class TestEvaluationsThatTracesRecord:
         file = trace_file(tmp_path, events, [evaluation("Relevance", 0.5), evaluation("Relevance", 1.0)])
         assert answer("ingest", file, "--home", tmp_path / "w")["evaluations"] == 4
         assert answer("ingest", file, "--home", tmp_path / "w")["evaluations"] == 0  # again the same
-        said = {(one["judge"], one["state"]): one for one in self.verdicts(tmp_path / "w", tmp_path)}
+        said = {(one["rubric"], one["state"]): one for one in self.verdicts(tmp_path / "w", tmp_path)}
         assert said["LC", "scored"]["score"] == 2
         assert said["LC", "scored"]["rationale"] == "SOUND"
         assert said["Fluency", "error"]["reason"] == "the evaluator failed: timeout"
-        relevance = [one for one in self.verdicts(tmp_path / "w", tmp_path) if one["judge"] == "Relevance"]
+        relevance = [one for one in self.verdicts(tmp_path / "w", tmp_path) if one["rubric"] == "Relevance"]
         assert [one["score"] for one in relevance] == [None, None]
         assert "4 (good)" in relevance[0]["reason"]  # its scale is its own: never guessed
         assert relevance[1]["rationale"] == f"{CHILD}: 0.5\n{CHILD}: 1"

@@ -332,7 +332,7 @@ def test_a_langfuse_evaluator_is_no_person() -> None:
     imported = taken(json.dumps([{**LANGFUSE, "source": "EVAL", "authorUserId": None}]))
     assert imported.labels.scores == []
     (verdict,) = imported.verdicts["langfuse EVAL"]
-    assert (verdict.judge, verdict.score, verdict.rationale) == ("LC", 2, "fine")
+    assert (verdict.rubric, verdict.score, verdict.rationale) == ("LC", 2, "fine")
 
 
 @pytest.mark.parametrize(
@@ -496,7 +496,7 @@ def test_scout_results_are_a_scanner_s_verdicts(tmp_path: Path) -> None:
     imported = taken((tmp_path / "deception.parquet").read_bytes(), ["true=0,false=3"])
     assert refused(imported) == ["row 1"]
     (verdict,) = imported.verdicts["scout"]
-    assert (verdict.judge, verdict.score) == ("deception", 0)
+    assert (verdict.rubric, verdict.score) == ("deception", 0)
     assert verdict.rationale.startswith("it hides the failure")
 
 
@@ -511,6 +511,6 @@ def test_scout_results_are_a_scanner_s_verdicts(tmp_path: Path) -> None:
 def test_docent_results_are_a_judge_s_verdicts(results: object) -> None:
     imported = taken(json.dumps({"results": results, "job_id": None}), ["pass=3,fail=0"])
     (verdict,) = imported.verdicts["docent"]
-    assert (verdict.judge, verdict.score) == ("r", 0)
+    assert (verdict.rubric, verdict.score) == ("r", 0)
     assert verdict.rationale.startswith("why")
     assert refused(taken(json.dumps({"results": results})))  # never guessed
