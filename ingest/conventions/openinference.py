@@ -12,7 +12,6 @@ from typing import cast
 from tracejury.ingest.conventions.context import Context, Gap, forget_zero_tokens, put, put_count
 from tracejury.ingest.conventions.message_json import (
     ParsedMessage,
-    arguments_text,
     content_text,
     merged,
     read_message,
@@ -21,6 +20,7 @@ from tracejury.ingest.conventions.message_json import (
     rest_of,
     text_of_parts,
 )
+from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.conventions.smolagents import chat_message_tails
 from tracejury.ingest.parse import inner_json, inner_json_as_is, json_text
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracejury.ingest.conventions.context import Context, put_count
-from tracejury.ingest.conventions.message_json import arguments_text, content_text, merged
+from tracejury.ingest.conventions.message_json import content_text, merged
+from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.parse import inner_json, json_text, parse_json
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind, ToolCall
 

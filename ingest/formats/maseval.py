@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracejury.ingest.conventions.message_json import read_message
+from tracejury.ingest.conventions.message_json import ParsedMessage, read_turn
 from tracejury.ingest.formats.gaia2.lite import unwrapped
 from tracejury.ingest.formats.gaia2.values import kept, mapping, number, sequence, text, whole, without_empty, word
 from tracejury.ingest.formats.gaia2.verdict import JUDGE_RAISED, outcome_warnings, status_of
@@ -145,22 +145,14 @@ def _why_unscored(status: str | None, entry: Mapping[str, Json] | None) -> str:
 
 def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Said:
     said = _Said(name)
-    for place, item in enumerate(sequence(agent.get("messages"))):
-        found = read_message(item)
-        message = Message(None, text(item)) if found is None else found.message
-        rest = None if found is None else found.rest
-        position = table.add(
-            message.role,
-            message.content,
-            message.tool_calls,
-            name=message.name,
-            tool_call_id=message.tool_call_id,
-        )
-        if rest is not None:
-            said.rest.append({"message": position, "rest": rest})
-        if message.role == "assistant":
-            said.answers.append(place)
-        said.positions.append(position)
+    for item in sequence(agent.get("messages")):
+        for found in read_turn(item) or [ParsedMessage(Message(None, text(item)), None)]:
+            position = table.place(found.message)
+            if found.rest is not None:
+                said.rest.append({"message": position, "rest": found.rest})
+            if found.message.role == "assistant":
+                said.answers.append(len(said.positions))
+            said.positions.append(position)
     return said
 
 

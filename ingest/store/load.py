@@ -39,7 +39,8 @@ def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Tr
     details = _details(connection, key)
     calls = [orjson.loads(message.tool_calls) if message.tool_calls else [] for message in message_rows]
     contents = {bytes(m.hash).hex() for m in message_rows if m.hash is not None}
-    texts = _texts(connection, {*_references(details), *_call_references(calls), *contents})
+    thoughts = {hash_ for message in message_rows if (hash_ := reference(_reasoning(message))) is not None}
+    texts = _texts(connection, {*_references(details), *_call_references(calls), *contents, *thoughts})
     return Trace(
         trace_id=row.trace_id,
         format=row.format,
@@ -79,7 +80,9 @@ def load_message(connection: Connection, trace_id: str, position: int) -> Messag
         raise KeyError(f"trace {trace_id} has no message {position}")
     calls = orjson.loads(row.tool_calls) if row.tool_calls else []
     contents = [] if row.hash is None else [bytes(row.hash).hex()]
-    return _message(row, calls, _texts(connection, {*_call_references([calls]), *contents}))
+    thought = reference(_reasoning(row))
+    thoughts = [] if thought is None else [thought]
+    return _message(row, calls, _texts(connection, {*_call_references([calls]), *contents, *thoughts}))
 
 
 def load_source(connection: Connection, trace_id: str) -> Source:
@@ -226,7 +229,12 @@ def _message(row: Row[Any], calls: Sequence[Sequence[Json]], texts: Mapping[str,
 
     content = row.content if row.hash is None else texts[bytes(row.hash).hex()]
     tool_calls = tuple(ToolCall(whole(name), whole(arguments), whole(id_)) for name, arguments, id_ in calls)
-    return Message(row.role, content, tool_calls, row.name, row.tool_call_id)
+    return Message(row.role, content, tool_calls, row.name, row.tool_call_id, whole(_reasoning(row)))
+
+
+def _reasoning(row: Row[Any]) -> Json:
+    value: Json = None if row.reasoning is None else orjson.loads(row.reasoning)
+    return value
 
 
 def _logs(connection: Connection, trace_key: int) -> tuple[LogRecord, ...]:
