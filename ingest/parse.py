@@ -99,9 +99,9 @@ def inner_json_as_is(text: str) -> Json:
 
 
 def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
-    """The object or list that a text attribute holds as JSON; None when it is plain text."""
+    """The object or list that a text attribute holds as JSON, encoded once or more; None when it is plain text."""
     if not text or text[0] not in "{[ \n\t\r":
-        return None
+        return _encoded_again(text) if text[:2] in _ENCODED_AGAIN else None
     try:
         value = orjson.loads(text)
         if "\\u0000" in text:
@@ -112,6 +112,64 @@ def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
         except (ValueError, RecursionError):
             return None
     return value if isinstance(value, (dict, list)) else None
+
+
+_ENCODED_AGAIN = ('"{', '"[', '"\\')
+
+
+def _encoded_again(text: str) -> dict[str, Json] | list[Json] | None:
+    """The object or list in JSON text that was written as a JSON text once more."""
+    try:
+        inner = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return inner_json(clean_text(inner)) if isinstance(inner, str) else None
+
+
+def closed_json(text: str) -> dict[str, Json] | list[Json] | None:
+    """The object or list of JSON text that breaks off, as far as it goes; None where it is no such text.
+
+    The last text keeps what was written at the place of the cut (a tracer's "...[TRUNCATED]").
+    """
+    if text[:1] not in ("{", "[") or len(text) < 2:
+        return None
+    ends, is_text, escaped = _open_ends(text)
+    if not ends:
+        return None
+    body = (text[:-1] if escaped else text) + ('"' if is_text else "")
+    for tail in (body, *_before_commas(body)):
+        held = inner_json(tail + "".join(reversed(_open_ends(tail)[0])))
+        if held:
+            return held
+    return None
+
+
+def _open_ends(text: str) -> tuple[list[str], bool, bool]:
+    """The brackets that are open at the end, whether a text is, and whether it ends within an escape."""
+    ends: list[str] = []
+    is_text = escaped = False
+    for letter in text:
+        if escaped:
+            escaped = False
+        elif letter == "\\" and is_text:
+            escaped = True
+        elif letter == '"':
+            is_text = not is_text
+        elif not is_text and letter in "{[":
+            ends.append("}" if letter == "{" else "]")
+        elif not is_text and letter in "}]" and ends:
+            ends.pop()
+    return ends, is_text, escaped
+
+
+def _before_commas(text: str) -> Iterator[str]:
+    """The text before its last commas: what follows one may be a name without its value."""
+    at = len(text)
+    for _ in range(3):
+        at = text.rfind(",", 0, at)
+        if at <= 0:
+            return
+        yield text[:at]
 
 
 def json_text(value: object) -> str:
