@@ -183,6 +183,17 @@ def json_text(value: object) -> str:
             return write_deep(cast("Json", value))
 
 
+def unquoted(text: str) -> str:
+    """The text that stands as a JSON text with its quotes; any other as it is."""
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        return text
+    try:
+        held = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return clean_text(held) if isinstance(held, str) else text
+
+
 def clean_text(text: str) -> str:
     """NUL and lone surrogates, which no database takes, as their six-character escapes; undecodable bytes as \\xNN."""
     return _UNREADABLE.sub(_escaped, text)

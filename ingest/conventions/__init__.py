@@ -6,7 +6,12 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from tracejury.ingest.conventions import (
+    adk,
+    coding_agents,
+    crewai,
     genai,
+    genkit,
+    haystack,
     langfuse,
     langgraph,
     langsmith,
@@ -18,6 +23,7 @@ from tracejury.ingest.conventions import (
     pydantic_ai,
     smolagents,
     trulens,
+    vercel_ai,
 )
 from tracejury.ingest.conventions.agents import name_agents
 from tracejury.ingest.conventions.context import Context, SpanLog
@@ -38,7 +44,7 @@ CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
     (
         openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow, trulens,
-        langgraph, smolagents,
+        vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents,
     ),
 )  # fmt: skip
 """Asked in this order; a column that one has filled is not touched by the next."""
@@ -57,6 +63,7 @@ def translate(drafts: Sequence[SpanDraft], messages: MessageTable, *, logs: Sequ
         for convention in CONVENTIONS:
             convention.apply(draft, context)
     litellm.raise_raw_requests(drafts, context)
+    pydantic_ai.place_conversations(drafts, context)
     for draft in drafts:
         _complete(draft)
     name_agents(drafts)

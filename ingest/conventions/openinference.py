@@ -56,6 +56,8 @@ def apply(draft: SpanDraft, context: Context) -> None:
     if had_input:
         _input(draft, said_in)
     _place_inputs(draft, said_in, context, had_input=had_input)
+    if {"retrieval", "reranker"} & context.roots:
+        _documents(draft)
 
 
 def _kind(draft: SpanDraft) -> None:
@@ -146,6 +148,26 @@ def _tool_calls(fields: Fields) -> tuple[ToolCall, ...]:
     if old_name is not None:
         calls.append(ToolCall(old_name, arguments_text(old_arguments)))
     return tuple(calls)
+
+
+def _documents(draft: SpanDraft) -> None:
+    """`retrieval.documents.<i>.document.*` together as JSON: what a retriever or reranker found."""
+    put(draft, "input", "reranker.query")
+    for prefix, column in (("reranker.input_documents.", "input"), *((base, "output") for base in _FOUND)):
+        found: dict[int, dict[str, Json]] = {}
+        for key in [key for key in draft.attributes if key.startswith(prefix)]:
+            number, _, name = key.removeprefix(prefix).partition(".")
+            if number.isascii() and number.isdigit() and len(number) < 7 and name.startswith("document."):
+                value = draft.attributes[key]
+                held = inner_json(value) if isinstance(value, str) and name == "document.metadata" else None
+                found.setdefault(int(number), {})[name.removeprefix("document.")] = value if held is None else held
+        if found and getattr(draft, column) is None:
+            setattr(draft, column, json_text([document for _, document in sorted(found.items())]))
+            for key in [key for key in draft.attributes if key.startswith(prefix)]:
+                del draft.attributes[key]
+
+
+_FOUND = ("retrieval.documents.", "reranker.output_documents.")
 
 
 def _name(value: Json) -> str | None:

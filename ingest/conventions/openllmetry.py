@@ -10,7 +10,7 @@ from dataclasses import replace
 from tracejury.ingest.conventions.context import Context, put_count
 from tracejury.ingest.conventions.message_json import content_text, merged
 from tracejury.ingest.conventions.parts import arguments_text
-from tracejury.ingest.parse import inner_json, json_text, parse_json
+from tracejury.ingest.parse import inner_json, json_text, unquoted
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind, ToolCall
 
 NAME = "openllmetry"
@@ -111,13 +111,8 @@ def _side(draft: SpanDraft, side: str, column: str) -> None:
     if getattr(draft, column) is None:
         setattr(draft, column, text)
     if getattr(draft, column) == text:
-        setattr(draft, column, _unquoted(text))
+        setattr(draft, column, unquoted(text))
         del attributes[key]
-
-
-def _unquoted(text: str) -> str:
-    held = parse_json(text.encode()) if text[:1] == text[-1:] == '"' and len(text) > 1 else None
-    return held if isinstance(held, str) else text
 
 
 def _bare_arguments(draft: SpanDraft) -> None:
