@@ -12,12 +12,13 @@ from typing import NamedTuple
 from tracejury.ingest.conventions.context import Context
 from tracejury.ingest.conventions.message_json import ParsedMessage, read_messages, read_turn, rest_of
 from tracejury.ingest.conventions.parts import read_content, read_part
-from tracejury.ingest.parse import closed_json, inner_json
+from tracejury.ingest.formats.rows import opened
+from tracejury.ingest.messages import MessageTable
+from tracejury.ingest.parse import closed_json, inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanDraft
 
 _LISTS = ("messages", "contents", "input_messages", "output_messages", "new_messages", "choices", "candidates",
-          "generations", "replies", "outputs", "message", "output", "input", "content", "prompt", "response", "text",
-          "answer", "result")  # fmt: skip
+          "generations", "replies", "outputs", "message", "output", "input", "content", "prompt", "text")  # fmt: skip
 """Keys under which requests and answers hold their messages, the more particular first."""
 _MESSAGE_IN = ("message", "content", "delta")
 _SYSTEM = ("system", "systemInstruction", "system_instruction", "instructions", "systemPrompt", "system_prompt")
@@ -71,6 +72,25 @@ def take_conversation(draft: SpanDraft, key: str, column: str, context: Context,
     else:
         draft.attributes[key] = rest
     return True
+
+
+def raise_messages(draft: SpanDraft, table: MessageTable) -> None:
+    """Make messages of what went into a model and came out of it where a source tells it as one text."""
+    if draft.kind != "LLM":
+        return
+    for side, role in (("input", "user"), ("output", "assistant")):
+        text = getattr(draft, side)
+        if not text or getattr(draft, f"{side}_messages"):
+            continue
+        held = opened(text)
+        found = read_conversation(held, role) if not isinstance(held, str) or held[:1] not in ("{", "[") else None
+        if found is None:
+            continue
+        setattr(draft, f"{side}_messages", [table.place(item.message) for item in found.messages])
+        setattr(draft, side, json_text(found.others) if found.others else None)
+        rest = rest_of(found.messages)
+        if rest is not None:
+            draft.attributes[f"{side}.messages"] = rest
 
 
 def open_value(draft: SpanDraft, key: str, value: Json) -> Json:

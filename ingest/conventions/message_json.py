@@ -208,6 +208,8 @@ def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
     if calls_rest is not None:
         rest["tool_calls"] = calls_rest
     content = content_text(value.get("content"))
+    if "content" not in value and isinstance(value.get("text"), str):
+        content = str(rest.pop("text"))
     message = Message(_role(value["role"]), content, calls, fields["name"], fields["tool_call_id"], reasoning)
     return [ParsedMessage(message, rest or None)]
 

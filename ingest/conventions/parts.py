@@ -145,9 +145,17 @@ def _by_type(kind: str) -> Callable[[Fields], Piece | None] | None:
         return _reasoning
     if kind in _CALLS:
         return _call
+    if kind == "function":
+        return _function
     if kind in _RESULTS or kind.endswith("_tool_result"):
         return _result
     return (lambda left: _media(_MEDIA[kind], left)) if kind in _MEDIA else None
+
+
+def _function(left: Fields) -> Piece | None:
+    """OpenAI's call of a function where parts are expected (Koog); a function without arguments is a definition."""
+    inner = left.get("function")
+    return _call(left) if isinstance(inner, dict) and "arguments" in inner else None
 
 
 def _without_type(part: Fields) -> Piece | None:
