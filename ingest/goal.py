@@ -42,6 +42,9 @@ def derive_goal(spans: Sequence[Span], messages: Sequence[Message]) -> Words:
         if span.kind == "LLM" and (said := _said_by_user(span, messages)) is not None:
             return Words(said)
     root = spans[0] if spans else None
+    for span in (*agents[:1], *spans[:1]):
+        if (asked := _asked_within(opened(span.output or ""))) is not None:
+            return Words(asked)
     text = root.input if root is not None and root.input else agents[0].input if agents else None
     task = _task(text)
     if task is None and text and text.strip():
@@ -85,6 +88,16 @@ def _task(text: str | None) -> str | None:
     if text is None or not text.strip():
         return None
     return _words(text, _TASK_KEYS, last=False)
+
+
+def _asked_within(value: Json, depth: int = 0) -> str | None:
+    """The first words of a user in messages that stand anywhere in an output, as a crew's result holds them."""
+    if depth > _DEEPEST or not isinstance(value, (dict, list)):
+        return None
+    if isinstance(value, dict) and isinstance(value.get("messages"), list):
+        return _of_list(value["messages"], _TASK_KEYS, last=False, depth=depth)
+    inner = value.values() if isinstance(value, dict) else value
+    return next((asked for item in inner if (asked := _asked_within(item, depth + 1)) is not None), None)
 
 
 def _words(value: Json, keys: Sequence[str], *, last: bool, depth: int = 0) -> str | None:

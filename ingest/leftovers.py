@@ -74,7 +74,7 @@ _TECHNICAL_ENDS = re.compile(
     r"|\w*finish_?reasons?|stop_?reason|stop_?sequences|role|timestamp|\w*time|duration\w*|latency\w*|cost\w*|currency"
     r"|url|mime_type|encoding|level|status|status_code|schema|json_schema|definitions|tools|tools_names|parameters"
     r"|settings|headers|provider_?metadata|tokens?|\w*tokens|usage|count|\w*count|length|\w*length|size|index|code"
-    r"|visits|seed|temperature|format|language|language_code|func|function_id|functionId|name|\w+_name|truncated"
+    r"|\w*key|visits|seed|temperature|format|language|language_code|func|function_id|functionId|name|\w+_name|truncated"
     r"|\w+_truncated|\w*stack_?trace|traceback|kwargs|logprobs|signature|system_fingerprint|service_tier|outputtype|output_type)$",
     re.IGNORECASE,
 )
@@ -186,4 +186,6 @@ def _is_prose(text: str) -> bool:
 
 def _is_data(text: str) -> bool:
     """Bytes as text (base64, hex), which nobody reads."""
+    if len(text) >= 32 and re.fullmatch(r"[0-9a-fA-F-]+", text):
+        return True
     return len(text) >= 64 and re.fullmatch(r"(?:data:[\w/+.-]+;base64,)?[A-Za-z0-9+/=_-]+", text) is not None

@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar
 
+from tracejury.ingest.gaps import GAPS, Gaps, find_gaps
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
 from tracejury.ingest.sniff import rejected
@@ -23,6 +24,7 @@ class Ready:
     file: str
     place: str
     warnings: tuple[str, ...]
+    gaps: Gaps
 
 
 def made_ready(
@@ -73,7 +75,9 @@ def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready 
         packed = pack(trace, known_texts=stored, source=source)
     except Exception as error:
         return unstorable(file, place, error)
-    return Ready(packed=packed, file=file, place=place, warnings=trace.all_warnings)
+    warnings = tuple(warning for warning in trace.all_warnings if warning.partition(":")[0] not in GAPS)
+    gaps = find_gaps(trace.spans, trace.messages, format=trace.format)
+    return Ready(packed=packed, file=file, place=place, warnings=warnings, gaps=gaps)
 
 
 def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:

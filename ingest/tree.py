@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
+from tracejury.ingest.gaps import find_gaps
 from tracejury.ingest.goal import Words, derive_final_answer, derive_goal
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import (
@@ -62,6 +63,7 @@ def assemble(
         goal = _told("no_goal", derive_goal(spans, said), trace_warnings)
     if final_answer is None:
         final_answer = _told("no_answer", derive_final_answer(spans, said), trace_warnings)
+    trace_warnings += find_gaps(spans, said, format=format).warnings()
     return Trace(
         trace_id=trace_id,
         format=format,

@@ -41,7 +41,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
             }
         )
     else:
-        for warning in report.warning_texts[:50]:
+        for warning in (*report.gap_lines(), *report.warning_texts[:50]):
             say(f"warning {warning}")
         if len(report.warning_texts) > 50:
             say(f"… and {len(report.warning_texts) - 50:,} more warnings")
