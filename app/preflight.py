@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import pandas as pd
 from sqlalchemy import Connection, select
 
+from tracejury.ingest.gaps import GAPS
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
 from tracejury.ingest.trace import Rejected, Trace
@@ -33,6 +34,8 @@ class Preflight:
     rejected: list[Rejected] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
+    unread: int = 0
+    """Traces of which not all could be read: model calls without messages, tool calls without text."""
 
     @property
     def new(self) -> int:
@@ -57,6 +60,7 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
         for warning in item.all_warnings:
             found.warnings[warning.split(":", 1)[0]] += 1
             found.warning_texts.append(f"{item.source.file}: {warning}")
+        found.unread += any(warning.partition(":")[0] in GAPS for warning in item.warnings)
     found.traces = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"judge_text": "Int64"})
     return found
 

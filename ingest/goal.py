@@ -94,8 +94,9 @@ def _asked_within(value: Json, depth: int = 0) -> str | None:
     """The first words of a user in messages that stand anywhere in an output, as a crew's result holds them."""
     if depth > _DEEPEST or not isinstance(value, (dict, list)):
         return None
-    if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        return _of_list(value["messages"], _TASK_KEYS, last=False, depth=depth)
+    messages = value.get("messages") if isinstance(value, dict) else None
+    if isinstance(messages, list):
+        return _of_list(messages, _TASK_KEYS, last=False, depth=depth)
     inner = value.values() if isinstance(value, dict) else value
     return next((asked for item in inner if (asked := _asked_within(item, depth + 1)) is not None), None)
 
@@ -122,7 +123,7 @@ def _of_list(values: list[Json], keys: Sequence[str], *, last: bool, depth: int)
         wanted = [message for message in said if _counts(message, last=last)]
         message = None if not wanted else wanted[-1] if last else wanted[0]
         return None if message is None else message.content
-    if len(values) == 1 or last and values and isinstance(values[-1], dict):
+    if len(values) == 1 or (last and values and isinstance(values[-1], dict)):
         return _words(values[-1], keys, last=last, depth=depth + 1)
     texts = [text for value in values if isinstance(value, dict) and isinstance(text := value.get("text"), str)]
     return "\n".join(texts) if texts and len(texts) == len(values) else None
@@ -140,9 +141,7 @@ def _of_object(value: dict[str, Json], keys: Sequence[str], *, last: bool, depth
         content = said.message.content
         return _words(content, keys, last=last, depth=depth + 1) or content
     for key in (*keys[:6], "messages", "contents", *keys[6:]):
-        if value.get(key) not in (None, "", [], {}) and (
-            words := _words(value[key], keys, last=last, depth=depth + 1)
-        ):
+        if value.get(key) not in (None, "", [], {}) and (words := _words(value[key], keys, last=last, depth=depth + 1)):
             return words
     return _only_text(value) or (_lines(value) if last else None)
 

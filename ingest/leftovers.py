@@ -18,7 +18,7 @@ LONG = 80
 
 
 class Leftover(NamedTuple):
-    """A text under its own name. `field` addresses it (`attribute:NAME`, `event:NUMBER:NAME`); `leaves` are its words."""
+    """A text under its own name: its address (`attribute:NAME`, `event:NUMBER:NAME`), the text, and the words in it."""
 
     field: str
     name: str
@@ -62,8 +62,8 @@ _TECHNICAL_STARTS = (
     "gen_ai.request.", "gen_ai.usage.", "gen_ai.tool.definitions", "gen_ai.tool.description", "llm.request.",
     "llm.usage.", "llm.token_count.", "llm.invocation_parameters", "llm.tools", "llm.prompt_template.", "ai.settings.",
     "ai.request.headers.", "ai.usage.", "ai.prompt.tools", "ai.telemetry.", "ai.stream.", "ai.response.avg",
-    "ai.response.ms", "embedding.embeddings", "tool.json_schema", "tool.description", "smolagents.", "genkit:path", "genkit:context",
-    "genkit:metadata", "haystack.component.input_types", "haystack.component.input_spec",
+    "ai.response.ms", "embedding.embeddings", "tool.json_schema", "tool.description", "smolagents.", "genkit:path",
+    "genkit:context", "genkit:metadata", "haystack.component.input_types", "haystack.component.input_spec",
     "haystack.component.output_spec", "haystack.component.fully_qualified_type", "metadata", "langfuse.trace.metadata",
     "langfuse.observation.metadata", "langfuse.observation.model.parameters", "langsmith.metadata.", "tag.tags",
     "traceloop.association.properties.", "traceloop.workflow.", "model_request_parameters", "operation.",
@@ -95,7 +95,9 @@ _RESTS = frozenset({
 """Where a dialect leaves what a message holds beyond its words: of a value there (no longer text) only prose counts."""
 READ_WHOLE = frozenset({"gaia2", "maseval", "inspect"})
 """Formats whose readers take all text themselves: what is left there is the benchmark's own, and may be the answer."""
-_GOLD = re.compile(r"expected|ground_?truth|gold|(?:true|correct|reference|target|right)_?(?:answer|output)", re.IGNORECASE)
+_GOLD = re.compile(
+    r"expected|ground_?truth|gold|(?:true|correct|reference|target|right)_?(?:answer|output)", re.IGNORECASE
+)
 """Names that tell of the right answer: never shown to a judge."""
 _WORDS = re.compile(r"\w\s+\w")
 
@@ -154,7 +156,7 @@ def _leftover(field: str, label: str, name: str, value: Json) -> Leftover | None
         is_text = bool(leaves) or (isinstance(value, str) and inner_json(value) is not None)
     else:
         is_text = any(map(_is_prose, leaves))
-    if not is_text or all(map(_is_data, leaves or ("",))) and leaves:
+    if not is_text or (all(map(_is_data, leaves or ("",))) and leaves):
         return None
     return Leftover(field, label, value if isinstance(value, str) else json_text(value), leaves)
 

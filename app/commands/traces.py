@@ -6,20 +6,24 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from sqlalchemy import Connection, select
 
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
 from tracejury.ingest.store import load, reading, schema
-from tracejury.ingest.trace import Trace
+from tracejury.ingest.trace import IngestError, Trace
+
+if TYPE_CHECKING:
+    from tracejury.ingest.conventions.mapped import Map
 
 
-def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options: Any) -> int:
+def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequence[Path] = (), **options: Any) -> int:
     """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
     from tracejury.ingest.batch import Report
     from tracejury.ingest.batch import ingest as run
+    from tracejury.ingest.conventions.mapped import using
 
     workspace = opened(home)
     with progress_line("reading", " traces") as bar:
@@ -28,7 +32,8 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
             bar.update(report.traces + report.duplicates - bar.n)
             bar.set_postfix(spans=report.spans, rejected=len(report.rejected), refresh=False)
 
-        report = run(workspace.engine, paths, progress=progress, **options)
+        with using(_maps(workspace.home, maps)):
+            report = run(workspace.engine, paths, progress=progress, **options)
     name_rejected(report.rejected)
     if as_json:
         print_json(
@@ -50,6 +55,29 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
             f"{counted(report.duplicates, 'duplicate')}, {len(report.rejected)} rejected"
         )
     return 1 if report.rejected else 0
+
+
+def _maps(home: Path, files: Sequence[Path]) -> list[Map]:
+    """The maps of the workspace and those given. Ends the command on one that cannot be read."""
+    from tracejury.ingest.conventions.mapped import load_map, maps_of
+
+    try:
+        return [*maps_of(home), *map(load_map, files)]
+    except IngestError as error:
+        raise click.UsageError(f"{error.reason}. Try: {error.remedy}") from error
+
+
+def suggest_map(path: str) -> int:
+    """Print a map for the files under `path`; exit code 1 when one of them was rejected."""
+    from tracejury.ingest.map_suggestion import suggest
+
+    try:
+        found = suggest(path)
+    except IngestError as error:
+        raise click.UsageError(f"{error.reason}. Try: {error.remedy}") from error
+    name_rejected(found.rejected)
+    click.echo(found.toml(), nl=False)
+    return 1 if found.rejected else 0
 
 
 def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> None:

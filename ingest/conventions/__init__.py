@@ -16,6 +16,7 @@ from tracejury.ingest.conventions import (
     langgraph,
     langsmith,
     litellm,
+    mapped,
     mlflow,
     openai_agents,
     openinference,
@@ -44,11 +45,11 @@ class Convention(Protocol):
 CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
     (
-        openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow, trulens,
-        vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents,
+        mapped, openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow,
+        trulens, vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents,
     ),
 )  # fmt: skip
-"""Asked in this order; a column that one has filled is not touched by the next."""
+"""Asked in this order (the user's own maps first); a column that one has filled is not touched by the next."""
 
 
 def translate(drafts: Sequence[SpanDraft], messages: MessageTable, *, logs: Sequence[SpanLog] = ()) -> None:

@@ -8,12 +8,12 @@ from __future__ import annotations
 from tracejury.ingest.conventions.context import Context, put, put_usage
 from tracejury.ingest.conventions.conversation import take_conversation
 from tracejury.ingest.parse import json_text
-from tracejury.ingest.trace import SpanDraft, SpanKind
+from tracejury.ingest.trace import Json, SpanDraft, SpanKind
 
 NAME = "adk"
 
 _BASE = "gcp.vertex.agent."
-_EMPTY = ("{}", {}, "<not specified>", "<elided>")
+_EMPTY: tuple[Json, ...] = ("{}", {}, "<not specified>", "<elided>")
 _NAMES: tuple[tuple[str, SpanKind], ...] = (
     ("call_llm", "LLM"), ("execute_tool", "TOOL"), ("agent_run", "AGENT"), ("invoke_agent", "AGENT"),
     ("invocation", "CHAIN"), ("tool_response", "TOOL"), ("tool_call", "TOOL"),

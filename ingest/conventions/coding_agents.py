@@ -181,9 +181,7 @@ def _say(
         setattr(draft, column, [*getattr(draft, column), position])
 
 
-def _body(
-    draft: SpanDraft, event: _Event, column: str, role: str, keys: tuple[str, ...], context: Context
-) -> None:
+def _body(draft: SpanDraft, event: _Event, column: str, role: str, keys: tuple[str, ...], context: Context) -> None:
     """A whole request or answer of the provider, as JSON text."""
     key = next((key for key in keys if isinstance(event.fields.get(key), str) and event.fields[key]), None)
     if key is None or getattr(draft, column):

@@ -161,7 +161,7 @@ def _each_holds(values: Json, role: str) -> list[ParsedMessage] | None:
         turn = read_turn({"role": role, **inner}) if isinstance(inner, dict) else None
         if turn is None:
             return None
-        beside = {name: value for name, value in item.items() if name != key and value is not None}
+        beside: dict[str, Json] = {name: value for name, value in item.items() if name != key and value is not None}
         said += [turn[0]._replace(rest=_both(turn[0].rest, beside)), *turn[1:]]
     return said or None
 

@@ -143,7 +143,12 @@ def _event_messages(draft: SpanDraft, context: Context) -> None:
             append(draft, column, message, context)
         kept.append({**event, "attributes": rest})
     draft.events = kept
-    if draft.kind == "AGENT" and not draft.output_messages and len(kept) and not context.is_filled(draft, "input_messages"):
+    if (
+        draft.kind == "AGENT"
+        and not draft.output_messages
+        and len(kept)
+        and not context.is_filled(draft, "input_messages")
+    ):
         _split_answer(draft, context)
 
 
@@ -226,7 +231,7 @@ def _from_sides(draft: SpanDraft, log: SpanLog, context: Context) -> None:
     for name, column in (("input", "input_messages"), ("output", "output_messages")):
         side = body.get(name)
         said = read_messages(side.get("messages")) if isinstance(side, dict) else None
-        if said is None or draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in said]):
+        if said is None or (draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in said])):
             continue
         for item in said if draft.kind != "TOOL" else ():
             append(draft, column, item.message, context)

@@ -73,8 +73,9 @@ _CONTENTS = ("content", "result", "response", "output", "results")
 _MIMES = ("mime_type", "mimeType", "media_type", "mediaType", "contentType", "content_type", "format", "file_type")
 _ADDRESSES = ("uri", "url", "fileUri", "file_uri", "image_url", "image.image.url", "video_url", "audio_url", "file_url")
 _BYTES = (
-    "data", "bytes", "content", "base64", "base64_image", "base64_data", "binary_content", "file_data", "blob",
+    "data", "bytes", "content", "base64", "base64_image", "base64_data", "binary_content", "file_data", "blob", "image",
 )  # fmt: skip
+_SCHEMES = ("http://", "https://", "data:", "gs://", "s3://", "file://")
 _FILE_NAMES = ("filename", "file_name", "name", "title", "displayName")
 _FILE_IDS = ("file_id", "fileId", "id")
 
@@ -167,8 +168,12 @@ def _without_type(part: Fields) -> Piece | None:
             continue
         piece = _inner(kind, inner)
         if piece is not None:
-            beside = {name: item for name, item in part.items() if name not in (key, "type") and item is not None}
-            return piece._replace(rest={**beside, key: piece.rest} if beside and piece.rest else beside or piece.rest)
+            beside: Fields = {
+                name: item for name, item in part.items() if name not in (key, "type") and item is not None
+            }
+            if beside and piece.rest is not None:
+                beside[key] = piece.rest
+            return piece._replace(rest=beside or piece.rest)
     if set(part) <= {"text", "type"} and isinstance(part.get("text"), dict):
         return _text(dict(part))
     return None
@@ -195,7 +200,9 @@ def _text(left: Fields) -> Piece | None:
     for key in ("text", "content", "refusal"):
         value = left.get(key)
         if isinstance(value, dict) and isinstance(value.get("value"), str):  # Azure's agents, OpenAI's assistants
-            beside = {name: item for name, item in value.items() if name != "value" and item not in (None, [], "")}
+            beside: Json = {
+                name: item for name, item in value.items() if name != "value" and item not in (None, [], "")
+            }
             left[f"{key}.beside"] = beside or None
             value = value["value"]
         if isinstance(value, str):
@@ -261,17 +268,15 @@ def _media(kind: str, left: Fields) -> Piece | None:
     kind = str(left.pop("modality", kind))
     mime, name = _popped_text(left, _MIMES), _popped_text(left, _FILE_NAMES)
     address = _popped_text(left, _ADDRESSES)
-    if isinstance(left.get("image"), str) and address is None:
-        address = str(left.pop("image"))
     left.pop("type", None)
-    key = next((key for key in _BYTES if isinstance(left.get(key), str)), None)
-    data = str(left[key]) if key is not None else None
+    held = next((name for name in _BYTES if isinstance(left.get(name), str)), None)
+    data: str | None = str(left[held]) if held is not None else None
+    if held is not None and data is not None and data.startswith(_SCHEMES):
+        address, data = data, None
+        left.pop(held)
     if address is not None and address.startswith("data:"):
         head, _, data = address.removeprefix("data:").partition(",")
         mime, left["url"], address = mime or head.partition(";")[0], f"data:{head},{data}", None
-    elif data is not None and key is not None and data.startswith(("http://", "https://")):
-        address, data = data, None
-        left.pop(key)
     file_id = _popped_text(left, _FILE_IDS)
     if not any((mime, name, address, data, file_id)):
         return None

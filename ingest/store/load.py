@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, Select, select
+from sqlalchemy import Connection, Row, Select, or_, select
 
 from tracejury.ingest.pack import DETAILS
 from tracejury.ingest.store import schema
@@ -21,6 +21,13 @@ _KEYS_A_QUERY = 5000
 def trace_ids(connection: Connection) -> list[str]:
     """Every trace id, in order of ingestion."""
     return list(connection.scalars(select(schema.trace.c.trace_id).order_by(schema.trace.c.trace_key)))
+
+
+def marked_traces(connection: Connection, *codes: str) -> list[str]:
+    """The traces with a warning of one of these codes, in order of ingestion: by what ingest noted, none is read."""
+    trace = schema.trace.c
+    marks = [trace.warnings.contains(f'"{code}:', autoescape=True) for code in codes]
+    return list(connection.scalars(select(trace.trace_id).where(or_(*marks)).order_by(trace.trace_key)))
 
 
 def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Trace:

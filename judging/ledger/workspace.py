@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 DEFAULT_HOME = ".tracejury"
-HEAD = "0011"  # the newest migration: tests hold it against the migrations folder
+HEAD = "0012"  # the newest migration: tests hold it against the migrations folder
 
 
 class WorkspaceError(Exception):
