@@ -143,7 +143,7 @@ def _of_object(value: dict[str, Json], keys: Sequence[str], *, last: bool, depth
     for key in (*keys[:6], "messages", "contents", *keys[6:]):
         if value.get(key) not in (None, "", [], {}) and (words := _words(value[key], keys, last=last, depth=depth + 1)):
             return words
-    return _only_text(value) or (_lines(value) if last else None)
+    return (_lines(value) if last else None) or _only_text(value)
 
 
 def _only_text(value: dict[str, Json]) -> str | None:
@@ -162,7 +162,7 @@ def _texts(value: Json, depth: int = 0) -> Iterator[str]:
 
 def _lines(value: dict[str, Json]) -> str | None:
     """An answer of named facts (a structured output), a line each."""
-    if not value or any(isinstance(item, (dict, list)) for item in value.values()):
+    if len(value) < 2 or any(isinstance(item, (dict, list)) for item in value.values()):
         return None
     return "\n".join(f"{key}: {item if isinstance(item, str) else json_text(item)}" for key, item in value.items())
 

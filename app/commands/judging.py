@@ -31,7 +31,7 @@ def judge(traces: Sequence[str], home: Path | None, *, model: str, judges: str, 
     workspace = opened(home)
     with reading(workspace.engine) as connection:
         chosen = [full_id(connection, trace_id) for trace_id in traces] or None
-    refused: list[str] = [] if options.pop("even_if_empty") else _nothing_to_read(workspace, chosen)
+    refused: list[str] = [] if options.pop("even_if_empty", False) else _nothing_to_read(workspace, chosen)
     if refused:
         chosen = _without(workspace, chosen, refused)
     if model == CHECKS:

@@ -7,7 +7,7 @@ A value may be a list of messages, an object that holds them (a provider's reque
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from tracejury.ingest.conventions.context import Context
 from tracejury.ingest.conventions.message_json import ParsedMessage, read_messages, read_turn, rest_of
@@ -94,7 +94,10 @@ def raise_messages(draft: SpanDraft, table: MessageTable) -> None:
 
 
 def open_value(draft: SpanDraft, key: str, value: Json) -> Json:
-    """The value within a text attribute: its JSON, as far as it goes; a text that is none stays text."""
+    """The value within a text attribute (or each text of a list): its JSON, as far as it goes; other text stays."""
+    if isinstance(value, list) and value:
+        opened_items = [inner_json(item) if isinstance(item, str) else None for item in value]
+        return cast("Json", opened_items) if all(isinstance(item, dict) for item in opened_items) else value
     if not isinstance(value, str):
         return value
     held = inner_json(value)
