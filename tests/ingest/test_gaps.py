@@ -76,7 +76,9 @@ def test_the_gaps_of_a_file_are_one_line_each_with_the_counts_of_all_its_traces(
 
 def test_a_trace_is_found_by_its_mark(tmp_path: Path) -> None:
     engine = open_workspace(tmp_path / "home").engine
-    ingest(engine, [write(tmp_path / "a.json", span("a")), write(tmp_path / "b.json", span("b", SAID), trace_id="cd" * 16)])
+    ingest(
+        engine, [write(tmp_path / "a.json", span("a")), write(tmp_path / "b.json", span("b", SAID), trace_id="cd" * 16)]
+    )
     with reading(engine) as connection:
         assert marked_traces(connection, "nothing_to_read") == ["ab" * 16]
         assert marked_traces(connection, "no_messages") == []

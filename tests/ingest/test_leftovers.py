@@ -47,7 +47,9 @@ def test_what_is_technical_is_not_shown(name: str, value: object) -> None:
     assert names(**{name: value}) == []
 
 
-@pytest.mark.parametrize("name", ["acme.expected_output", "dataset.ground_truth", "task.gold_answer", "reference_answer"])
+@pytest.mark.parametrize(
+    "name", ["acme.expected_output", "dataset.ground_truth", "task.gold_answer", "reference_answer"]
+)
 def test_the_right_answer_is_never_shown(name: str) -> None:
     assert names(**{name: "forty-two"}) == []
     assert names(**{"acme.input": {"question": "?", name.rpartition(".")[2]: "forty-two"}}) == []
