@@ -277,7 +277,7 @@ CHECKS: tuple[Check, ...] = (
         category="Goal Deviation",
         impact="high",
         look=answers.no_answer,
-        needs=("words",),
+        needs=("steps",),
     ),
     Check(
         name="empty_model_answer",
@@ -285,7 +285,7 @@ CHECKS: tuple[Check, ...] = (
         category="Formatting Errors",
         impact="low",
         look=answers.empty_model_answer,
-        needs=("answers",),
+        needs=("answers", "words"),
     ),
     Check(
         name="out_of_steps",
@@ -330,6 +330,8 @@ def checks_version() -> str:
 
 def _findings(view: View, ordinals: Mapping[str, str]) -> Iterator[Finding]:
     for check in CHECKS:
+        if check.lacks(view):
+            continue
         said: set[str] = set()
         for hit in check.look(view):
             if hit.span.span_id not in said:
