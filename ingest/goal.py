@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from tracejury.ingest.conventions.message_json import read_message, read_turn
 from tracejury.ingest.formats.rows import opened
-from tracejury.ingest.parse import json_text, unquoted
+from tracejury.ingest.parse import closed_json, json_text, unquoted
 from tracejury.ingest.trace import Json, Message, Span
 
 _TASK_KEYS = (
@@ -107,8 +107,9 @@ def _words(value: Json, keys: Sequence[str], *, last: bool, depth: int = 0) -> s
         return None
     if isinstance(value, str):
         held = opened(unquoted(value))
-        if not isinstance(held, str):
-            return _words(held, keys, last=last, depth=depth + 1)
+        cut = closed_json(held) if isinstance(held, str) else None
+        if not isinstance(held, str) or cut is not None:
+            return _words(held if cut is None else cut, keys, last=last, depth=depth + 1)
         return held if held.strip() else None
     if isinstance(value, list):
         return _of_list(value, keys, last=last, depth=depth)

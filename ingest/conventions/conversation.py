@@ -83,6 +83,9 @@ def raise_messages(draft: SpanDraft, table: MessageTable) -> None:
         if not text or getattr(draft, f"{side}_messages"):
             continue
         held = opened(text)
+        if isinstance(held, str) and (cut := closed_json(held)) is not None:
+            draft.warnings.append(_cut_off(side, text))
+            held = cut
         found = read_conversation(held, role) if not isinstance(held, str) or held[:1] not in ("{", "[") else None
         if found is None:
             continue
@@ -105,9 +108,13 @@ def open_value(draft: SpanDraft, key: str, value: Json) -> Json:
         return held
     cut = closed_json(value)
     if cut is not None:
-        draft.warnings.append(f"cut_off_json: {key} is no whole JSON ({value[-60:]!r} ends it); read as far as it goes")
+        draft.warnings.append(_cut_off(key, value))
         return cut
     return value
+
+
+def _cut_off(name: str, text: str) -> str:
+    return f"cut_off_json: {name} is no whole JSON ({text[-60:]!r} ends it); read as far as it goes"
 
 
 def _system_first(value: dict[str, Json]) -> tuple[list[ParsedMessage], dict[str, Json]]:

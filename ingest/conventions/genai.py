@@ -23,6 +23,11 @@ _OPERATIONS: dict[str, SpanKind] = {
     "process_thread_run": "AGENT", "start_thread_run": "AGENT", "create_thread": "CHAIN", "create_message": "CHAIN",
     "list_messages": "CHAIN", "submit_tool_outputs": "CHAIN", "list_run_steps": "CHAIN",
 }  # fmt: skip
+_TELLING: tuple[tuple[str, SpanKind], ...] = (
+    ("gen_ai.tool.name", "TOOL"), ("gen_ai.tool.call.id", "TOOL"), ("gen_ai.input.messages", "LLM"),
+    ("gen_ai.output.messages", "LLM"),
+)  # fmt: skip
+"""Attributes that tell the kind of a span that names no operation."""
 _ROLES = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
@@ -59,6 +64,8 @@ def _kind(draft: SpanDraft) -> None:
     operation = draft.attributes.get("gen_ai.operation.name")
     if isinstance(operation, str) and draft.kind == "UNKNOWN":
         draft.kind = _OPERATIONS.get(operation.lower(), "UNKNOWN")
+    if operation is None and draft.kind == "UNKNOWN":
+        draft.kind = next((kind for key, kind in _TELLING if key in draft.attributes), "UNKNOWN")
 
 
 def _model(draft: SpanDraft) -> None:
@@ -291,15 +298,14 @@ def read_body(name: str, body: dict[str, Json]) -> tuple[str, list[Message], dic
     if name == "gen_ai.tool.message" and isinstance(value.get("id"), str):
         value.setdefault("tool_call_id", value.pop("id"))
     said = read_turn(value)
-    if said is None:
-        return None
+    if said is None or not any(_says_something(item.message) for item in said):
+        return None  # an event whose body is in no form known here stays an event
     rest = {**outer, **(said[0].rest if isinstance(said[0].rest, dict) else {})}
     return column, [item.message for item in said], rest
 
 
-def place(draft: SpanDraft, column: str, messages: list[Message], context: Context) -> None:
-    """Put messages into an empty column."""
-    setattr(draft, column, [context.add(message) for message in messages])
+def _says_something(message: Message) -> bool:
+    return message.content is not None or bool(message.tool_calls) or message.reasoning is not None
 
 
 def append(draft: SpanDraft, column: str, message: Message, context: Context) -> None:

@@ -263,12 +263,12 @@ def _places(text: str, file: str, name: str, value: object) -> tuple[Place, ...]
 
 
 def _place(text: str, file: str, name: str, item: object) -> Place:
-    role: object = None
-    if isinstance(item, dict) and isinstance(item.get("attribute"), str) and item.keys() <= {"attribute", "role"}:
-        item, role = item["attribute"], item.get("role")
-    if not isinstance(item, str) or not item.strip() or not (role is None or isinstance(role, str)):
+    table = item if isinstance(item, dict) else {"attribute": item}
+    written, role = table.get("attribute"), table.get("role")
+    is_right = isinstance(written, str) and written.strip() and (role is None or isinstance(role, str))
+    if not is_right or not table.keys() <= {"attribute", "role"}:
         raise _wrong(text, file, name, f"is {item!r}", '"ATTRIBUTE", "ATTRIBUTE $.path", { attribute, role } or a list')
-    attribute, _, path = item.partition("$")
+    attribute, _, path = str(written).partition("$")
     return Place(attribute.strip(), _path(text, file, name, path.strip()), role)
 
 

@@ -18,6 +18,7 @@ from tracejury.ingest.conventions.parts import (
     text_of,
     text_or_json,
 )
+from tracejury.ingest.leftovers import words_of
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, ToolCall
 
@@ -30,6 +31,8 @@ _CLASSES = {
 
 _ENCODED = ('[{"type"', '[{"text"', '[{"toolUse"', '[{"toolResult"', '[{"reasoningContent"')
 """How parts begin that stand as JSON text where a text was expected."""
+_WORDS = ("text", "message", "body", "value")
+"""Where some write a message's words, beside `content` and `parts`."""
 _BESIDE_CONTENT = frozenset({"finish_reason", "finishReason", "stop_reason", "index", "tool.result"})
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
 
@@ -208,8 +211,11 @@ def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
     if calls_rest is not None:
         rest["tool_calls"] = calls_rest
     content = content_text(value.get("content"))
-    if "content" not in value and isinstance(value.get("text"), str):
-        content = str(rest.pop("text"))
+    if "content" not in value:
+        key = next((key for key in _WORDS if isinstance(value.get(key), str)), None)
+        content = None if key is None else str(rest.pop(key))
+        if content is None and not calls and reasoning is None and any(True for _ in words_of(rest)):
+            return None  # it says something, in a form that is not known here
     message = Message(_role(value["role"]), content, calls, fields["name"], fields["tool_call_id"], reasoning)
     return [ParsedMessage(message, rest or None)]
 

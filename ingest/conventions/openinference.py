@@ -20,7 +20,7 @@ from tracejury.ingest.conventions.message_json import (
     rest_of,
     text_of_parts,
 )
-from tracejury.ingest.conventions.parts import arguments_text
+from tracejury.ingest.conventions.parts import arguments_text, read_content
 from tracejury.ingest.conventions.smolagents import chat_message_tails
 from tracejury.ingest.parse import inner_json, inner_json_as_is, json_text
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall
@@ -115,15 +115,18 @@ def _message(fields: Fields, draft: SpanDraft, side: int, number: int, context: 
         return context.plain(role, content)
     calls = _tool_calls(fields)
     parts = _parts(fields)
+    reasoning: str | None = None
     if content is None and parts is not None:
-        content = cast("Json", parts)
+        content, reasoning, rest = read_content(cast("Json", parts))
+        if rest is not None:
+            fields["contents"] = rest
     elif parts is not None and text_of_parts(cast("Json", parts)) != content:
         fields["contents"] = cast("Json", parts)
     texts = {key: _pop_text(fields, key) for key in ("name", "tool_call_id")}
     for key, value in fields.items():
         draft.attributes[f"{_PREFIXES[side]}.{number}.message.{key}"] = value
     said_role = role if role is None or isinstance(role, str) else json_text(role)
-    return Message(said_role, content_text(content), calls, texts["name"], texts["tool_call_id"])
+    return Message(said_role, content_text(content), calls, texts["name"], texts["tool_call_id"], reasoning)
 
 
 def _pop_text(fields: Fields, key: str) -> str | None:

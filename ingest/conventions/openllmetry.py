@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from tracejury.ingest.conventions.context import Context, put_count
 from tracejury.ingest.conventions.message_json import content_text, merged
-from tracejury.ingest.conventions.parts import arguments_text
+from tracejury.ingest.conventions.parts import arguments_text, read_content
 from tracejury.ingest.parse import inner_json, json_text, unquoted
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind, ToolCall
 
@@ -149,8 +149,13 @@ def _message(fields: Fields, attributes: dict[str, Json], path: str, column: str
     if role is None and column == "output_messages":
         role = "assistant"
     opened = inner_json(content) if isinstance(content, str) and content.startswith('[{"type"') else None
-    text = content_text(content if opened is None else opened)
-    return Message(_text(role), text, tuple(_call(call) for _, call in sorted(calls.items())), None, _text(call_id))
+    text, reasoning = content_text(content), None
+    if opened is not None:
+        text, reasoning, rest = read_content(opened)
+        if rest is not None:
+            attributes[f"{path}content"] = rest
+    made = tuple(_call(call) for _, call in sorted(calls.items()))
+    return Message(_text(role), text, made, None, _text(call_id), reasoning)
 
 
 def _call(fields: Fields) -> ToolCall:

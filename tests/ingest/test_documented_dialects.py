@@ -84,8 +84,8 @@ def test_the_vercel_ai_sdk(version: int) -> None:
 
 def test_genkit() -> None:
     def action(name: str, subtype: str, given: Any, got: Any, parent: int | None = 0) -> dict[str, Any]:
-        return span(name, {"genkit:type": "action", "genkit:metadata:subtype": subtype, "genkit:name": name,
-                           "genkit:input": given, "genkit:output": got, "genkit:state": "success"}, parent=parent)  # fmt: skip
+        fields = {"type": "action", "metadata:subtype": subtype, "name": name, "input": given, "output": got}
+        return span(name, {f"genkit:{key}": value for key, value in fields.items()}, parent=parent)
 
     usage = {"inputTokens": 8, "outputTokens": 4, "totalTokens": 12}
     asked = [{"role": "user", "content": [{"text": ASKED}]}]
@@ -100,14 +100,14 @@ def test_genkit() -> None:
 
 
 def test_haystack() -> None:
+    asked = {"messages": [{"role": "user", "content": [{"text": ASKED}]}]}
     message = {"role": "assistant", "content": [{"text": ANSWERED}],
                "meta": {"model": "m", "usage": {"prompt_tokens": 8, "completion_tokens": 4}}}  # fmt: skip
     found = trace(
-        span("haystack.agent.run", {"haystack.agent.input": {"messages": [{"role": "user", "content": [{"text": ASKED}]}]},
-                                    "haystack.agent.output": {"messages": [message]}}),
+        span("haystack.agent.run", {"haystack.agent.input": asked, "haystack.agent.output": {"messages": [message]}}),
         span("haystack.component.run",
              {"haystack.component.type": "OpenAIChatGenerator", "haystack.component.name": "chat_generator",
-              "haystack.component.input": {"messages": [{"role": "user", "content": [{"text": ASKED}]}]},
+              "haystack.component.input": asked,
               "haystack.component.output": {"replies": [message]},
               "haystack.component.input_spec": {"messages": {"type": "list"}}}, parent=0),
         span("haystack.component.run",
@@ -127,12 +127,12 @@ def test_googles_adk() -> None:
     request = {"model": "m", "config": {"system_instruction": RULE, "tools": [{"function_declarations": []}]},
                "contents": [{"role": "user", "parts": [{"text": ASKED}]}]}  # fmt: skip
     response = {"content": {"role": "model", "parts": [{"text": ANSWERED}]}, "finish_reason": "STOP",
-                "usage_metadata": {"prompt_token_count": 8, "candidates_token_count": 4, "total_token_count": 12}}  # fmt: skip
+                "usage_metadata": {"prompt_token_count": 8, "candidates_token_count": 4}}  # fmt: skip
     found = trace(
         span("invocation"),
         span("agent_run [desk]", parent=0),
-        span("call_llm", {"gen_ai.system": "gcp.vertex.agent", "gen_ai.request.model": "m", f"{base}llm_request": request,
-                          f"{base}llm_response": response}, parent=1),
+        span("call_llm", {"gen_ai.system": "gcp.vertex.agent", "gen_ai.request.model": "m",
+                          f"{base}llm_request": request, f"{base}llm_response": response}, parent=1),
         span("execute_tool sonar", {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "sonar",
                                     f"{base}tool_call_args": ARGUMENTS, f"{base}tool_response": RESULT,
                                     f"{base}llm_request": "{}", f"{base}llm_response": "{}"}, parent=1),
@@ -210,6 +210,21 @@ def test_events_whose_body_stands_in_one_attribute(content: str) -> None:
         ("gen_ai.choice", {"gen_ai.event.content": json.dumps(choice)}),
     ]))  # fmt: skip
     assert words(found, found.spans[0]) == [ASKED, ANSWERED]
+
+
+@pytest.mark.parametrize("body", [{}, {"acme.words": ASKED}])
+def test_an_event_whose_body_is_unknown_makes_no_message(body: dict[str, str]) -> None:
+    event = ("gen_ai.user.message", {"gen_ai.system": "x", **body})
+    found = trace(span("chat", {"gen_ai.operation.name": "chat"}, events=[event]))
+    assert found.messages == ()
+    assert (ASKED in read(found).text) == bool(body)
+
+
+def test_messages_in_an_unknown_form_are_shown_as_they_stand_and_none_is_invented() -> None:
+    value = [{"role": "user", "utterance": ASKED}]
+    found = trace(span("chat", {"gen_ai.operation.name": "chat", "gen_ai.input.messages": json.dumps(value)}))
+    assert found.messages == ()
+    assert f" gen_ai.input.messages:\n  {json.dumps(value)}\n" in read(found).text
 
 
 def test_an_event_of_no_known_name_stays_an_event() -> None:

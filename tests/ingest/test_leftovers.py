@@ -15,8 +15,8 @@ def names(**attributes: object) -> list[str]:
 
 @pytest.mark.parametrize(
     "name",
-    ["acme.input", "acme.llm.prompt", "acme.completion", "my.message.body", "tool.arguments", "acme.args", "acme.result",
-     "acme.response", "acme.documents", "user.question", "acme.content", "acme:reply"],
+    ["acme.input", "acme.llm.prompt", "acme.completion", "my.message.body", "tool.arguments", "acme.args",
+     "acme.result", "acme.response", "acme.documents", "user.question", "acme.content", "acme:reply"],
 )  # fmt: skip
 def test_text_of_an_attribute_that_nobody_knows_stands_at_its_span(name: str) -> None:
     found = trace(span("first"), span("second", {name: "Nine metres."}, parent=0))

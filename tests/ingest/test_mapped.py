@@ -89,7 +89,7 @@ def test_kinds_may_be_told_by_the_spans_name() -> None:
     ],
 )
 def test_a_wrong_map_names_line_and_field(text: str, told: str) -> None:
-    with pytest.raises(IngestError, match="acme.toml") as caught:
+    with pytest.raises(IngestError, match=r"acme\.toml") as caught:
         read_map(text, "acme.toml")
     assert told in caught.value.reason
     assert caught.value.remedy
