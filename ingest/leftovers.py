@@ -99,6 +99,8 @@ _GOLD = re.compile(
     r"expected|ground_?truth|gold|(?:true|correct|reference|target|right)_?(?:answer|output)", re.IGNORECASE
 )
 """Names that tell of the right answer: never shown to a judge."""
+_REST_NAME = re.compile(r"(?:gen_ai\.(?:prompt|completion)|llm\.(?:input|output)_messages)\.\d+\.")
+_DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,")
 _WORDS = re.compile(r"\w\s+\w")
 
 
@@ -131,7 +133,7 @@ def words_of(value: Json, *, depth: int = 0) -> Iterator[str]:
     if isinstance(value, str):
         held = inner_json(value) if depth < 6 else None
         if held is None:
-            if value.strip():
+            if value.strip() and not _DATA_URI.match(value):
                 yield value
         else:
             yield from words_of(held, depth=depth + 1)
@@ -150,7 +152,7 @@ def _leftover(field: str, label: str, name: str, value: Json) -> Leftover | None
     if _holds_gold(value):
         return None
     leaves = tuple(words_of(value))
-    if name in _RESTS and not isinstance(value, str):
+    if (name in _RESTS or _REST_NAME.match(name)) and not isinstance(value, str):
         is_text = any(map(_is_prose, leaves))
     elif _WANTED.search(name.lower()) is not None:
         is_text = bool(leaves) or (isinstance(value, str) and inner_json(value) is not None)

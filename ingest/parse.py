@@ -108,12 +108,18 @@ def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
             value, _ = clean(value)
     except orjson.JSONDecodeError:
         try:
-            value, _ = clean(json.loads(text, strict=False, **_hooks([])))
+            value, _ = clean(json.loads(_with_escapes(text), strict=False, **_hooks([])))
         except (ValueError, RecursionError):
             return None
     return value if isinstance(value, (dict, list)) else None
 
 
+def _with_escapes(text: str) -> str:
+    """JSON text whose undecodable bytes stand as `clean_text` wrote them (\\xNN), which is no escape in JSON."""
+    return _BYTE_ESCAPE.sub(r"\1\\\2", text) if "\\x" in text else text
+
+
+_BYTE_ESCAPE = re.compile(r"((?:^|[^\\])(?:\\\\)*)(\\x[0-9a-f]{2})")
 _ENCODED_AGAIN = ('"{', '"[', '"\\')
 
 
@@ -321,7 +327,11 @@ def _number_warning(words: list[str]) -> tuple[str, ...]:
 
 
 def _cleaning_warning(cleaned: int) -> tuple[str, ...]:
-    return (f"escaped_text: NUL or lone surrogates in {cleaned} text(s), kept as escapes",) if cleaned else ()
+    return (
+        (f"escaped_text: NUL, undecodable bytes or lone surrogates in {cleaned} text(s), kept as escapes",)
+        if cleaned
+        else ()
+    )
 
 
 def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> IngestError:

@@ -23,6 +23,10 @@ _OPERATIONS: dict[str, SpanKind] = {
     "process_thread_run": "AGENT", "start_thread_run": "AGENT", "create_thread": "CHAIN", "create_message": "CHAIN",
     "list_messages": "CHAIN", "submit_tool_outputs": "CHAIN", "list_run_steps": "CHAIN",
 }  # fmt: skip
+_WORDS: tuple[tuple[tuple[str, ...], SpanKind], ...] = (
+    (("tool", "function"), "TOOL"), (("agent",), "AGENT"), (("embed",), "EMBEDDING"), (("retriev",), "RETRIEVER"),
+    (("chat", "completion", "generat", "llm"), "LLM"),
+)  # fmt: skip
 _TELLING: tuple[tuple[str, SpanKind], ...] = (
     ("gen_ai.tool.name", "TOOL"), ("gen_ai.tool.call.id", "TOOL"), ("gen_ai.input.messages", "LLM"),
     ("gen_ai.output.messages", "LLM"),
@@ -63,9 +67,14 @@ def apply(draft: SpanDraft, context: Context) -> None:
 def _kind(draft: SpanDraft) -> None:
     operation = draft.attributes.get("gen_ai.operation.name")
     if isinstance(operation, str) and draft.kind == "UNKNOWN":
-        draft.kind = _OPERATIONS.get(operation.lower(), "UNKNOWN")
+        draft.kind = _OPERATIONS.get(operation.lower()) or _kind_by_words(operation.lower())
     if operation is None and draft.kind == "UNKNOWN":
         draft.kind = next((kind for key, kind in _TELLING if key in draft.attributes), "UNKNOWN")
+
+
+def _kind_by_words(operation: str) -> SpanKind:
+    """The kind that an operation of a name of its own tells: `chat.completions`, `llm_call`, `tool_call`."""
+    return next((kind for words, kind in _WORDS if any(word in operation for word in words)), "UNKNOWN")
 
 
 def _model(draft: SpanDraft) -> None:
@@ -176,10 +185,11 @@ def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Messa
         key = "gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"
         value = attributes.get(key)
         said = read_messages(inner_json(value) if isinstance(value, str) else value)
-        if said is None or rest_of(said) is not None:
+        if said is None:
             return None
         column = "input_messages" if key == "gen_ai.prompt" else "output_messages"
-        return column, [item.message for item in said], {k: v for k, v in attributes.items() if k != key}
+        others, rest = {k: v for k, v in attributes.items() if k != key}, rest_of(said)
+        return column, [item.message for item in said], others if rest is None else {**others, key: rest}
     body = {key: _opened(value) for key, value in attributes.items() if not key.startswith("gen_ai.")}
     read = read_body(name, body)
     if read is None:

@@ -113,7 +113,7 @@ def test_no_doubt_is_left_but_those_named(name: str) -> None:
         "litellm-parent": {"litellm_parent"},
         "openai-agents-responses": {"no_text", "no_messages"},
         "autogen": {"no_tool_text", "nothing_to_read"},  # its span of the agent being made says nothing
-        **dict.fromkeys(("adk", "genai-event", "genai-span"), {"no_tool_text"}),
+        **{name: {"no_tool_text"} for name in ("adk", "genai-event", "genai-span")},
     }
     assert told == named.get(name, set())
 

@@ -212,7 +212,7 @@ def test_events_whose_body_stands_in_one_attribute(content: str) -> None:
     assert words(found, found.spans[0]) == [ASKED, ANSWERED]
 
 
-@pytest.mark.parametrize("body", [{}, {"acme.words": ASKED}])
+@pytest.mark.parametrize("body", [{}, {"acme.text": ASKED}])
 def test_an_event_whose_body_is_unknown_makes_no_message(body: dict[str, str]) -> None:
     event = ("gen_ai.user.message", {"gen_ai.system": "x", **body})
     found = trace(span("chat", {"gen_ai.operation.name": "chat"}, events=[event]))
@@ -338,3 +338,52 @@ def test_integers_in_two_halves_are_numbers(halves: dict[str, Any], number: int)
     (found,) = read_bytes(json.dumps(document).encode(), file="hand.json")
     assert isinstance(found, Trace)
     assert found.spans[0].prompt_tokens == number
+
+
+@pytest.mark.parametrize(
+    ("operation", "kind"),
+    [
+        ("chat.completions", "LLM"),
+        ("llm_call", "LLM"),
+        ("tool_call", "TOOL"),
+        ("agent_call", "AGENT"),
+        ("tidy", "UNKNOWN"),
+    ],
+)
+def test_an_operation_of_a_name_of_its_own_tells_its_kind_by_its_words(operation: str, kind: str) -> None:
+    assert trace(span("x", {"gen_ai.operation.name": operation})).spans[0].kind == kind
+
+
+def test_semantic_kernels_events_of_prompt_and_completion() -> None:
+    said = [{"role": "assistant", "content": ANSWERED, "finish_reason": "stop"}]
+    found = trace(span("chat", {"gen_ai.operation.name": "chat.completions"}, events=[
+        ("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([{"role": "user", "content": ASKED}])}),
+        ("gen_ai.content.completion", {"gen_ai.completion": json.dumps(said)}),
+    ]))  # fmt: skip
+    assert words(found, found.spans[0]) == [ASKED, ANSWERED]
+
+
+def test_one_bad_byte_within_messages_is_shown_as_an_escape_and_named() -> None:
+    asked = json.dumps([{"role": "user", "content": "Where is the caf\u00e9?"}])
+    data = otlp(span("chat", {"gen_ai.operation.name": "chat", "gen_ai.input.messages": asked}))
+    (found,) = read_bytes(data.replace(rb"\\u00e9", b"\xe9"), file="hand.json")
+    assert isinstance(found, Trace)
+    assert found.goal == r"Where is the caf\xe9?"
+    assert any(warning.startswith("escaped_text") for warning in found.all_warnings)
+
+
+@pytest.mark.parametrize("prefix", ["llm.input_messages.0.message", "gen_ai.prompt.0"])
+def test_a_picture_in_flattened_messages_is_a_placeholder(prefix: str) -> None:
+    data, asked = "iVBORw0KGgo=", {"type": "text", "text": ASKED}
+    if prefix.startswith("llm"):
+        contents = {f"{prefix}.contents.0.message_content.{key}": value for key, value in asked.items()}
+        contents[f"{prefix}.contents.1.message_content.type"] = "image"
+        contents[f"{prefix}.contents.1.message_content.image.image.url"] = f"data:image/png;base64,{data}"
+    else:
+        picture = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+        contents = {f"{prefix}.content": json.dumps([asked, picture])}
+    found = trace(span("llm", {"openinference.span.kind" if prefix.startswith("llm") else "traceloop.x": "LLM",
+                               f"{prefix}.role": "user", **contents}))  # fmt: skip
+    text = read(found).text
+    assert f" user:\n  {ASKED}\n  [image image/png, 8 bytes, sha256 " in text
+    assert data not in text
