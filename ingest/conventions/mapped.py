@@ -269,7 +269,7 @@ def _place(text: str, file: str, name: str, item: object) -> Place:
     if not is_right or not table.keys() <= {"attribute", "role"}:
         raise _wrong(text, file, name, f"is {item!r}", '"ATTRIBUTE", "ATTRIBUTE $.path", { attribute, role } or a list')
     attribute, _, path = str(written).partition("$")
-    return Place(attribute.strip(), _path(text, file, name, path.strip()), role)
+    return Place(attribute.strip(), _path(text, file, name, path.strip()), None if role is None else str(role))
 
 
 def _path(text: str, file: str, name: str, path: str) -> tuple[str | int, ...]:

@@ -212,8 +212,8 @@ def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
         rest["tool_calls"] = calls_rest
     content = content_text(value.get("content"))
     if "content" not in value:
-        key = next((key for key in _WORDS if isinstance(value.get(key), str)), None)
-        content = None if key is None else str(rest.pop(key))
+        named = next((name for name in _WORDS if isinstance(value.get(name), str)), None)
+        content = None if named is None else str(rest.pop(named))
         if content is None and not calls and reasoning is None and any(True for _ in words_of(rest)):
             return None  # it says something, in a form that is not known here
     message = Message(_role(value["role"]), content, calls, fields["name"], fields["tool_call_id"], reasoning)

@@ -206,6 +206,7 @@ export class Reader {
       node.append(host);
       room -= end - from;
     }
+    for (const digest of picturesIn(text.loaded)) node.append(this.pictureButton(digest));
     if (!part.text && part.text !== 0) return node;
     if (isLong || !text.isWhole) node.append(this.moreButton(seq, key, text, isOpen && text.isWhole, room));
     return node;
@@ -213,6 +214,16 @@ export class Reader {
 
   noteButton(note, key, seq) {
     return el("button", { class: "tj-note", title: "Show it here", text: note.replace(/^\((.*)\)$/, "$1"), on: { click: () => this.toggleOpen(key, seq) } });
+  }
+
+  /** Shows a picture of the trace from the server's own bytes, when asked for. */
+  pictureButton(digest) {
+    const button = el("button", { class: "tj-more", title: "From the trace's own bytes; nothing is fetched from elsewhere", text: "Show picture" });
+    button.onclick = async () => {
+      const blob = await this.desk.fetchFrom(`picture/${encodeURIComponent(this.desk.traceId)}/${digest}`, {}, (answer) => answer.blob());
+      if (blob) button.replaceWith(el("img", { class: "tj-picture", alt: "Picture " + digest.slice(0, 8), src: URL.createObjectURL(blob) }));
+    };
+    return button;
   }
 
   moreButton(seq, key, text, isOpen) {
@@ -405,6 +416,11 @@ export class Reader {
 
 function repeatPart([position, ordinal, role, text]) {
   return { field: "message:" + position, label: role || "message", text, plan: false, pieces: null, from: ordinal };
+}
+
+/** The hashes of the pictures for which a placeholder stands in a text. */
+export function picturesIn(text) {
+  return [...new Set([...text.matchAll(/\[(?:image|file)\b[^\]\n]*, sha256 ([0-9a-f]{64})\]/g)].map((match) => match[1]))].slice(0, 20);
 }
 
 /** What the model thought, which is folded until someone opens it. */
