@@ -89,7 +89,7 @@ _RESTS = frozenset({
     "input.value", "output.value", "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.prompt",
     "gen_ai.completion", "events", "all_messages_events", "mlflow.spanInputs", "mlflow.spanOutputs",
     "span_data.input", "span_data.output", "span_data.response", "traceloop.entity.input", "input.messages",
-    "output.messages", "request", "response", "response_message", "langfuse.observation.input",
+    "output.messages", "output.beside", "request", "response", "response_message", "langfuse.observation.input",
     "langfuse.observation.output", "gen_ai.system_instructions", "pydantic_ai.all_messages",
 })  # fmt: skip
 """Where a dialect leaves what a message holds beyond its words: of a value there (no longer text) only prose counts."""

@@ -90,7 +90,9 @@ def raise_messages(draft: SpanDraft, table: MessageTable) -> None:
         if found is None:
             continue
         setattr(draft, f"{side}_messages", [table.place(item.message) for item in found.messages])
-        setattr(draft, side, json_text(found.others) if found.others else None)
+        setattr(draft, side, json_text(found.others) if found.others and side == "input" else None)
+        if found.others and side == "output":  # why it ended, what it cost: beside what was said
+            draft.attributes["output.beside"] = found.others
         rest = rest_of(found.messages)
         if rest is not None:
             draft.attributes[f"{side}.messages"] = rest

@@ -13,7 +13,8 @@ from typing import Any
 os.environ.update({
     "OPENAI_API_KEY": "none", "CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_DISABLE_TRACKING": "true",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LANGFUSE_PUBLIC_KEY": "pk-lf-none", "LANGFUSE_SECRET_KEY": "none",
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true", "HAYSTACK_TELEMETRY_ENABLED": "False",
+    "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE": "true",
 })  # fmt: skip
 
 from desk import INSTRUCTIONS, QUESTION, REPLIES, TOOL, converse
@@ -151,9 +152,40 @@ def langgraph(base_url: str, tracers: Any) -> None:
     ask(base_url, ticket_price)
 
 
+def haystack(base_url: str, tracers: Any) -> None:
+    from haystack import tracing
+    from haystack.components.agents import Agent
+    from haystack.components.generators.chat import OpenAIChatGenerator
+    from haystack.dataclasses import ChatMessage
+    from haystack.tools import create_tool_from_function
+    from haystack.tracing.opentelemetry import OpenTelemetryTracer
+    from haystack.utils import Secret
+
+    tracing.tracer.is_content_tracing_enabled = True
+    tracing.enable_tracing(OpenTelemetryTracer(tracers.get_tracer("haystack")))
+    generator = OpenAIChatGenerator(model=MODEL, api_base_url=base_url, api_key=Secret.from_token("none"))
+    tool = create_tool_from_function(ticket_price)
+    agent = Agent(chat_generator=generator, tools=[tool], system_prompt=INSTRUCTIONS)
+    agent.run(messages=[ChatMessage.from_user(QUESTION)])
+
+
+def semantic_kernel(base_url: str, tracers: Any) -> None:
+    from openai import AsyncOpenAI
+    from semantic_kernel.agents import ChatCompletionAgent
+    from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion
+    from semantic_kernel.functions import kernel_function
+
+    client = AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0)
+    service = OpenAIChatCompletion(ai_model_id=MODEL, async_client=client)
+    plugin = type("Desk", (), {"ticket_price": staticmethod(kernel_function(name="ticket_price")(ticket_price))})()
+    agent = ChatCompletionAgent(service=service, name="ticket_desk", instructions=INSTRUCTIONS, plugins=[plugin])
+    asyncio.run(agent.get_response(messages=QUESTION))
+
+
 RUNS = {
     "langfuse": langfuse, "langgraph": langgraph, "pydantic-ai": pydantic_ai, "strands": strands,
     "strands-latest": strands, "adk": adk, "adk-latest": adk, "autogen": autogen, "crewai": crewai,
+    "haystack": haystack, "semantic-kernel": semantic_kernel,
 }  # fmt: skip
 
 
