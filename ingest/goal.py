@@ -32,19 +32,19 @@ class Words(NamedTuple):
 
 
 def derive_goal(spans: Sequence[Span], messages: Sequence[Message]) -> Words:
-    """The task of the topmost agent, else the first thing a user said to a model, else the input of the root."""
+    """The task of the topmost agent, else the first thing a user words to a model, else the input of the root."""
     agents = topmost_agents(spans)
     for agent in agents[:1]:
         task = _task(agent.input) or _said_by_user(agent, messages)
         if task is not None:
             return Words(task)
     for span in spans:
-        if span.kind == "LLM" and (said := _said_by_user(span, messages)) is not None:
-            return Words(said)
+        if span.kind == "LLM" and (words := _said_by_user(span, messages)) is not None:
+            return Words(words)
     root = spans[0] if spans else None
     for span in (*agents[:1], *spans[:1]):
-        if (asked := _asked_within(opened(span.output or ""))) is not None:
-            return Words(asked)
+        if (question := _question_within(opened(span.output or ""))) is not None:
+            return Words(question)
     text = root.input if root is not None and root.input else agents[0].input if agents else None
     task = _task(text)
     if task is None and text and text.strip():
@@ -60,8 +60,8 @@ def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> W
     """
     agents = topmost_agents(spans)
     agent = agents[0] if len(agents) == 1 else None
-    if agent is not None and (said := _output(agent, messages)) is not None:
-        return Words(said)
+    if agent is not None and (words := _output(agent, messages)) is not None:
+        return Words(words)
     for span in reversed(spans):
         of_agent = agent is None or span.agent in (agent.agent, None)
         if span.kind == "TOOL" and span.tool_name in _FINAL_TOOLS and of_agent:
@@ -71,10 +71,10 @@ def derive_final_answer(spans: Sequence[Span], messages: Sequence[Message]) -> W
     if not spans or spans[0].parent_span_id is not None or "ERROR" in (spans[0].status, agent and agent.status):
         return Words(None)
     of_agents = _output(agents[-1], messages) if agents else None
-    told = _output(spans[0], messages) or of_agents or _last_words(spans, messages)
-    if told is None and spans[0].output and spans[0].output.strip():
+    answer = _output(spans[0], messages) or of_agents or _last_words(spans, messages)
+    if answer is None and spans[0].output and spans[0].output.strip():
         return Words(None, "the last output is data in which no field is known to be the answer")
-    return Words(told)
+    return Words(answer)
 
 
 def topmost_agents(spans: Sequence[Span]) -> list[Span]:
@@ -90,7 +90,7 @@ def _task(text: str | None) -> str | None:
     return _words(text, _TASK_KEYS, last=False)
 
 
-def _asked_within(value: Json, depth: int = 0) -> str | None:
+def _question_within(value: Json, depth: int = 0) -> str | None:
     """The first words of a user in messages that stand anywhere in an output, as a crew's result holds them."""
     if depth > _DEEPEST or not isinstance(value, (dict, list)):
         return None
@@ -98,7 +98,7 @@ def _asked_within(value: Json, depth: int = 0) -> str | None:
     if isinstance(messages, list):
         return _of_list(messages, _TASK_KEYS, last=False, depth=depth)
     inner = value.values() if isinstance(value, dict) else value
-    return next((asked for item in inner if (asked := _asked_within(item, depth + 1)) is not None), None)
+    return next((question for item in inner if (question := _question_within(item, depth + 1)) is not None), None)
 
 
 def _words(value: Json, keys: Sequence[str], *, last: bool, depth: int = 0) -> str | None:
@@ -106,11 +106,11 @@ def _words(value: Json, keys: Sequence[str], *, last: bool, depth: int = 0) -> s
     if depth > _DEEPEST:
         return None
     if isinstance(value, str):
-        held = opened(unquoted(value))
-        cut = closed_json(held) if isinstance(held, str) else None
-        if not isinstance(held, str) or cut is not None:
-            return _words(held if cut is None else cut, keys, last=last, depth=depth + 1)
-        return held if held.strip() else None
+        content = opened(unquoted(value))
+        cut = closed_json(content) if isinstance(content, str) else None
+        if not isinstance(content, str) or cut is not None:
+            return _words(content if cut is None else cut, keys, last=last, depth=depth + 1)
+        return content if content.strip() else None
     if isinstance(value, list):
         return _of_list(value, keys, last=last, depth=depth)
     return _of_object(value, keys, last=last, depth=depth) if isinstance(value, dict) else None
@@ -119,9 +119,9 @@ def _words(value: Json, keys: Sequence[str], *, last: bool, depth: int = 0) -> s
 def _of_list(values: list[Json], keys: Sequence[str], *, last: bool, depth: int) -> str | None:
     """Of a list of messages the user's first or the last with words; of a list of one, that one's words."""
     turns = [read_turn(item) for item in values]
-    said = [parsed.message for turn in turns if turn is not None for parsed in turn]
-    if said:
-        wanted = [message for message in said if _counts(message, last=last)]
+    conversation = [parsed.message for turn in turns if turn is not None for parsed in turn]
+    if conversation:
+        wanted = [message for message in conversation if _counts(message, last=last)]
         message = None if not wanted else wanted[-1] if last else wanted[0]
         return None if message is None else message.content
     if len(values) == 1 or (last and values and isinstance(values[-1], dict)):
@@ -137,9 +137,9 @@ def _counts(message: Message, *, last: bool) -> bool:
 
 
 def _of_object(value: dict[str, Json], keys: Sequence[str], *, last: bool, depth: int) -> str | None:
-    said = read_message(value)
-    if said is not None and said.message.content is not None:
-        content = said.message.content
+    parsed = read_message(value)
+    if parsed is not None and parsed.message.content is not None:
+        content = parsed.message.content
         return _words(content, keys, last=last, depth=depth + 1) or content
     for key in (*keys[:6], "messages", "contents", *keys[6:]):
         if value.get(key) not in (None, "", [], {}) and (words := _words(value[key], keys, last=last, depth=depth + 1)):
@@ -192,21 +192,21 @@ def _last_words(spans: Sequence[Span], messages: Sequence[Message]) -> str | Non
     if not calls:
         return None
     last = max(calls, key=lambda span: (span.start_time or 0, span.seq))
-    said = [messages[position] for position in last.output_messages]
-    return None if any(message.tool_calls for message in said) else _output(last, messages)
+    answers = [messages[position] for position in last.output_messages]
+    return None if any(message.tool_calls for message in answers) else _output(last, messages)
 
 
 def _final_argument(arguments: str | None) -> str | None:
     """The answer in `{"args": [answer], "kwargs": {"answer": answer}}` or in the bare arguments."""
-    held = opened(arguments or "")
-    if not isinstance(held, dict):
+    content = opened(arguments or "")
+    if not isinstance(content, dict):
         return arguments
-    args, named = held.get("args"), held.get("kwargs")
+    args, named = content.get("args"), content.get("kwargs")
     if isinstance(named, dict) and "answer" in named:
         return _as_text(named["answer"])
     if isinstance(args, list) and args:
         return _as_text(args[0])
-    return _as_text(held["answer"]) if "answer" in held else None
+    return _as_text(content["answer"]) if "answer" in content else None
 
 
 def _as_text(value: Json) -> str | None:

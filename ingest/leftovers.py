@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
+from tracejury.ingest.formats.rows import opened
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanKind
 
@@ -70,8 +71,8 @@ _TECHNICAL_STARTS = (
     "gcp.vertex.agent.associated", "claude_code.version", "mlflow.trace", "mlflow.artifact", "mlflow.chat.tools",
 )  # fmt: skip
 _TECHNICAL_ENDS = re.compile(
-    r"(?:^|[._:])(?:\w*id|\w*ids|\w*uuid|\w*hash|digest|version|type|kind|types|provider|system|model|model_name"
-    r"|\w*finish_?reasons?|stop_?reason|stop_?sequences|role|timestamp|\w*time|duration\w*|latency\w*|cost\w*|currency"
+    r"(?:^|[._:])(?:tool\.description|\w*id|\w*ids|\w*uuid|\w*hash|digest|version|type|kind|types|provider|system|model|model_name"
+    r"|\w*finish_?reasons?|\w*_details|extra_body|stop_?reason|stop_?sequences|role|timestamp|\w*time|duration\w*|latency\w*|cost\w*|currency"
     r"|url|mime_type|encoding|level|status|status_code|schema|json_schema|definitions|tools|tools_names|parameters"
     r"|settings|headers|provider_?metadata|tokens?|\w*tokens|usage|count|\w*count|length|\w*length|size|index|code"
     r"|\w*key|visits|seed|temperature|format|language|language_code|func|function_id|functionId|name|\w+_name|truncated"
@@ -83,7 +84,8 @@ _TECHNICAL_KEYS = frozenset({
     "status", "signature", "thoughtSignature", "thought_signature", "encrypted_content", "system_fingerprint",
     "service_tier", "mime_type", "mimeType", "media_type", "mediaType", "logprobs", "lc", "annotations", "usage",
     "usage_metadata", "response_metadata", "metadata", "additional_kwargs", "toolCallType", "event.name", "data",
-    "bytes", "base64", "embedding", "embeddings", "tools", "created_at", "run_id", "thread_id", "trace_id", "span_id",
+    "bytes", "base64", "embedding", "embeddings", "tools", "created_at", "exit_reason",
+    "token_usage", "meta", "run_id", "thread_id", "trace_id", "span_id",
 })  # fmt: skip
 _RESTS = frozenset({
     "input.value", "output.value", "gen_ai.input.messages", "gen_ai.output.messages", "gen_ai.prompt",
@@ -99,7 +101,11 @@ _GOLD = re.compile(
     r"expected|ground_?truth|gold|(?:true|correct|reference|target|right)_?(?:answer|output)", re.IGNORECASE
 )
 """Names that tell of the right answer: never shown to a judge."""
-_REST_NAME = re.compile(r"(?:gen_ai\.(?:prompt|completion)|llm\.(?:input|output)_messages)\.\d+\.")
+_DIALECTS = (
+    "gen_ai.", "llm.", "span_data.", "langfuse.", "langsmith.", "mlflow.", "traceloop.", "ai.", "genkit:", "haystack.",
+    "gcp.vertex.agent.", "pydantic_ai.", "record.",
+)  # fmt: skip
+"""Families of names that a dialect reads: a value there that is no text any more is the rest of what it read."""
 _DATA_URI = re.compile(r"data:[\w.+-]+/[\w.+-]+;base64,")
 _WORDS = re.compile(r"\w\s+\w")
 
@@ -115,7 +121,9 @@ def leftovers(span: HasText) -> Iterator[Leftover]:
         if not isinstance(attributes, dict) or event.get("name") == "exception":
             continue
         for name, value in attributes.items():
-            leftover = _leftover(f"event:{number}:{name}", f"event {event.get('name') or number}: {name}", name, value)
+            label = f"event {event.get('name') or number}: {name}"
+            known = not isinstance(value, str) and str(event.get("name")).startswith(_DIALECTS)
+            leftover = _leftover(f"event:{number}:{name}", label, name, value, is_rest=known)
             if leftover is not None:
                 yield leftover
 
@@ -124,19 +132,20 @@ def has_messages(span: HasText, messages: Sequence[Message]) -> bool:
     """Whether a span has a message with words or calls, or text that went in or came out."""
     if span.input or span.output:
         return True
-    said = (messages[position] for position in (*span.input_messages, *span.output_messages))
-    return any(message.content or message.tool_calls or message.reasoning for message in said)
+    own = (messages[position] for position in (*span.input_messages, *span.output_messages))
+    return any(message.content or message.tool_calls or message.reasoning for message in own)
 
 
 def words_of(value: Json, *, depth: int = 0) -> Iterator[str]:
-    """Every text in a value, JSON within texts opened; fields that are technical whatever the source left out."""
+    """Every text in a value, JSON and Python literals within texts opened; fields that are technical left out."""
     if isinstance(value, str):
-        held = inner_json(value) if depth < 6 else None
-        if held is None:
-            if value.strip() and not _DATA_URI.match(value):
-                yield value
-        else:
-            yield from words_of(held, depth=depth + 1)
+        inner = opened(value) if depth < 6 else value
+        if isinstance(inner, str):
+            inner = inner_json(value) or value
+        if not isinstance(inner, str):
+            yield from words_of(inner, depth=depth + 1)
+        elif value.strip() and not _DATA_URI.match(value):
+            yield value
     elif isinstance(value, dict):
         for key, item in value.items():
             if key not in _TECHNICAL_KEYS:
@@ -146,16 +155,17 @@ def words_of(value: Json, *, depth: int = 0) -> Iterator[str]:
             yield from words_of(item, depth=depth + 1)
 
 
-def _leftover(field: str, label: str, name: str, value: Json) -> Leftover | None:
+def _leftover(field: str, label: str, name: str, value: Json, *, is_rest: bool = False) -> Leftover | None:
     if not isinstance(value, (str, list, dict)) or not value or _is_technical(name) or _GOLD.search(name):
         return None
     if _holds_gold(value):
         return None
     leaves = tuple(words_of(value))
-    if (name in _RESTS or _REST_NAME.match(name)) and not isinstance(value, str):
-        is_text = any(map(_is_prose, leaves))
+    if is_rest or (not isinstance(value, str) and (name in _RESTS or name.startswith(_DIALECTS))):
+        leaves = tuple(filter(_is_prose, leaves))
+        is_text = bool(leaves)
     elif _WANTED.search(name.lower()) is not None:
-        is_text = bool(leaves) or (isinstance(value, str) and inner_json(value) is not None)
+        is_text = bool(leaves) or not isinstance(value, str) or inner_json(value) is not None
     else:
         is_text = any(map(_is_prose, leaves))
     if not is_text or (all(map(_is_data, leaves or ("",))) and leaves):
@@ -165,9 +175,9 @@ def _leftover(field: str, label: str, name: str, value: Json) -> Leftover | None
 
 def _holds_gold(value: Json) -> bool:
     """Whether a field of the value is named as the right answer is."""
-    held = inner_json(value) if isinstance(value, str) else value
-    inner = held.values() if isinstance(held, dict) else held if isinstance(held, list) else ()
-    named = isinstance(held, dict) and any(_GOLD.search(key) for key in held)
+    content = inner_json(value) if isinstance(value, str) else value
+    inner = content.values() if isinstance(content, dict) else content if isinstance(content, list) else ()
+    named = isinstance(content, dict) and any(_GOLD.search(key) for key in content)
     return named or any(isinstance(item, (dict, list)) and _holds_gold(item) for item in inner)
 
 

@@ -56,9 +56,9 @@ class Suggestion:
         yield "[fields]"
         for name, attributes in self.fields.items():
             listed = [attribute for attribute, _ in attributes.most_common()]
-            told = ", ".join(f"{count:,} spans" for count in attributes.values())
+            counts = ", ".join(f"{count:,} spans" for count in attributes.values())
             value = _quoted(listed[0]) if len(listed) == 1 else f"[{', '.join(map(_quoted, listed))}]"
-            yield f"{name} = {value}  # {told}"
+            yield f"{name} = {value}  # {counts}"
         for name, attributes in self.names.items():
             yield f"{name} = {_quoted(attributes.most_common(1)[0][0])}"
 
@@ -73,44 +73,44 @@ class Suggestion:
 
 def suggest(path: Path | str) -> Suggestion:
     """What a map for the spans under `path` could say. Raises `IngestError` where nothing is."""
-    found = Suggestion()
+    suggestion = Suggestion()
     for item in read_traces(path):
         if isinstance(item, Rejected):
-            found.rejected.append(item)
+            suggestion.rejected.append(item)
         else:
-            _take(item, found)
-    return found
+            _take(item, suggestion)
+    return suggestion
 
 
-def _take(trace: Trace, found: Suggestion) -> None:
+def _take(trace: Trace, suggestion: Suggestion) -> None:
     for span in trace.spans:
-        found.spans += 1
+        suggestion.spans += 1
         for leftover in leftovers(span):
             name = leftover.name if leftover.field.startswith("event:") else leftover.field.partition(":")[2]
             field_name = _field_of(name, span)
             place = name + (_path_to_messages(leftover.text) if field_name.endswith("_messages") else "")
-            found.fields.setdefault(field_name, Counter())[place] += 1
+            suggestion.fields.setdefault(field_name, Counter())[place] += 1
         if span.kind == "UNKNOWN":
             for attribute, value in _short_texts(span):
                 if attribute.rpartition(".")[2].rpartition("_")[2] in _KIND_NAMES:
-                    found.kinds.setdefault(attribute, Counter())[value] += 1
+                    suggestion.kinds.setdefault(attribute, Counter())[value] += 1
         for attribute, _ in _short_texts(span):
             if attribute.endswith(("tool.name", "tool_name")) and span.tool_name in (None, span.name):
-                found.names.setdefault("tool_name", Counter())[attribute] += 1
+                suggestion.names.setdefault("tool_name", Counter())[attribute] += 1
             elif attribute.endswith((".model", "model_name")) and span.model is None:
-                found.names.setdefault("model", Counter())[attribute] += 1
+                suggestion.names.setdefault("model", Counter())[attribute] += 1
         for attribute, number in span.attributes.items():
             count = _count_of(attribute.lower()) if isinstance(number, int) else None
             if count is not None and getattr(span, count) is None:
-                found.names.setdefault(count, Counter())[attribute] += 1
+                suggestion.names.setdefault(count, Counter())[attribute] += 1
 
 
 def _path_to_messages(text: str) -> str:
-    """The way into JSON to its messages, where these are not found without one; "" otherwise."""
-    held = inner_json(text)
-    if held is None or read_conversation(held, "user") is not None:
+    """The way into JSON to its messages, where these are not suggestion without one; "" otherwise."""
+    content = inner_json(text)
+    if content is None or read_conversation(content, "user") is not None:
         return ""
-    waiting: list[tuple[str, Json]] = [("$", held)]
+    waiting: list[tuple[str, Json]] = [("$", content)]
     while waiting:
         path, node = waiting.pop(0)
         if isinstance(node, list) and read_messages(node) is not None:

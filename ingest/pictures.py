@@ -45,11 +45,11 @@ def _texts(value: Json) -> Iterator[str]:
     while waiting:
         node = waiting.pop()
         if isinstance(node, str):
-            held = inner_json(node)
-            if held is None:
+            inner = inner_json(node)
+            if inner is None:
                 yield node
             else:
-                waiting.append(held)
+                waiting.append(inner)
         elif isinstance(node, (dict, list)):
             waiting.extend(node.values() if isinstance(node, dict) else node)
 

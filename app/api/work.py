@@ -103,11 +103,11 @@ def _judge_text(documents: Documents, grant: Grant) -> bytes:
 def _picture(space: Workspace, grant: Grant, digest: str) -> Response:
     """A picture of the trace from our own bytes, as nothing but a picture."""
     with reading(space.engine) as connection:
-        found = find_picture(load(connection, grant.subject, with_logs=False), digest)
-    if found is None:
+        picture = find_picture(load(connection, grant.subject, with_logs=False), digest)
+    if picture is None:
         raise RefusedError(404, "the trace holds no picture of this hash", "look at the file that the trace came from")
     headers = {**_FRESH, "X-Content-Type-Options": "nosniff", "Content-Security-Policy": "default-src 'none'; sandbox"}
-    return Response(found.data, 200, headers, found.kind)
+    return Response(picture.data, 200, headers, picture.kind)
 
 
 def _reading(space: Workspace, trace_id: str, token: object, cut: Callable[[Grant], Any]) -> Answer:

@@ -72,12 +72,12 @@ def suggest_map(path: str) -> int:
     from tracejury.ingest.map_suggestion import suggest
 
     try:
-        found = suggest(path)
+        suggestion = suggest(path)
     except IngestError as error:
         raise click.UsageError(f"{error.reason}. Try: {error.remedy}") from error
-    name_rejected(found.rejected)
-    click.echo(found.toml(), nl=False)
-    return 1 if found.rejected else 0
+    name_rejected(suggestion.rejected)
+    click.echo(suggestion.toml(), nl=False)
+    return 1 if suggestion.rejected else 0
 
 
 def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> None:

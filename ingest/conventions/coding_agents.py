@@ -121,10 +121,12 @@ def _claude_call(draft: SpanDraft, context: Context) -> None:
         _say(draft, "input_messages", role, attributes, (key,), context)
     value = attributes.get("new_context")
     if isinstance(value, str) and value:
-        held = inner_json(value)
-        found = read_conversation(held, "user") if held is not None else None
-        said = [item.message for item in found.messages] if found is not None else list(_context_messages(value))
-        draft.input_messages = [*draft.input_messages, *(context.add(message) for message in said)]
+        content = inner_json(value)
+        conversation = read_conversation(content, "user") if content is not None else None
+        messages = list(_context_messages(value))
+        if conversation is not None:
+            messages = [item.message for item in conversation.messages]
+        draft.input_messages = [*draft.input_messages, *(context.add(message) for message in messages)]
         del attributes["new_context"]
     _say(draft, "input_messages", "system", attributes, ("system_reminders",), context)
     _say(draft, "output_messages", "assistant", attributes, ("response.model_output",), context)
@@ -145,8 +147,8 @@ def _headed(value: Json) -> tuple[str, str] | None:
     """`[HEAD]` on a line of its own, and the words under it; the whole where there is no such line."""
     if not isinstance(value, str) or not value:
         return None
-    first, found, words = value.partition("\n")
-    if found and first.startswith("[") and first.endswith("]") and first[1:5].isupper():
+    first, newline, words = value.partition("\n")
+    if newline and first.startswith("[") and first.endswith("]") and first[1:5].isupper():
         return first[1:-1], words
     return "", value
 
@@ -186,10 +188,10 @@ def _body(draft: SpanDraft, event: _Event, column: str, role: str, keys: tuple[s
     key = next((key for key in keys if isinstance(event.fields.get(key), str) and event.fields[key]), None)
     if key is None or getattr(draft, column):
         return
-    found = read_conversation(inner_json(str(event.fields[key])) or event.fields[key], role)
-    if found is not None:
-        setattr(draft, column, [context.add(item.message) for item in found.messages])
-        others: Json = {name: item for name, item in found.others.items() if name not in ("tools",)}
+    conversation = read_conversation(inner_json(str(event.fields[key])) or event.fields[key], role)
+    if conversation is not None:
+        setattr(draft, column, [context.add(item.message) for item in conversation.messages])
+        others: Json = {name: item for name, item in conversation.others.items() if name not in ("tools",)}
         event.fields[key] = others
 
 
@@ -199,17 +201,17 @@ def _tool_result(draft: SpanDraft, event: _Event, context: Context) -> None:
     name, call_id = _popped(fields, _NAMES), _popped(fields, _IDS)
     arguments, result = _popped(fields, _ARGUMENTS), _popped(fields, _RESULTS)
     if draft.kind == "TOOL":
-        found = (("tool_name", name), ("tool_call_id", call_id), ("tool_arguments", arguments), ("output", result))
-        for column, value in found:
+        columns = (("tool_name", name), ("tool_call_id", call_id), ("tool_arguments", arguments), ("output", result))
+        for column, value in columns:
             if value is not None and getattr(draft, column) is None:
                 setattr(draft, column, value)
         return
-    said = []
+    messages = []
     if arguments is not None:
-        said.append(Message("assistant", None, (ToolCall(name, arguments, call_id),)))
+        messages.append(Message("assistant", None, (ToolCall(name, arguments, call_id),)))
     if result is not None:
-        said.append(Message("tool", result, (), name, call_id))
-    draft.output_messages = [*draft.output_messages, *(context.add(message) for message in said)]
+        messages.append(Message("tool", result, (), name, call_id))
+    draft.output_messages = [*draft.output_messages, *(context.add(message) for message in messages)]
 
 
 def _popped(fields: dict[str, Json], keys: tuple[str, ...]) -> str | None:

@@ -32,12 +32,12 @@ class Conversation(NamedTuple):
 
 
 def read_conversation(value: Json, role: str) -> Conversation | None:
-    """The messages of a value already opened; what has no role is said by `role`. None in no form known here."""
+    """The messages of a value already opened; what has no role is messages by `role`. None in no form known here."""
     if isinstance(value, str):
         return Conversation([ParsedMessage(Message(role, value), None)], {}) if value.strip() else None
     if isinstance(value, list):
-        said = read_messages(value) or _of_parts(value, role)
-        return None if said is None else Conversation(said, {})
+        messages = read_messages(value) or _of_parts(value, role)
+        return None if messages is None else Conversation(messages, {})
     if not isinstance(value, dict) or not value:
         return None
     turn = read_turn(value)
@@ -45,9 +45,9 @@ def read_conversation(value: Json, role: str) -> Conversation | None:
         return Conversation(turn, {})
     system, left = _system_first(value)
     for key in _LISTS:
-        said = _held_in(left.get(key), role)
-        if said is not None:
-            return Conversation([*system, *said], {name: item for name, item in left.items() if name != key})
+        messages = _messages_in(left.get(key), role)
+        if messages is not None:
+            return Conversation([*system, *messages], {name: item for name, item in left.items() if name != key})
     return None
 
 
@@ -59,14 +59,14 @@ def take_conversation(draft: SpanDraft, key: str, column: str, context: Context,
     value = draft.attributes.get(key)
     if value is None or getattr(draft, column):
         return False
-    held = open_value(draft, key, value)
-    found = read_conversation(held, role)
-    if found is None:
+    content = open_value(draft, key, value)
+    conversation = read_conversation(content, role)
+    if conversation is None:
         return False
-    setattr(draft, column, [context.add(item.message) for item in found.messages])
-    rest = rest_of(found.messages)
-    if found.others:
-        rest = {**found.others, "messages": rest} if rest is not None else found.others
+    setattr(draft, column, [context.add(item.message) for item in conversation.messages])
+    rest = rest_of(conversation.messages)
+    if conversation.others:
+        rest = {**conversation.others, "messages": rest} if rest is not None else conversation.others
     if rest is None:
         del draft.attributes[key]
     else:
@@ -82,18 +82,19 @@ def raise_messages(draft: SpanDraft, table: MessageTable) -> None:
         text = getattr(draft, side)
         if not text or getattr(draft, f"{side}_messages"):
             continue
-        held = opened(text)
-        if isinstance(held, str) and (cut := closed_json(held)) is not None:
+        content = opened(text)
+        if isinstance(content, str) and (cut := closed_json(content)) is not None:
             draft.warnings.append(_cut_off(side, text))
-            held = cut
-        found = read_conversation(held, role) if not isinstance(held, str) or held[:1] not in ("{", "[") else None
-        if found is None:
+            content = cut
+        is_open = not isinstance(content, str) or content[:1] not in ("{", "[")
+        conversation = read_conversation(content, role) if is_open else None
+        if conversation is None:
             continue
-        setattr(draft, f"{side}_messages", [table.place(item.message) for item in found.messages])
-        setattr(draft, side, json_text(found.others) if found.others and side == "input" else None)
-        if found.others and side == "output":  # why it ended, what it cost: beside what was said
-            draft.attributes["output.beside"] = found.others
-        rest = rest_of(found.messages)
+        setattr(draft, f"{side}_messages", [table.place(item.message) for item in conversation.messages])
+        setattr(draft, side, json_text(conversation.others) if conversation.others and side == "input" else None)
+        if conversation.others and side == "output":  # why it ended, what it cost: beside what was said
+            draft.attributes["output.beside"] = conversation.others
+        rest = rest_of(conversation.messages)
         if rest is not None:
             draft.attributes[f"{side}.messages"] = rest
 
@@ -105,9 +106,9 @@ def open_value(draft: SpanDraft, key: str, value: Json) -> Json:
         return cast("Json", opened_items) if all(isinstance(item, dict) for item in opened_items) else value
     if not isinstance(value, str):
         return value
-    held = inner_json(value)
-    if held is not None:
-        return held
+    content = inner_json(value)
+    if content is not None:
+        return content
     cut = closed_json(value)
     if cut is not None:
         draft.warnings.append(_cut_off(key, value))
@@ -141,7 +142,7 @@ def _words(value: Json) -> str | None:
     return read_content(value)[0] if isinstance(value, (str, list)) else None
 
 
-def _held_in(value: Json, role: str) -> list[ParsedMessage] | None:
+def _messages_in(value: Json, role: str) -> list[ParsedMessage] | None:
     """The messages under a key: a list of them or of what holds one each, one alone, parts without a role, or text."""
     if isinstance(value, str):
         return [ParsedMessage(Message(role, value), None)] if value.strip() else None
@@ -155,14 +156,14 @@ def _held_in(value: Json, role: str) -> list[ParsedMessage] | None:
         if isinstance(value.get("parts"), list):
             return read_turn({"role": role, **value})
         for key in ("message", "messages"):
-            if (said := _held_in(value.get(key), role)) is not None:
-                return said
+            if (messages := _messages_in(value.get(key), role)) is not None:
+                return messages
     return None
 
 
 def _each_holds(values: Json, role: str) -> list[ParsedMessage] | None:
     """`choices`, `candidates`, `generations`: each holds one message, or its text."""
-    said: list[ParsedMessage] = []
+    messages: list[ParsedMessage] = []
     for item in values if isinstance(values, list) else []:
         if not isinstance(item, dict):
             return None
@@ -174,8 +175,8 @@ def _each_holds(values: Json, role: str) -> list[ParsedMessage] | None:
         if turn is None:
             return None
         beside: dict[str, Json] = {name: value for name, value in item.items() if name != key and value is not None}
-        said += [turn[0]._replace(rest=_both(turn[0].rest, beside)), *turn[1:]]
-    return said or None
+        messages += [turn[0]._replace(rest=_both(turn[0].rest, beside)), *turn[1:]]
+    return messages or None
 
 
 def _both(rest: Json, beside: dict[str, Json]) -> Json:

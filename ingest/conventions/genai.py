@@ -118,8 +118,8 @@ def _attribute_messages(draft: SpanDraft, context: Context) -> None:
 
 
 def _is_list(value: Json) -> bool:
-    held = inner_json(value) if isinstance(value, str) else value
-    return isinstance(held, list) and read_messages(held) is not None
+    content = inner_json(value) if isinstance(value, str) else value
+    return isinstance(content, list) and read_messages(content) is not None
 
 
 def _system(attributes: dict[str, Json]) -> Message | None:
@@ -170,12 +170,12 @@ def _event_messages(draft: SpanDraft, context: Context) -> None:
 
 def _split_answer(draft: SpanDraft, context: Context) -> None:
     """An agent's conversation told as events alone: what the assistant says last is what it answers."""
-    said, table = list(draft.input_messages), context.messages.messages
+    messages, table = list(draft.input_messages), context.messages.messages
     answer: list[int] = []
-    while said and table[said[-1]].role == "assistant" and not table[said[-1]].tool_calls:
-        answer.insert(0, said.pop())
-    if said:
-        draft.input_messages, draft.output_messages = said, answer
+    while messages and table[messages[-1]].role == "assistant" and not table[messages[-1]].tool_calls:
+        answer.insert(0, messages.pop())
+    if messages:
+        draft.input_messages, draft.output_messages = messages, answer
 
 
 def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Message], dict[str, Json]] | None:
@@ -202,14 +202,15 @@ def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Messa
 def _from_content(name: str, attributes: dict[str, Json]) -> tuple[str, list[Message], dict[str, Json]] | None:
     """An event whose body stands as JSON text, or as plain text, in one attribute."""
     beside = {key: item for key, item in attributes.items() if key != _CONTENT}
-    held = _opened(attributes[_CONTENT])
+    body = _opened(attributes[_CONTENT])
     role = "assistant" if name in _CHOICES else _ROLES.get(name, "user")
-    if not isinstance(held, dict):
-        found = read_conversation(held, role)
+    if not isinstance(body, dict):
+        conversation = read_conversation(body, role)
+        if conversation is None or conversation.others or rest_of(conversation.messages) is not None:
+            return None
         column = "output_messages" if name in _CHOICES else "input_messages"
-        whole = found is not None and rest_of(found.messages) is None and not found.others
-        return (column, [item.message for item in found.messages], beside) if found is not None and whole else None
-    read = read_body("gen_ai.choice" if name in _CHOICES else name, held)
+        return column, [item.message for item in conversation.messages], beside
+    read = read_body("gen_ai.choice" if name in _CHOICES else name, body)
     return None if read is None else (read[0], read[1], {**beside, **read[2]})
 
 
@@ -247,12 +248,14 @@ def _from_sides(draft: SpanDraft, log: SpanLog, context: Context) -> None:
     body = dict(log.body) if isinstance(log.body, dict) else {}
     for name, column in (("input", "input_messages"), ("output", "output_messages")):
         side = body.get(name)
-        said = read_messages(side.get("messages")) if isinstance(side, dict) else None
-        if said is None or (draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in said])):
+        messages = read_messages(side.get("messages")) if isinstance(side, dict) else None
+        if messages is None or (
+            draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in messages])
+        ):
             continue
-        for item in said if draft.kind != "TOOL" else ():
+        for item in messages if draft.kind != "TOOL" else ():
             append(draft, column, item.message, context)
-        rest = rest_of(said)
+        rest = rest_of(messages)
         body[name] = None if rest is None else {"messages": rest}
     log.body = {key: item for key, item in body.items() if item is not None} or None
 

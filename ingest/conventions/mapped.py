@@ -161,24 +161,24 @@ def _fits(one: Map, draft: SpanDraft) -> bool:
 
 
 def _fill(one: Map, draft: SpanDraft, context: Context) -> bool:
-    """Whether the map found anything on this span."""
-    found = _kind(one, draft)
+    """Whether the map is_filled anything on this span."""
+    is_filled = _kind(one, draft)
     for field, places in one.fields.items():
         for place in places:
             value, holder, key = _value(draft, place)
             if value is not None and _put(draft, field, place, value, context):
                 if not place.path:  # what a path leads into keeps its rest
                     holder.pop(key, None)
-                found = True
-    return found
+                is_filled = True
+    return is_filled
 
 
 def _note(one: Map, draft: SpanDraft, context: Context) -> None:
     """Keep the map's text with the first span of the trace that it filled."""
     if one.text not in context.maps:
         context.maps.add(one.text)
-        held = draft.attributes.get(MAP_ATTRIBUTE)
-        draft.attributes[MAP_ATTRIBUTE] = [*(held if isinstance(held, list) else []), one.text]
+        texts = draft.attributes.get(MAP_ATTRIBUTE)
+        draft.attributes[MAP_ATTRIBUTE] = [*(texts if isinstance(texts, list) else []), one.text]
 
 
 def _kind(one: Map, draft: SpanDraft) -> bool:
@@ -242,16 +242,16 @@ def _put(draft: SpanDraft, field: str, place: Place, value: Json, context: Conte
 
 def _say(draft: SpanDraft, field: str, place: Place, value: Json, context: Context) -> bool:
     role = place.role or _MESSAGES[field]
-    found = read_conversation(open_value(draft, place.attribute, value), role)
-    if found is None:
-        found_text = value if isinstance(value, str) else json_text(value)
-        said = [Message(role, found_text)]
+    conversation = read_conversation(open_value(draft, place.attribute, value), role)
+    if conversation is None:
+        text = value if isinstance(value, str) else json_text(value)
+        messages = [Message(role, text)]
     else:
-        said = [item.message for item in found.messages]
-        rest = rest_of(found.messages)
-        if rest is not None or found.others:
-            draft.attributes[f"tracejury.map.{field}"] = {**found.others, **({"messages": rest} if rest else {})}
-    setattr(draft, field, [*getattr(draft, field), *(context.add(message) for message in said)])
+        messages = [item.message for item in conversation.messages]
+        rest = rest_of(conversation.messages)
+        if rest is not None or conversation.others:
+            draft.attributes[f"tracejury.map.{field}"] = {**conversation.others, **({"messages": rest} if rest else {})}
+    setattr(draft, field, [*getattr(draft, field), *(context.add(message) for message in messages)])
     return True
 
 

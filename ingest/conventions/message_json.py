@@ -173,9 +173,9 @@ def _with_role(value: dict[str, Json]) -> list[ParsedMessage] | None:
 
 def _double_encoded(content: str | None) -> list[Json] | None:
     """The parts of content that stands as their JSON text; None where it is plain text."""
-    held = inner_json(content) if content is not None and content.startswith(_ENCODED) else None
-    known = isinstance(held, list) and all(isinstance(part, dict) and read_part(part).is_known for part in held)
-    return held if known and isinstance(held, list) else None
+    parts = inner_json(content) if content is not None and content.startswith(_ENCODED) else None
+    known = isinstance(parts, list) and all(isinstance(part, dict) and read_part(part).is_known for part in parts)
+    return parts if known and isinstance(parts, list) else None
 
 
 def _unwrapped(content: dict[str, Json]) -> tuple[list[Json], dict[str, Json]]:
@@ -188,8 +188,8 @@ def _unwrapped(content: dict[str, Json]) -> tuple[list[Json], dict[str, Json]]:
         beside = {name: item for name, item in content.items() if name != key}
         if not isinstance(inner, (str, list)) or not beside.keys() <= _BESIDE_CONTENT:
             continue
-        held = _double_encoded(inner) if isinstance(inner, str) else inner
-        return ([inner] if held is None else held), beside
+        parts = _double_encoded(inner) if isinstance(inner, str) else inner
+        return ([inner] if parts is None else parts), beside
     return [content], {}
 
 
@@ -246,10 +246,10 @@ def _from_parts(value: dict[str, Json], key: str, parts: list[Json]) -> list[Par
         if piece.result is not None or (groups[-1] and groups[-1][0].result is not None):
             groups.append([])
         groups[-1].append(piece)
-    said = [_message_of(frame, group) for group in groups if group or len(groups) == 1]
+    messages = [_message_of(frame, group) for group in groups if group or len(groups) == 1]
     if frame.tool_calls or frame.reasoning:
-        _set_beside(said, frame)
-    return [ParsedMessage(message, rest if number == 0 else None) for number, message in enumerate(said)]
+        _set_beside(messages, frame)
+    return [ParsedMessage(message, rest if number == 0 else None) for number, message in enumerate(messages)]
 
 
 def _outer(value: dict[str, Json], key: str, pieces: list[Piece]) -> tuple[Message, Json] | None:
@@ -263,8 +263,8 @@ def _outer(value: dict[str, Json], key: str, pieces: list[Piece]) -> tuple[Messa
     if isinstance(value.get("tool_call_id"), str):
         known.add("tool_call_id")
     reasoning = _thought_beside(value, known)
-    told = {call.id for piece in pieces if (call := piece.call) is not None}
-    calls = tuple(call for call in beside[0] if call.id is None or call.id not in told)
+    call_ids = {call.id for piece in pieces if (call := piece.call) is not None}
+    calls = tuple(call for call in beside[0] if call.id is None or call.id not in call_ids)
     rest: dict[str, Json] = {}
     if beside[0]:
         known.add("tool_calls")
@@ -286,11 +286,11 @@ def _message_of(frame: Message, pieces: list[Piece]) -> Message:
     return Message(frame.role, content, calls, frame.name, frame.tool_call_id, reasoning)
 
 
-def _set_beside(said: list[Message], frame: Message) -> None:
+def _set_beside(messages: list[Message], frame: Message) -> None:
     """Give the first message that is no tool's result the calls and the thoughts that stand beside the parts."""
-    number = next((number for number, message in enumerate(said) if message.role != "tool"), 0)
-    message = said[number]
-    said[number] = replace(
+    number = next((number for number, message in enumerate(messages) if message.role != "tool"), 0)
+    message = messages[number]
+    messages[number] = replace(
         message, tool_calls=message.tool_calls + frame.tool_calls, reasoning=message.reasoning or frame.reasoning
     )
 

@@ -154,7 +154,7 @@ def _tool_calls(fields: Fields) -> tuple[ToolCall, ...]:
 
 
 def _documents(draft: SpanDraft) -> None:
-    """`retrieval.documents.<i>.document.*` together as JSON: what a retriever or reranker found."""
+    """`retrieval.documents.<i>.document.*` together as JSON: what a retriever or reranker documents."""
     put(draft, "input", "reranker.query")
     for prefix, column in (("reranker.input_documents.", "input"), *((base, "output") for base in _FOUND)):
         found: dict[int, dict[str, Json]] = {}

@@ -269,11 +269,11 @@ def _media(kind: str, left: Fields) -> Piece | None:
     mime, name = _popped_text(left, _MIMES), _popped_text(left, _FILE_NAMES)
     address = _popped_text(left, _ADDRESSES)
     left.pop("type", None)
-    held = next((name for name in _BYTES if isinstance(left.get(name), str)), None)
-    data: str | None = str(left[held]) if held is not None else None
-    if held is not None and data is not None and data.startswith(_SCHEMES):
+    data_key = next((name for name in _BYTES if isinstance(left.get(name), str)), None)
+    data: str | None = str(left[data_key]) if data_key is not None else None
+    if data_key is not None and data is not None and data.startswith(_SCHEMES):
         address, data = data, None
-        left.pop(held)
+        left.pop(data_key)
     if address is not None and address.startswith("data:"):
         head, _, data = address.removeprefix("data:").partition(",")
         mime, left["url"], address = mime or head.partition(";")[0], f"data:{head},{data}", None

@@ -81,12 +81,12 @@ def _answer(draft: SpanDraft, base: str, context: Context) -> None:
 
 def _calls(draft: SpanDraft, base: str) -> tuple[ToolCall, ...]:
     key = f"{base}toolCalls"
-    held = open_value(draft, key, draft.attributes.get(key))
-    if not isinstance(held, list) or not held:
+    listed = open_value(draft, key, draft.attributes.get(key))
+    if not isinstance(listed, list) or not listed:
         return ()
-    pieces = [read_part({**call, "type": "tool-call"} if isinstance(call, dict) else call) for call in held]
+    pieces = [read_part({**call, "type": "tool-call"} if isinstance(call, dict) else call) for call in listed]
     calls = tuple(piece.call for piece in pieces if piece.call is not None)
-    if len(calls) == len(held):
+    if len(calls) == len(listed):
         del draft.attributes[key]
         return calls
     return ()
@@ -94,8 +94,8 @@ def _calls(draft: SpanDraft, base: str) -> tuple[ToolCall, ...]:
 
 def _reasoning(draft: SpanDraft, base: str) -> str | None:
     for key in (f"{base}reasoning", f"{base}reasoningText"):
-        held = open_value(draft, key, draft.attributes.get(key))
-        parts = held if isinstance(held, list) else [held] if held else []
+        value = open_value(draft, key, draft.attributes.get(key))
+        parts = value if isinstance(value, list) else [value] if value else []
         texts = [part if isinstance(part, str) else read_part({"type": "reasoning", **part}).reasoning
                  for part in parts if isinstance(part, (str, dict))]  # fmt: skip
         if texts and all(text is not None for text in texts):
@@ -114,8 +114,8 @@ def _popped(draft: SpanDraft, key: str) -> list[str]:
 
 def _files(draft: SpanDraft, base: str) -> list[str]:
     """Files that the model made, as placeholders; their bytes stay in the attribute."""
-    held = open_value(draft, f"{base}files", draft.attributes.get(f"{base}files"))
-    parts = held if isinstance(held, list) else []
+    value = open_value(draft, f"{base}files", draft.attributes.get(f"{base}files"))
+    parts = value if isinstance(value, list) else []
     return [text for part in parts if isinstance(part, dict)
             if (text := read_part({"type": "file", **part}).text) is not None]  # fmt: skip
 

@@ -402,7 +402,7 @@ def _rationale(view: View, score: int, applying: tuple[Check, ...], mine: tuple[
     """On how many rules that apply the score rests, which of them are broken, and what was not to be read."""
     broken = Counter(finding.check or "" for finding in mine)
     rules = f"{len(applying)} applicable rule{'' if len(applying) == 1 else 's'}"
-    told = ", ".join(f"{name} {count}" for name, count in broken.items()) or ", ".join(c.name for c in applying)
+    names = ", ".join(f"{name} {count}" for name, count in broken.items()) or ", ".join(c.name for c in applying)
     silent = sum(not turn.said.strip() and not turn.calls for _, turn in view.turns)
     unread = f"; {silent} of {sum(1 for _ in view.turns)} model calls hold no answer to read" if silent else ""
-    return f"{score}: {len(broken) or 'none'} of {rules} broken ({told}){unread}"
+    return f"{score}: {len(broken) or 'none'} of {rules} broken ({names}){unread}"

@@ -252,7 +252,7 @@ class View:
     def holds(self) -> frozenset[Need]:
         """What the rules may look at in this trace."""
         turns = [turn for _, turn in self.turns]
-        found: dict[Need, bool] = {
+        needs: dict[Need, bool] = {
             "steps": bool(turns or self.work),
             "words": self.has_words,
             "answers": any(turn.answers for turn in turns),
@@ -264,7 +264,7 @@ class View:
             "tools": any(thread.work_tools for thread in self.threads),
             "plan": self.has_plan,
         }
-        return frozenset(need for need, is_there in found.items() if is_there)
+        return frozenset(need for need, is_there in needs.items() if is_there)
 
     @cached_property
     def has_plan(self) -> bool:

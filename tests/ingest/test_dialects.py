@@ -55,6 +55,7 @@ FORMS = {
     "crewai": Told(calls=0, text=False, agent="ticket desk"),
     "genai-event": Told(arguments=False, results=False, agent=None),
     "genai-span": Told(arguments=False, results=False, agent=None),
+    "haystack": Told(agent="haystack.agent"),
     "langfuse": Told(agent="ticket desk"),
     "langgraph": Told(),
     "langsmith": Told(),

@@ -10,7 +10,7 @@ The samples are written by hand after these pages (what tools themselves wrote i
 | Gemini CLI | its page "Observability" |
 | Azure AI agents, Semantic Kernel | `gen_ai.event.content` of azure-ai-projects and Semantic Kernel |
 | Genkit | its pages on telemetry; `core/src/tracing/instrumentation.ts` |
-| Haystack | `haystack/core/pipeline/base.py`, `haystack/components/agents/agent.py` |
+| Haystack 2 | `haystack/core/pipeline/base.py`, `haystack/components/agents/agent.py` (version 3 is in `dialects`) |
 | ADK 1.x | `google/adk/telemetry/tracing.py` |
 | Pydantic AI | `pydantic_ai/models/instrumented.py`, versions 1 to 3 |
 | CrewAI | `crewai/telemetry/telemetry.py`; OpenLLMetry's instrumentation |

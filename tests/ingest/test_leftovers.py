@@ -23,6 +23,13 @@ def test_text_of_an_attribute_that_nobody_knows_stands_at_its_span(name: str) ->
     assert f"\n {name}:\n  Nine metres.\n" in read(found).text.partition("[S2]")[2]
 
 
+@pytest.mark.parametrize(
+    "value", [{"status": "shipped", "id": "P-1"}, '{"status": "shipped", "id": "P-1"}', {"depth": 9}]
+)
+def test_data_is_shown_whatever_its_fields_are_called(value: object) -> None:
+    assert names(**{"acme.tool.result": value}) == ["acme.tool.result"]
+
+
 def test_a_long_text_is_shown_whatever_its_name() -> None:
     assert names(**{"acme.x": LONG, "acme.y": "short"}) == ["acme.x"]
 

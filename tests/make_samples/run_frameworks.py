@@ -14,7 +14,6 @@ os.environ.update({
     "OPENAI_API_KEY": "none", "CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_DISABLE_TRACKING": "true",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LANGFUSE_PUBLIC_KEY": "pk-lf-none", "LANGFUSE_SECRET_KEY": "none",
     "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true", "HAYSTACK_TELEMETRY_ENABLED": "False",
-    "SEMANTICKERNEL_EXPERIMENTAL_GENAI_ENABLE_OTEL_DIAGNOSTICS_SENSITIVE": "true",
 })  # fmt: skip
 
 from desk import INSTRUCTIONS, QUESTION, REPLIES, TOOL, converse
@@ -158,8 +157,8 @@ def haystack(base_url: str, tracers: Any) -> None:
     from haystack.components.generators.chat import OpenAIChatGenerator
     from haystack.dataclasses import ChatMessage
     from haystack.tools import create_tool_from_function
-    from haystack.tracing.opentelemetry import OpenTelemetryTracer
     from haystack.utils import Secret
+    from haystack_integrations.tracing.opentelemetry import OpenTelemetryTracer
 
     tracing.tracer.is_content_tracing_enabled = True
     tracing.enable_tracing(OpenTelemetryTracer(tracers.get_tracer("haystack")))
@@ -169,23 +168,10 @@ def haystack(base_url: str, tracers: Any) -> None:
     agent.run(messages=[ChatMessage.from_user(QUESTION)])
 
 
-def semantic_kernel(base_url: str, tracers: Any) -> None:
-    from openai import AsyncOpenAI
-    from semantic_kernel.agents import ChatCompletionAgent
-    from semantic_kernel.connectors.ai.open_ai import OpenAIChatCompletion
-    from semantic_kernel.functions import kernel_function
-
-    client = AsyncOpenAI(base_url=base_url, api_key="none", max_retries=0)
-    service = OpenAIChatCompletion(ai_model_id=MODEL, async_client=client)
-    plugin = type("Desk", (), {"ticket_price": staticmethod(kernel_function(name="ticket_price")(ticket_price))})()
-    agent = ChatCompletionAgent(service=service, name="ticket_desk", instructions=INSTRUCTIONS, plugins=[plugin])
-    asyncio.run(agent.get_response(messages=QUESTION))
-
-
 RUNS = {
     "langfuse": langfuse, "langgraph": langgraph, "pydantic-ai": pydantic_ai, "strands": strands,
     "strands-latest": strands, "adk": adk, "adk-latest": adk, "autogen": autogen, "crewai": crewai,
-    "haystack": haystack, "semantic-kernel": semantic_kernel,
+    "haystack": haystack,
 }  # fmt: skip
 
 
