@@ -69,6 +69,13 @@ def serve(home: Path | None, host: str, port: int) -> None:
 )
 @click.option("--merge", is_flag=True, help="Join the spans of one trace over several files.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A TOML file that says which attribute holds what (beside those in HOME/maps).",
+)
 @JSON
 def ingest(
     paths: tuple[str, ...],
@@ -77,13 +84,28 @@ def ingest(
     workers: int,
     merge: bool,
     redact: bool,
+    maps: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Read traces from files, folders, globs, archives or - (standard input)."""
     from tracejury.app.commands import traces
 
-    options = {"format": format_, "workers": workers, "merge": merge, "redact": redact}
-    sys.exit(traces.ingest(paths, home, as_json=as_json, **options))
+    options: dict[str, Any] = {"format": format_, "workers": workers, "merge": merge, "redact": redact}
+    sys.exit(traces.ingest(paths, home, as_json=as_json, maps=maps, **options))
+
+
+@main.group("map")
+def map_group() -> None:
+    """Maps of attribute names, for traces of a tracer that is not known."""
+
+
+@map_group.command("suggest")
+@click.argument("path")
+def map_suggest(path: str) -> None:
+    """Print a map (TOML) for the text in PATH that is not understood; nothing is stored."""
+    from tracejury.app.commands import traces
+
+    sys.exit(traces.suggest_map(path))
 
 
 @main.command()
@@ -179,6 +201,14 @@ def text(trace: str, home: Path | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call nothing.")
 @click.option("--failed-only", is_flag=True, help="Judge again what failed, in the last run of this kind.")
 @click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
+@click.option("--even-if-empty", is_flag=True, help="Judge traces that hold names and times only, too.")
+@click.option(
+    "--show-reasoning/--hide-reasoning",
+    "reasoning",
+    default=True,
+    show_default=True,
+    help="Show the judges what a model thought, where the trace tells it apart from what it said.",
+)
 @JSON
 def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
     """Judge traces (default: all)."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
 from sqlalchemy import Connection, select
 
+from tracejury.ingest.gaps import GAPS, Gaps, find_gaps
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
 from tracejury.ingest.trace import Rejected, Trace
@@ -33,6 +34,8 @@ class Preflight:
     rejected: list[Rejected] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
+    unread: int = 0
+    """Traces of which not all could be read: model calls without messages, tool calls without text."""
 
     @property
     def new(self) -> int:
@@ -47,6 +50,7 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
     found = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
     rows: list[tuple[object, ...]] = []
     seen: set[str] = set()
+    gaps: dict[str, Gaps] = defaultdict(Gaps)
     for item in read_inputs(inputs):
         if isinstance(item, Rejected):
             found.rejected.append(item)
@@ -56,7 +60,11 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
         rows.append(_row(item, state, measured=len(rows) < READ_LIMIT))
         for warning in item.all_warnings:
             found.warnings[warning.split(":", 1)[0]] += 1
-            found.warning_texts.append(f"{item.source.file}: {warning}")
+            if warning.partition(":")[0] not in GAPS:
+                found.warning_texts.append(f"{item.source.file}: {warning}")
+        gaps[item.source.file] += find_gaps(item.spans, item.messages, format=item.format)
+        found.unread += any(warning.partition(":")[0] in GAPS for warning in item.warnings)
+    found.warning_texts[:0] = [f"{file}: {warning}" for file, each in gaps.items() for warning in each.warnings()]
     found.traces = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"judge_text": "Int64"})
     return found
 

@@ -12,6 +12,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
 from tracejury.ingest.completing import complete_stored
+from tracejury.ingest.gaps import Gaps
 from tracejury.ingest.readers import read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
 from tracejury.ingest.sniff import rejected
@@ -43,6 +44,12 @@ class Report:
     trace_ids: list[str] = field(default_factory=list)
     evaluated: list[str] = field(default_factory=list)
     bytes: int = 0
+    gaps: dict[str, Gaps] = field(default_factory=dict)
+    """What could not be read of the new traces of each file."""
+
+    def gap_lines(self) -> list[str]:
+        """What could not be read, one line for each file and kind of gap."""
+        return [f"{file}: {warning}" for file, gaps in self.gaps.items() for warning in gaps.warnings()]
 
 
 Progress = Callable[[Report], None]
@@ -183,6 +190,8 @@ def _count(report: Report, ready: Ready, *, is_new: bool) -> None:
         return
     report.traces += 1
     report.spans += len(ready.packed.spans)
+    report.gaps[ready.file] = report.gaps.get(ready.file, Gaps()) + ready.gaps
+    report.warnings.update(warning.partition(":")[0] for warning in ready.gaps.warnings())
     for warning in ready.warnings:
         report.warnings[warning.split(":", 1)[0]] += 1
         report.warning_texts.append(f"{ready.file}: {warning}")

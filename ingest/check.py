@@ -9,6 +9,7 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import Connection, Engine, RowMapping, func, select, update
 
+from tracejury.ingest.conventions.mapped import Map, maps_of_trace, using
 from tracejury.ingest.long_file import LONG_BYTES
 from tracejury.ingest.pack import Row, summary
 from tracejury.ingest.readers import read_bytes, read_files, reads_long
@@ -91,6 +92,7 @@ def _trace_ids_by_source(connection: Connection) -> list[list[str]]:
 def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[str, Row]) -> Iterator[Problem]:
     """The traces of one source: each as it is stored, and all together as the kept bytes give them now."""
     by_format: dict[str, dict[str, str]] = {}
+    maps: list[Map] = []
     for trace_id in trace_ids:
         try:
             stored = load(connection, trace_id)
@@ -99,10 +101,13 @@ def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[
             continue
         row = _row(connection, trace_id)
         yield from _check_content(stored, row, stale)
+        maps += maps_of_trace(stored)
         if not _is_redacted(stored):  # else the bytes were masked as text, the trace as values: they may read apart
             by_format.setdefault(stored.format, {})[trace_id] = row["digest"]
     for format, digests in by_format.items():
-        yield from _check_bytes(connection, format, digests)
+        with using(maps):
+            problems = list(_check_bytes(connection, format, digests))
+        yield from problems
 
 
 def _check_content(stored: Trace, row: RowMapping, stale: dict[str, Row]) -> Iterator[Problem]:

@@ -89,13 +89,17 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What was said, once. `content` is text; content that is no plain text stays as its JSON text."""
+    """What was said, once. `content` is text; a picture or a file stands in it as a placeholder.
+
+    `reasoning` is what the model thought before it said so, where the source tells the two apart.
+    """
 
     role: str | None
     content: str | None
     tool_calls: tuple[ToolCall, ...] = ()
     name: str | None = None
     tool_call_id: str | None = None
+    reasoning: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

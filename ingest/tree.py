@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from tracejury.ingest.goal import derive_final_answer, derive_goal
+from tracejury.ingest.gaps import find_gaps
+from tracejury.ingest.goal import Words, derive_final_answer, derive_goal
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import (
     ExpectedEvent,
@@ -59,9 +60,10 @@ def assemble(
     spans = tuple(_placed(draft, trace_id=trace_id, seq=seq, depth=depth) for seq, (draft, depth) in enumerate(ordered))
     said = messages.messages if isinstance(messages, MessageTable) else tuple(messages)
     if goal is None:
-        goal = derive_goal(spans, said)
+        goal = _told("no_goal", derive_goal(spans, said), trace_warnings)
     if final_answer is None:
-        final_answer = derive_final_answer(spans, said)
+        final_answer = _told("no_answer", derive_final_answer(spans, said), trace_warnings)
+    trace_warnings += find_gaps(spans, said, format=format).warnings()
     return Trace(
         trace_id=trace_id,
         format=format,
@@ -76,6 +78,12 @@ def assemble(
         outcome=outcome,
         warnings=tuple(trace_warnings),
     )
+
+
+def _told(code: str, words: Words, warnings: list[str]) -> str | None:
+    if words.reason is not None:
+        warnings.append(f"{code}: {words.reason}")
+    return words.text
 
 
 def once_each(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:

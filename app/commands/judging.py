@@ -11,7 +11,8 @@ import click
 
 from tracejury.app.commands.output import counted, opened, print_json, progress_bar, progress_line, say
 from tracejury.app.commands.traces import full_id
-from tracejury.ingest.store import load, read_transaction, trace_ids
+from tracejury.ingest.gaps import NOTHING_TO_READ
+from tracejury.ingest.store import load, marked_traces, read_transaction, trace_ids
 from tracejury.judging.judges.jury import Rule
 from tracejury.judging.judges.model import Prices, read_prices
 from tracejury.judging.judges.rubric import RubricError, agent_descriptions, agent_for, choose_rubrics, rubrics
@@ -26,19 +27,43 @@ PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
 
 
 def judge(
-    trace_ids: Sequence[str], home: Path | None, *, model: str, dimensions: str, as_json: bool, **options: Any
+    traces: Sequence[str], home: Path | None, *, model: str, dimensions: str, as_json: bool, **options: Any
 ) -> int:
     """Exit code 0, or 1 when a cell failed or the run stopped before its end."""
     workspace = opened(home)
     with read_transaction(workspace.engine) as connection:
-        chosen = [full_id(connection, trace_id) for trace_id in trace_ids] or None
+        chosen = [full_id(connection, trace_id) for trace_id in traces] or None
+    refused: list[str] = [] if options.pop("even_if_empty", False) else _nothing_to_read(workspace, chosen)
+    if refused:
+        chosen = _without(workspace, chosen, refused)
     if model == CHECKS:
-        return _offline(workspace, chosen, offline_dimensions(dimensions), as_json=as_json)
+        return _offline(workspace, chosen, offline_dimensions(dimensions), as_json=as_json) or int(bool(refused))
     try:
         spec = _spec(workspace, model, dimensions, options)
-        return _by_model(workspace, spec, chosen, options, as_json=as_json)
+        return _by_model(workspace, spec, chosen, options, as_json=as_json) or int(bool(refused))
     except (ValueError, RubricError) as error:
         raise click.UsageError(str(error)) from error
+
+
+def _nothing_to_read(workspace: Workspace, chosen: Sequence[str] | None) -> list[str]:
+    """Traces that hold names and times only: no judge could say anything about them. Each is named."""
+    with read_transaction(workspace.engine) as connection:
+        marked = marked_traces(connection, NOTHING_TO_READ)
+    refused = [trace_id for trace_id in marked if chosen is None or trace_id in chosen]
+    for trace_id in refused:
+        say(
+            f"refused {trace_id}: it holds names and times only, nothing to read. Try: ingest --map, or --even-if-empty"
+        )
+    return refused
+
+
+def _without(workspace: Workspace, chosen: Sequence[str] | None, refused: Sequence[str]) -> list[str]:
+    """The traces to judge without those refused. Ends the command when none is left."""
+    with read_transaction(workspace.engine) as connection:
+        left = [trace_id for trace_id in chosen or trace_ids(connection) if trace_id not in refused]
+    if not left:
+        raise click.ClickException("no trace is left to judge: each holds nothing to read. Try: --even-if-empty")
+    return left
 
 
 def offline_dimensions(names_given: str) -> tuple[Dimension, ...]:
@@ -105,6 +130,7 @@ def _spec(workspace: Workspace, model: str, dimensions: str, options: dict[str, 
         batch=options["batch"],
         use_cache=options["use_cache"],
         ask_again=options["ask_again"],
+        reasoning=options["reasoning"],
         prices=_prices(options["prices"], models),
     )
 
@@ -197,7 +223,13 @@ def _dry_run(
     found = estimate(spec, sizes, known, setups)
     agent = agent_for(trace, agents) if spec.agent == "auto" else agents.get(spec.agent)
     form = first.capabilities.forms[0]
-    prompt = build_prompt(render_trace(trace).text, known[spec.rubrics[0]], form=form, order=spec.order, agent=agent)
+    prompt = build_prompt(
+        render_trace(trace, reasoning=spec.reasoning).text,
+        known[spec.rubrics[0]],
+        form=form,
+        order=spec.order,
+        agent=agent,
+    )
     if as_json:
         print_json(
             {

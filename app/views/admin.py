@@ -168,6 +168,10 @@ def show_health() -> None:
         )  # fmt: skip
         st.metric("Traces", f"{state.traces:,}", border=True)
         st.metric(
+            "Not fully readable", f"{state.unread:,}", border=True,
+            help="Traces with model calls without messages, tool calls without text, or nothing to read: see Ingest.",
+        )  # fmt: skip
+        st.metric(
             "Label rows", f"{state.labels:,}", border=True,
             help="Every version of each error and score that people gave: nothing is overwritten.",
         )  # fmt: skip

@@ -15,6 +15,7 @@ from tracejury.app.components.sheet import sheet
 from tracejury.app.preflight import Preflight, inspect, storable
 from tracejury.app.session import link_params, workspace
 from tracejury.ingest.batch import Report, store
+from tracejury.ingest.conventions.mapped import maps_of, using
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected
@@ -63,7 +64,7 @@ def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
     key = (ids, loading.now_revision())
     held = st.session_state.get("preflight")
     if held is None or held[0] != key:
-        with read_transaction(workspace().engine) as connection:
+        with using(maps_of(workspace().home)), read_transaction(workspace().engine) as connection:
             held = (key, inspect(connection, inputs))
         st.session_state["preflight"] = held
     return held[1]
@@ -81,6 +82,11 @@ def report(found: Preflight) -> None:
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
             help="Same id, other content: refused, for labels point at what is there.",
+        )  # fmt: skip
+        st.metric(
+            "Not fully readable", f"{found.unread:,}", border=True,
+            help="Traces with model calls without messages or tool calls without text: their warnings say where the "
+            "text is. A map of your own (ingest --map) tells which attribute holds what.",
         )  # fmt: skip
         st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with doubts are stored.")
         st.metric("Rejected", f"{len(found.rejected):,}", border=True, help="Named below with place and remedy.")
@@ -102,7 +108,8 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
         done = so_far.traces + so_far.duplicates + so_far.completed
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
-    made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
+    with using(maps_of(workspace().home)):
+        made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
     if made.evaluated:
         keep_recorded_evaluations(workspace().engine, made.evaluated)
     st.session_state["stored"] = (

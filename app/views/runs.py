@@ -19,7 +19,8 @@ from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params, user, workspace
-from tracejury.ingest.store import read_transaction, trace_ids
+from tracejury.ingest.gaps import NOTHING_TO_READ
+from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
 from tracejury.ingest.table import query_frame
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
@@ -553,7 +554,10 @@ def start() -> None:
         st.error(plain(str(error)))
         return
     with read_transaction(workspace().engine) as connection:
-        traces = trace_ids(connection, with_steps=True)
+        empty = marked_traces(connection, NOTHING_TO_READ)
+        traces = [trace_id for trace_id in trace_ids(connection, with_steps=True) if trace_id not in empty]
+    if empty:
+        st.warning(f"{counted(len(empty), 'trace')} left out: names and times only, nothing for a judge to read.")
     if not traces:
         st.error("There is no trace to judge. Bring some in on the Ingest page.")
         return

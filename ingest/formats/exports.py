@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from tracejury.ingest.conventions.agents import name_agents
 from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.conventions.conversation import raise_messages
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.parse import json_text
 from tracejury.ingest.trace import Json, LogRecord, Message, Source, SpanDraft, Trace
@@ -39,6 +40,7 @@ def shaped_trace(
     for item in sorted(shaped, key=lambda item: (item.draft.start_time is None, item.draft.start_time or 0)):
         item.draft.input_messages = [table.place(message) for message in item.inputs]
         item.draft.output_messages = [table.place(message) for message in item.outputs]
+        raise_messages(item.draft, table)
     drafts = [item.draft for item in shaped]
     name_agents(drafts)
     return assemble(

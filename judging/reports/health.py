@@ -12,7 +12,8 @@ from typing import Any, cast
 import pandas as pd
 from sqlalchemy import Connection, Engine, Select, Table, func, select
 
-from tracejury.ingest.store import read_transaction, schema
+from tracejury.ingest.gaps import GAPS
+from tracejury.ingest.store import marked_traces, read_transaction, schema
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word
 
@@ -39,12 +40,16 @@ class RunHealth:
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """Sizes in bytes, None where the database is no file. `errors`: judge, trace, reason of the newest failed cells."""
+    """Sizes in bytes, None where the database is no file. `errors`: judge, trace, reason of the newest failed cells.
+
+    `unread` counts traces of which not all could be read (a model call without messages, for one).
+    """
 
     database: str
     bytes: int | None
     log_bytes: int | None
     traces: int
+    unread: int
     labels: int
     runs: tuple[RunHealth, ...]
     errors: tuple[tuple[str, str, str], ...]
@@ -60,6 +65,7 @@ def health(engine: Engine, *, now: int) -> Health:
             bytes=None if file is None else file.stat().st_size,
             log_bytes=log.stat().st_size if log is not None and log.exists() else None,
             traces=_count(connection, schema.trace.c.trace_key),
+            unread=len(marked_traces(connection, *GAPS)),
             labels=_count(connection, tables.error_label.c.row_key) + _count(connection, tables.score_label.c.row_key),
             runs=tuple(_runs(connection, now)),
             errors=tuple(_errors(connection)),

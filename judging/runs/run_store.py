@@ -141,7 +141,7 @@ def judge_version(rubric: Rubric, model: str, spec: RunSpec, agents: Mapping[str
         rubric_body=rubric.model_dump(mode="json", by_alias=True),
         prompt_order=spec.order,
         agent_text=_agent_text(spec, agents),
-        parameters=dict(spec.parameters),
+        parameters={**spec.parameters, **({} if spec.reasoning else {"trace_reasoning": "hidden"})},
     )
 
 

@@ -49,7 +49,8 @@ class RunSpec:
     `attempts` are calls tried for one reply; `give_up_after` cells in a row that end as errors stop the run.
     `use_cache` takes replies of earlier runs to the same request; without `ask_again` a request whose answer is
     unknown (and perhaps paid) is not sent again: its cell is an error. `prices` by model override public ones.
-    `jury_rule` makes one score of those of a jury's models.
+    `jury_rule` makes one score of those of a jury's models. Without `reasoning` judges are not shown what the model
+    of the trace thought.
     """
 
     rubrics: tuple[str, ...]
@@ -69,6 +70,7 @@ class RunSpec:
     batch: bool = False
     use_cache: bool = True
     ask_again: bool = True
+    reasoning: bool = True
     prices: Mapping[str, Prices] = field(default_factory=dict)
     repairs: bool = True
     attempts: int = 6
@@ -509,7 +511,7 @@ class Runner:
 
     def _reading(self, trace: Trace, setup: ModelSetup) -> TraceText:
         """The whole text where it fits the model beside the longest rubric, else one cut to fit."""
-        reading = render_trace(trace)
+        reading = render_trace(trace, reasoning=self.spec.reasoning)
         if setup.context is None:
             return reading
         forms = setup.capabilities.forms
@@ -519,7 +521,8 @@ class Runner:
         tokens = setup.count(reading.text)
         if tokens <= room:
             return reading
-        return render_trace(trace, budget=int(len(reading.text) * max(room, 0) / tokens * 0.97))
+        budget = int(len(reading.text) * max(room, 0) / tokens * 0.97)
+        return render_trace(trace, budget=budget, reasoning=self.spec.reasoning)
 
     async def _judge(self, group: _Group, cell: Cell) -> None:
         try:

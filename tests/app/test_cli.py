@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.fake_provider import Answer, Provider, Status, verdict
+from tests.ingest.spans import span, write
 
 from tracejury.app.cli import main
 
@@ -457,3 +458,46 @@ def test_the_issues_numbers_on_the_shared_trail_files(shared: Path, tmp_path: Pa
     judged = answer("judge", "--model", "checks", "--home", tmp_path)
     assert sum(judged["states"].values()) == 69 * 7
     run("report", "--out", tmp_path / "r", "--home", tmp_path, "--split", shared / "trail" / "gaia_split.json")
+
+
+def empty_and_full(folder: Path) -> tuple[Path, Path]:
+    """A trace of names and times, and one with messages."""
+    said = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": '[{"role": "assistant", "content": "Six."}]'}
+    full = write(folder / "full.json", span("chat", said), trace_id="cd" * 16)
+    return write(folder / "empty.json", span("step")), full
+
+
+def test_a_trace_with_nothing_to_read_is_refused_and_the_others_are_judged(tmp_path: Path) -> None:
+    home = tmp_path / "w"
+    told = run("ingest", *empty_and_full(tmp_path), "--home", home)
+    assert "nothing_to_read: the trace holds names and times only" in told.stderr
+    judged = run("judge", "--home", home, code=1)
+    assert f"refused {'ab' * 16}" in judged.stderr
+    assert answer("judge", "--home", home, code=1)["traces"] == 1
+    assert answer("judge", "--home", home, "--even-if-empty")["traces"] == 2
+
+
+def test_judging_only_what_holds_nothing_to_read_ends_with_the_way_out(tmp_path: Path) -> None:
+    home = tmp_path / "w"
+    run("ingest", empty_and_full(tmp_path)[0], "--home", home)
+    assert "Try: --even-if-empty" in run("judge", "abab", "--home", home, code=1).stderr
+
+
+def test_a_map_is_proposed_and_used(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json", span("step", {"acme.type": "llm", "acme.prompt": "How deep?"}))
+    proposed = tmp_path / "acme.toml"
+    proposed.write_text(run("map", "suggest", file).stdout, encoding="utf-8")
+    run("ingest", file, "--map", proposed, "--home", tmp_path / "w")
+    (row,) = answer("traces", "--home", tmp_path / "w")
+    assert (row["llm_spans"], row["goal"]) == (1, "How deep?")
+
+
+def test_the_maps_of_the_workspace_are_always_used_and_a_wrong_one_is_named(tmp_path: Path) -> None:
+    file = write(tmp_path / "a.json", span("step", {"acme.type": "llm", "acme.prompt": "How deep?"}))
+    maps = tmp_path / "w" / "maps"
+    maps.mkdir(parents=True)
+    (maps / "acme.toml").write_text('[fields]\ninput_messages = "acme.prompt"\n', encoding="utf-8")
+    run("ingest", file, "--home", tmp_path / "w")
+    assert answer("traces", "--home", tmp_path / "w")[0]["messages"] == 1
+    (maps / "bad.toml").write_text("[fields]\nfoo = 'x'\n", encoding="utf-8")
+    assert "line 2: `foo` is no field" in run("ingest", file, "--home", tmp_path / "w", code=2).stderr

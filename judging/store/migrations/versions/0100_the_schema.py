@@ -524,6 +524,7 @@ def upgrade() -> None:
         ),
         sa.Column("name", sa.Text(), nullable=True),
         sa.Column("tool_call_id", sa.Text(), nullable=True),
+        sa.Column("reasoning", sa.Text(), nullable=True, comment="JSON text; a long one by reference"),
         sa.Column("first_seq", sa.Integer(), nullable=True, comment="the first span in reading order that holds it"),
         sa.ForeignKeyConstraint(["content_key"], ["text.text_key"], name=op.f("fk_message_content_key")),
         sa.ForeignKeyConstraint(["trace_key"], ["trace.trace_key"], name=op.f("fk_message_trace_key")),
