@@ -444,18 +444,18 @@ def _assert_verbatim(trace: Trace, finding: Finding) -> None:
 
 
 def test_a_score_says_on_how_many_rules_that_apply_it_rests() -> None:
-    verdicts = {one.judge: one for one in judge_offline(run(search("tides"), answer("six")))}
+    verdicts = {one.rubric: one for one in judge_offline(run(search("tides"), answer("six")))}
     assert verdicts["LC"].rationale.startswith("3: none of 7 applicable rules broken (unparsable_action, ")
 
 
 def test_broken_rules_are_counted_among_those_that_apply() -> None:
-    verdicts = {one.judge: one for one in judge_offline(run(Said("Thought: I guess."), answer("six", "I guess.")))}
+    verdicts = {one.rubric: one for one in judge_offline(run(Said("Thought: I guess."), answer("six", "I guess.")))}
     assert re.match(r"\d: \d of \d applicable rules broken \(", verdicts["LC"].rationale)
 
 
 def test_where_no_text_is_there_no_rule_applies_and_there_is_no_score() -> None:
     silent = run(Said(None), Said(None))
-    verdicts = {one.judge: one for one in judge_offline(silent)}
+    verdicts = {one.rubric: one for one in judge_offline(silent)}
     assert {name: one.score for name, one in verdicts.items() if name != "EE"} == dict.fromkeys(
         ("LC", "PQ", "PA", "GF", "TS", "TC")
     )
