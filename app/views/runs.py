@@ -479,8 +479,8 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]
-    plain = (cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.score, cell.c.judge_version)
-    columns = (*plain, cell.c.rubric.label("dimension"), *(MEASURES[name].label(name) for name in order))
+    stored = (cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.score, cell.c.judge_version)
+    columns = (*stored, cell.c.rubric.label("dimension"), *(MEASURES[name].label(name) for name in order))
     with read_transaction(workspace().engine) as connection:
         query = select(*columns).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS)
         found = query_frame(connection, query)
