@@ -474,7 +474,7 @@ def strip_card(choice: Choice) -> None:
     judge_model = str(pairs.loc[pairs["label"] == label, "judge_model"].iloc[0])
     person = str(pairs.loc[pairs["error_id"] == error_id, "annotator"].iloc[0])
     st.caption(plain(f"Trace {trace_id}, error {error_id}, judge {label}"))
-    dimension = str(pairs.loc[pairs["label"] == label, "judge"].iloc[0])
+    dimension = str(pairs.loc[pairs["label"] == label, "dimension"].iloc[0])
     link = compare_link(
         choice, trace=trace_id, judge_model=judge_model, person=person, pair=error_id, dimension=dimension
     )

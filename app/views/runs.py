@@ -180,9 +180,12 @@ def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
     state = {"n/a": "not_applicable"}.get(outcome, "scored" if outcome.isdigit() else outcome)
     of = (cell.c.run_key == run_key, cell.c.rubric == judge, cell.c.state == state)
     score = (cell.c.score == int(outcome),) if outcome.isdigit() else ()
-    asked = (cell.c.trace_id, cell.c.repeat, cell.c.rubric, cell.c.reason, cell.c.latency_s.label("seconds"))
+    columns = (
+        cell.c.trace_id, cell.c.repeat, cell.c.rubric.label("dimension"), cell.c.reason,
+        cell.c.latency_s.label("seconds"),
+    )  # fmt: skip
     with read_transaction(workspace().engine) as connection:
-        query = select(*asked, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
+        query = select(*columns, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
         found = query_frame(connection, query)
         names = judge_model_names(connection)
     return found.assign(outcome=outcome.replace("_", " "), judge_model=found["judge_version"].map(names))[
@@ -233,7 +236,14 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
     cell = tables.cell
     of_run = (cell.c.run_key == run_key, cell.c.finished_at.is_not(None))
     failed = (
-        *(cell.c.rubric, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts),
+        *(
+            cell.c.rubric.label("dimension"),
+            cell.c.trace_id,
+            cell.c.repeat,
+            cell.c.state,
+            cell.c.reason,
+            cell.c.attempts,
+        ),
         cell.c.judge_version,
     )
     with read_transaction(workspace().engine) as connection:
@@ -470,10 +480,11 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]
-    said = ("trace_id", "dimension", "repeat", "state", "score", "judge_version")
-    asked = (*(cell.c[name] for name in said), *(MEASURES[name].label(name) for name in order))
+    stored = (cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.score, cell.c.judge_version)
+    columns = (*stored, cell.c.rubric.label("dimension"), *(MEASURES[name].label(name) for name in order))
     with read_transaction(workspace().engine) as connection:
-        found = query_frame(connection, select(*asked).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS))
+        query = select(*columns).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS)
+        found = query_frame(connection, query)
         is_all = len(found) < MOST_ROWS
         number = len(found) if is_all else connection.scalar(select(func.count()).where(*of)) or 0
         names = judge_model_names(connection)

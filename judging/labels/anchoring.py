@@ -119,7 +119,8 @@ def anchoring(connection: Connection) -> pd.DataFrame:
         changed = scores[scores["annotator"] == annotator]
         nearer = int((changed["nearer"] == True).sum())  # noqa: E712 - None means that no judge scored
         both = changed.dropna(subset=["blind", "revealed"])
-        bounds = pooled_bias(both.rename(columns={"blind": "reference_score", "revealed": "judge_score"}))
+        pairs = both[["trace_id", "blind", "revealed"]].set_axis(["trace_id", "reference_score", "judge_score"], axis=1)
+        bounds = pooled_bias(pairs)
         change = ((both["revealed"] - both["blind"]).mean(), *bounds)
         rows.append(
             (annotator, submitted, revealed, len(mine), int(mine["from_judge"].sum()), len(changed), nearer, *change)
@@ -129,9 +130,10 @@ def anchoring(connection: Connection) -> pd.DataFrame:
 
 
 def changed_scores(connection: Connection) -> pd.DataFrame:
-    """Scores that a person changed after the reveal: annotator, trace_id, dimension, blind, revealed, judge, nearer.
+    """Scores that a person changed after the reveal: annotator, trace_id, dimension, blind, revealed, judge_score,
+    nearer.
 
-    `judge` is the mean of the judges' scores (NaN without any); `nearer`: the change went towards it.
+    `judge_score` is the mean of the judges' scores (NaN without any); `nearer`: the change went towards it.
     """
     given: dict[tuple[str, str, str], dict[str, float | None]] = defaultdict(dict)
     table = tables.score_label

@@ -24,7 +24,9 @@ TRAIL_JUDGE = "trail"
 
 
 def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFrame, reviewed: Set[str]) -> pd.DataFrame:
-    """Does a trace hold an error of the judge's kind: `model` as the judge says, `human` where a person looked."""
+    """Say of each trace whether it holds an error of the dimension: `judge_label`, and `reference_label` where a
+    person looked.
+    """
     reference = among(cells["trace_id"], errors["trace_id"])
     for dimension in DIMENSIONS:
         asked = cells["dimension"] == dimension
@@ -92,7 +94,8 @@ def _counted(scores: list[int | None], judge_model: str) -> tuple[int, int, int,
 
 
 def trail_scores(connection: Connection, cells: pd.DataFrame, people: pd.DataFrame) -> pd.DataFrame:
-    """TRAIL's scales (1 to 5) as people and imported judges gave them: trace_id, judge_model, scale, human, model.
+    """TRAIL's scales (1 to 5) as people and imported judges gave them: trace_id, judge_model, scale, reference_score,
+    judge_score.
 
     `people` (annotator, trace_id): whose word counts on which trace; of several on one trace that of their majority.
     """

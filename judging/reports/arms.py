@@ -12,6 +12,7 @@ import pandas as pd
 from sqlalchemy import Connection
 
 from tracejury.judging.agreement.ceiling import ANY
+from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.reports.frames import (
     PEOPLE,
     Frames,
@@ -150,10 +151,12 @@ def _person_pairs(connection: Connection, selection: Selection, side: Arm, known
     people = [str(name) for name in reference_annotators(connection)["annotator"]]
     if side.person not in people:
         raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(people) or 'none'}")
-    if selection.reference is None:
-        raise ValueError(f"{side.person!r} is one of the majority that is compared with; choose a person with --human")
+    if selection.reference == MAJORITY:
+        raise ValueError(
+            f"{side.person!r} is one of the majority that is compared with; choose a person with --reference"
+        )
     if side.person == selection.reference:
-        raise ValueError(f"{side.person!r} is the person compared with; choose another with --human")
+        raise ValueError(f"{side.person!r} is the person compared with; choose another with --reference")
     pairs = known.person_pairs()
     mine = pairs[
         (pairs["author"] == selection.reference) & (pairs["other"] == side.person) & (pairs["dimension"] != ANY)

@@ -379,7 +379,7 @@ class TestAgreed:
     def test_a_name_that_is_taken_by_an_import_is_not_used_for_the_gold(self, space: Workspace) -> None:
         submit(space, "x", trace_id(3))
         with write_transaction(space.engine) as connection:
-            from tracejury.judging.labels.label_store import ensure_annotator
+            from tracejury.judging.store.people import ensure_annotator
 
             ensure_annotator(connection, "gold")
             assert desk.gold_name(connection) == "gold (adjudicated)"
