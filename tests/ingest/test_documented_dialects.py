@@ -387,3 +387,20 @@ def test_a_picture_in_flattened_messages_is_a_placeholder(prefix: str) -> None:
     text = render_trace(found).text
     assert f" user:\n  {ASKED}\n  [image image/png, 8 bytes, sha256 " in text
     assert data not in text
+
+
+def test_agentcores_log_records_hold_what_a_span_said() -> None:
+    call = json.dumps([{"toolUse": {"toolUseId": CALL, "name": "sonar", "input": json.loads(ARGUMENTS)}}])
+    body = {
+        "input": {"messages": [{"role": "user", "content": {"content": json.dumps([{"text": ASKED}])}}]},
+        "output": {"messages": [{"role": "assistant", "content": {"message": call, "finish_reason": "tool_use"}}]},
+    }
+    record = {"traceId": "ab" * 16, "spanId": f"{1:016x}", "timeUnixNano": "1790000000000000001", "body": body,
+              "attributes": [{"key": "event.name", "value": {"stringValue": "strands.telemetry.tracer"}}]}  # fmt: skip
+    document = json.loads(otlp(span("chat", {"gen_ai.operation.name": "chat"})))
+    document["resourceLogs"] = [{"scopeLogs": [{"logRecords": [record]}]}]
+    (found,) = read_bytes(json.dumps(document).encode(), file="hand.json")
+    assert isinstance(found, Trace)
+    assert [(m.role, m.content) for m in found.messages] == [("user", ASKED), ("assistant", None)]
+    assert found.messages[1].tool_calls[0].id == CALL
+    assert ASKED not in json.dumps([log.body for log in found.logs])
