@@ -20,15 +20,19 @@ from tracejury.ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_membe
 from tracejury.ingest.formats import (
     gaia2,
     inspect_log,
+    jaeger,
     langfuse,
     maseval,
     mlflow,
     openai_agents,
+    otel_js,
     otel_sdk,
     otlp,
     phoenix,
+    span_table,
     trail,
     trulens,
+    zipkin,
 )
 from tracejury.ingest.long_file import long_file
 from tracejury.ingest.parse import to_utf8
@@ -72,8 +76,11 @@ class BundleFormat(Format, Protocol):
 
 READERS: tuple[Format, ...] = cast(
     "tuple[Format, ...]",
-    (trail, maseval, gaia2, inspect_log, langfuse, mlflow, trulens, phoenix, openai_agents, otlp, otel_sdk),
-)
+    (
+        trail, maseval, gaia2, inspect_log, langfuse, mlflow, trulens, phoenix, openai_agents, otlp, otel_sdk, jaeger,
+        zipkin, otel_js, span_table,
+    ),
+)  # fmt: skip
 """Every format, the more particular first."""
 
 

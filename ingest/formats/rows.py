@@ -1,4 +1,4 @@
-"""Tables as rows of JSON values: parquet, CSV and JSON lines, for the exports that are tables."""
+"""Tables as rows of JSON values: parquet, Arrow, CSV and JSON lines, for the exports that are tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tracejury.ingest import times
 from tracejury.ingest.formats.spans import brief
@@ -16,7 +16,12 @@ from tracejury.ingest.parse import clean, clean_text, inner_json, parse_document
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json
 
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyarrow.ipc import RecordBatchFileReader, RecordBatchStreamReader
+
 _LONGEST_LITERAL = 200_000
+_PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
 csv.field_size_limit(2**31 - 1)
 
 
@@ -29,9 +34,9 @@ class Row(NamedTuple):
 
 
 def columns_of(sample: FileSample) -> frozenset[str]:
-    """The column names of a table: parquet (whole files only), or the first line of a CSV; else nothing."""
-    if sample.start.startswith(b"PAR1"):
-        return _parquet_columns(sample.data) if sample.whole else frozenset()
+    """The column names of a table: parquet and Arrow (whole files only), or the first line of a CSV; else nothing."""
+    if _is_binary(sample.data):
+        return _binary_columns(sample.data) if sample.whole else frozenset()
     if sample.start[:1] in (b"{", b"["):
         return frozenset()
     line = sample.start.split(b"\n", 1)[0].decode("utf-8", "replace")
@@ -42,12 +47,12 @@ def columns_of(sample: FileSample) -> frozenset[str]:
 
 
 def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Row]:
-    """Each row of parquet, CSV, JSON lines, a JSON list, or a JSON object that holds the list under one of `lists`.
+    """Each row of parquet, Arrow, CSV, JSON lines, a JSON list, or an object that holds the list under one of `lists`.
 
     Empty cells and NaN are left out: they mean that the source has no value there.
     """
-    if data.startswith(b"PAR1"):
-        yield from _parquet(data)
+    if _is_binary(data):
+        yield from _binary(data)
         return
     text, _ = to_utf8(data)
     if text.lstrip()[:1] in (b"{", b"["):
@@ -56,26 +61,50 @@ def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Ro
         yield from _csv(text)
 
 
-def _parquet_columns(data: bytes) -> frozenset[str]:
+def _is_binary(data: bytes) -> bool:
+    return data.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
+
+
+def _binary_columns(data: bytes) -> frozenset[str]:
     import pyarrow.parquet as pq  # pyarrow takes a second to import and few files are parquet
 
     try:
-        return frozenset(pq.read_schema(io.BytesIO(data)).names)
+        if data.startswith(_PARQUET):
+            return frozenset(pq.read_schema(io.BytesIO(data)).names)
+        return frozenset(_arrow_reader(data).schema.names)
     except (OSError, ValueError):
         return frozenset()
 
 
-def _parquet(data: bytes) -> Iterator[Row]:
+def _arrow_reader(data: bytes) -> RecordBatchFileReader | RecordBatchStreamReader:
+    import pyarrow.ipc
+
+    return pyarrow.ipc.open_file(data) if data.startswith(_ARROW_FILE) else pyarrow.ipc.open_stream(data)
+
+
+def _batches(data: bytes) -> Iterator[RecordBatch]:
     import pyarrow.parquet as pq
 
+    if data.startswith(_PARQUET):
+        yield from pq.ParquetFile(io.BytesIO(data)).iter_batches(batch_size=8)
+        return
+    reader = _arrow_reader(data)
+    if isinstance(reader, Iterable):
+        yield from reader
+    else:
+        yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
+
+
+def _binary(data: bytes) -> Iterator[Row]:
     try:
         number = 0
-        for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(batch_size=8):
+        for batch in _batches(data):
             for values in batch.to_pylist():
                 yield Row(f"row {number}", _present(values))
                 number += 1
     except (OSError, ValueError) as error:
-        raise IngestError(f"damaged parquet file: {error}", remedy="export it again") from error
+        name = "parquet" if data.startswith(_PARQUET) else "Arrow"
+        raise IngestError(f"damaged {name} file: {error}", remedy="export it again") from error
 
 
 def _csv(text: bytes) -> Iterator[Row]:
@@ -104,7 +133,8 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
             continue
         value = document.value
         if isinstance(value, dict):
-            held = next((value[name] for name in lists if isinstance(value.get(name), list)), None)
+            held = _side_by_side(value)
+            held = next((value[name] for name in lists if isinstance(value.get(name), list)), None) or held
             value = [value] if held is None else held
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             place = document.place if isinstance(document.value, dict) and item is document.value else f"row {number}"
@@ -112,6 +142,21 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
                 yield Row(place or f"row {number}", _present(item))
             else:
                 yield Row(place, {}, IngestError(f"{brief(item)} is no row", place=place, remedy="export it again"))
+
+
+def _side_by_side(value: dict[str, Json]) -> Json:
+    """The rows of an answer that lists its columns, each with its values; None where it is none."""
+    columns = value.get("columns")
+    if not isinstance(columns, list) or not columns:
+        return None
+    held = {
+        str(one["name"]): one["values"] for one in columns if isinstance(one, dict) and {"name", "values"} <= {*one}
+    }
+    if len(held) != len(columns) or not all(isinstance(values, list) for values in held.values()):
+        return None
+    lists = cast("dict[str, list[Json]]", held)
+    count = max(map(len, lists.values()))
+    return [{name: values[n] for name, values in lists.items() if n < len(values)} for n in range(count)]
 
 
 def _present(values: Mapping[str, object]) -> dict[str, Json]:
