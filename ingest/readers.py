@@ -18,20 +18,28 @@ from typing import IO, Protocol, cast
 
 from tracejury.ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
 from tracejury.ingest.formats import (
+    atif,
+    claude_code,
+    codex,
     gaia2,
     inspect_log,
     jaeger,
     langfuse,
+    langsmith,
     maseval,
     mlflow,
     openai_agents,
+    openhands,
+    opik,
     otel_js,
     otel_sdk,
     otlp,
     phoenix,
     span_table,
+    swe_agent,
     trail,
     trulens,
+    weave,
     zipkin,
 )
 from tracejury.ingest.long_file import long_file
@@ -77,8 +85,9 @@ class BundleFormat(Format, Protocol):
 READERS: tuple[Format, ...] = cast(
     "tuple[Format, ...]",
     (
-        trail, maseval, gaia2, inspect_log, langfuse, mlflow, trulens, phoenix, openai_agents, otlp, otel_sdk, jaeger,
-        zipkin, otel_js, span_table,
+        trail, maseval, gaia2, inspect_log, langfuse, langsmith, mlflow, weave, trulens, phoenix, openai_agents,
+        otlp, otel_sdk, jaeger, zipkin, otel_js, opik, claude_code, codex, atif,
+        openhands, swe_agent, span_table,
     ),
 )  # fmt: skip
 """Every format, the more particular first."""

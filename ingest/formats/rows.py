@@ -6,6 +6,7 @@ import ast
 import csv
 import io
 import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple, cast
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 _LONGEST_LITERAL = 200_000
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+_COLUMN = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
 csv.field_size_limit(2**31 - 1)
 
 
@@ -34,11 +36,18 @@ class Row(NamedTuple):
 
 
 def columns_of(sample: FileSample) -> frozenset[str]:
-    """The column names of a table: parquet and Arrow (whole files only), or the first line of a CSV; else nothing."""
+    """The column names of a table: parquet and Arrow (whole files only), the first line of a CSV, columns that list
+    their values; else nothing.
+    """
     if _is_binary(sample.data):
         return _binary_columns(sample.data) if sample.whole else frozenset()
     if sample.start[:1] in (b"{", b"["):
-        return frozenset()
+        listed = sample.start.startswith(b"{") and {"columns", "values"} <= sample.keys
+        return (
+            frozenset(name.decode("utf-8", "replace") for name in _COLUMN.findall(sample.data))
+            if listed
+            else frozenset()
+        )
     line = sample.start.split(b"\n", 1)[0].decode("utf-8", "replace")
     try:
         return frozenset(next(csv.reader([line]), []))
