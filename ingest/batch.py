@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
-from tracejury.ingest.readers import read_traces
+from tracejury.ingest.readers import read_together, read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
 from tracejury.ingest.sniff import rejected
 from tracejury.ingest.store import StoreError, write_all, writing
@@ -63,7 +63,7 @@ def ingest(
         stored: set[str] = set()
         shared = ready_from(list(paths), format=format, redact=redact, workers=workers, stored=stored)
         return _write(engine, shared, progress, stored)
-    items = (item for path in paths for item in _read(path, format, merge))
+    items = _together(paths, format) if merge else (item for path in paths for item in _read(path, format))
     return store(engine, items, redact=redact, progress=progress)
 
 
@@ -100,9 +100,16 @@ def _write(engine: Engine, items: Iterable[Ready | Rejected], progress: Progress
     return report
 
 
-def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace | Rejected]:
+def _together(paths: Iterable[Path | str], format: str | None) -> Iterator[Trace | Rejected]:
     try:
-        yield from read_traces(path, format=format, merge=merge)
+        yield from read_together(paths, format=format)
+    except IngestError as error:
+        yield rejected(" + ".join(map(str, paths)), error)
+
+
+def _read(path: Path | str, format: str | None) -> Iterator[Trace | Rejected]:
+    try:
+        yield from read_traces(path, format=format)
     except IngestError as error:
         yield rejected(str(path), error)
 

@@ -10,7 +10,7 @@ import os
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from tracejury.ingest.formats import (
     gaia2,
     inspect_log,
     jaeger,
+    joined,
     langfuse,
     langsmith,
     maseval,
@@ -42,6 +43,8 @@ from tracejury.ingest.formats import (
     weave,
     zipkin,
 )
+from tracejury.ingest.formats.otel import Found, together
+from tracejury.ingest.formats.otel import traces as span_traces
 from tracejury.ingest.long_file import long_file
 from tracejury.ingest.parse import to_utf8
 from tracejury.ingest.sniff import FileSample, rejected
@@ -64,7 +67,8 @@ class Format(Protocol):
     those of them that `sniff` knows (the first among them) and the names of all files of the input,
     and `READS_ARCHIVES = True` where a zip or
     the like is itself one input of this format; `read_long(source)` reads a long file of JSON lines from its path,
-    without holding it; `MERGES = True` says that `read_bundle` takes any of its files.
+    without holding it; `MERGES = True` says that parts of a trace may stand in several of its files, which
+    `collect(source, found)` or `read_bundle` then reads together.
     """
 
     NAME: str
@@ -72,6 +76,12 @@ class Format(Protocol):
     def sniff(self, sample: FileSample) -> bool: ...
 
     def read(self, source: Source) -> Iterator[Trace | Rejected]: ...
+
+
+class SpanFormat(Format, Protocol):
+    """A format of spans that need not be a trace's only file: `collect` adds what a file holds."""
+
+    def collect(self, source: Source, found: Found) -> Generator[Rejected, None, int]: ...
 
 
 class BundleFormat(Format, Protocol):
@@ -87,7 +97,7 @@ READERS: tuple[Format, ...] = cast(
     (
         trail, maseval, gaia2, inspect_log, langfuse, langsmith, mlflow, weave, trulens, phoenix, openai_agents,
         otlp, otel_sdk, jaeger, zipkin, otel_js, opik, claude_code, codex, atif,
-        openhands, swe_agent, span_table,
+        openhands, swe_agent, span_table, joined,
     ),
 )  # fmt: skip
 """Every format, the more particular first."""
@@ -111,11 +121,24 @@ def read_traces(path: Path | str, *, format: str | None = None, merge: bool = Fa
     id that stand in several files of an OpenTelemetry format become one trace, and all those files are held.
     Raises `IngestError` for an unknown `format` and for a path where nothing is.
     """
-    readers = READERS if format is None else (reader_named(format),)
-    entries = _entries(path)
     if merge:
-        entries = yield from _read_merged(entries, readers)
-    yield from _read_entries(entries, readers, forced=format is not None)
+        yield from read_together([path], format=format)
+        return
+    readers = READERS if format is None else (reader_named(format),)
+    yield from _read_entries(_entries(path), readers, forced=format is not None)
+
+
+def read_together(paths: Iterable[Path | str], *, format: str | None = None) -> Iterator[Trace | Rejected]:
+    """As `read_traces` with `merge`, over all files of several paths; a path where nothing is is rejected."""
+    readers = READERS if format is None else (reader_named(format),)
+    entries: list[Entry] = []
+    for path in paths:
+        try:
+            entries.extend(_entries(path))
+        except IngestError as error:
+            yield rejected(str(path), error)
+    left = yield from _read_merged(entries, readers)
+    yield from _read_entries(left, readers, forced=format is not None)
 
 
 def read_bytes(data: bytes, *, file: str, format: str | None = None) -> Iterator[Trace | Rejected]:
@@ -209,7 +232,7 @@ def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = No
 
 
 def _read_merged(
-    entries: Iterator[Entry], readers: Sequence[Format]
+    entries: Iterable[Entry], readers: Sequence[Format]
 ) -> Generator[Trace | Rejected, None, Iterator[Entry]]:
     """The traces of all files that a merging reader knows, read together; gives back the entries that are left."""
     left: list[Entry] = []
@@ -217,18 +240,48 @@ def _read_merged(
     for entry in entries:
         try:
             data = entry.load()
+            opener = _opener(data)
+            if opener is not None:
+                left.extend((yield from _read_merged(_unpack(entry, data, opener), readers)))
+                continue
         except IngestError:
             left.append(entry)
             continue
-        reader = None if _opener(data) is not None else recognise(data, entry.name, readers)
+        reader = recognise(data, entry.name, readers)
         if reader is not None and getattr(reader, "MERGES", False):
             sources.setdefault(reader.NAME, []).append(Source(file=entry.name, data=data))
         else:
             left.append(entry)
-    for name, held in sources.items():
-        reader = cast("BundleFormat", reader_named(name))
-        yield from _guarded(held[0].file, partial(reader.read_bundle, tuple(held)))
+    spans = {name: sources.pop(name) for name in list(sources) if name in joined.FORMATS}
+    if spans:
+        every = tuple(source for some in spans.values() for source in some)
+        yield from _guarded(every[0].file, partial(_read_joined, spans, every))
+    for name, some in sources.items():
+        yield from _guarded(some[0].file, partial(_read_together, reader_named(name), tuple(some)))
     return iter(left)
+
+
+def _read_joined(spans: Mapping[str, Sequence[Source]], every: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
+    """The traces of files in OpenTelemetry's forms, whatever the form of each."""
+    found, bad = Found(), 0
+    for name, sources in spans.items():
+        for source in sources:
+            try:
+                bad += yield from cast("SpanFormat", reader_named(name)).collect(source, found)
+            except IngestError as error:
+                bad += 1
+                yield rejected(source.file, error)
+    if found.spans or found.logs or not bad:
+        format = next(iter(spans)) if len(spans) == 1 else joined.NAME
+        yield from span_traces(found, format=format, source=together(every))
+
+
+def _read_together(reader: Format, sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
+    """The traces of several files of one format."""
+    if hasattr(reader, "read_bundle"):
+        yield from cast("BundleFormat", reader).read_bundle(sources, ())
+        return
+    yield from _read_joined({reader.NAME: sources}, sources)
 
 
 def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:

@@ -121,8 +121,10 @@ def _said(session: Session, fields: Fields, source: str | None, action: str, tim
     text = args.text("content") or fields.text("message")
     if source == "agent" and action == "message":
         usage, model, rest = _usage(fields)
-        session.answer(Message("assistant", text), time=time, model=model, usage=usage, span_id=_event_id(session, fields),
-                       attributes={**rest, **fields.rest(), **args.rest("args.")})  # fmt: skip
+        own_id = _event_id(session, fields)
+        rest = {**rest, **fields.rest(), **args.rest("args.")}
+        message = Message("assistant", text)
+        session.answer(message, time=time, model=model, usage=usage, span_id=own_id, attributes=rest)
         return
     role = "system" if action == "system" else "user"
     session.say(Message(role, text), time=time, is_goal=role == "user")

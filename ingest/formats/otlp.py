@@ -8,7 +8,7 @@ answers of CloudWatch Logs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from collections.abc import Set as AbstractSet
 from typing import cast
 
@@ -16,7 +16,7 @@ from tracejury.ingest import times
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.formats.fields import pairs
 from tracejury.ingest.formats.long_lines import long_traces
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.parse import inner_json, json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
@@ -49,30 +49,25 @@ def sniff(sample: FileSample) -> bool:
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file: all its requests are read, then split by trace id."""
-    yield from read_bundle((source,))
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or found.logs or not bad:
+        yield from traces(found, format=NAME, source=source)
 
 
-def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
-    """The traces of several files together: spans of one trace id are one trace wherever they stand."""
-    found, bad = Found(), 0
-    for source in sources:
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the spans and log records of a file; yields and counts the requests that hold none."""
+    bad = 0
+    for value, place, warnings in _requests(source.data):
+        found.warnings.extend(warnings)
         try:
-            for value, place, warnings in _requests(source.data):
-                found.warnings.extend(warnings)
-                if isinstance(value, IngestError):
-                    bad += 1
-                    yield rejected(source.file, value)
-                    continue
-                try:
-                    take(value, found, place)
-                except IngestError as error:
-                    bad += 1
-                    yield rejected(source.file, error)
+            if isinstance(value, IngestError):
+                raise value
+            take(value, found, place)
         except IngestError as error:
             bad += 1
             yield rejected(source.file, error)
-    if found.spans or found.logs or not bad:
-        yield from traces(found, format=NAME, source=together(sources))
+    return bad
 
 
 def read_long(source: Source) -> Iterator[Trace | Rejected]:

@@ -15,6 +15,7 @@ from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, trac
 from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows
 from tracejury.ingest.formats.spans import kept, kept_dict
+from tracejury.ingest.parse import json_text
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -60,6 +61,25 @@ def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
             bad += 1
             yield rejected(source.file, error)
     return bad
+
+
+def holds_rows(value: Json) -> bool:
+    """Whether a document is such a row, or a list or an answer of them."""
+    held = (
+        next((value[name] for name in _ROWS if isinstance(value.get(name), list)), value)
+        if isinstance(value, dict)
+        else value
+    )
+    first = held[0] if isinstance(held, list) and held else held
+    return (
+        isinstance(first, dict) and _is_row({plain_name(name) for name in first}) and "startTimeUnixNano" not in first
+    )
+
+
+def take(value: Json, found: Found, place: str) -> None:
+    """Add the span of each row of a document."""
+    for row in read_rows(json_text(value).encode(), lists=_ROWS):
+        found.spans.append(_span(row._replace(place=row.place or place)))
 
 
 def _span(row: Row) -> tuple[str, SpanDraft]:

@@ -137,9 +137,10 @@ def _answer(session: Session, item: Record, fields: Fields, time: int | None, mo
     usage, own_model = _usage(response), response.text("model")
     skipped = {"role", "content", "tool_calls", "extra"}
     rest = {**{k: kept(v) for k, v in item.items() if k not in skipped and v}, **fields.rest("extra.")}
-    response.take("choices")
-    session.answer(Message("assistant", message.content, tuple(calls)), time=time, model=own_model or model, usage=usage,
-                   attributes={**rest, **response.rest("response.")})  # fmt: skip
+    response.take("choices")  # the message again
+    rest.update(response.rest("response."))
+    answer = Message("assistant", message.content, tuple(calls))
+    session.answer(answer, time=time, model=own_model or model, usage=usage, attributes=rest)
 
 
 def _response(session: Session, item: Record, fields: Fields, time: int | None, model: str | None) -> None:

@@ -1,4 +1,4 @@
-"""One story in the envelope of each tool, made here after its documented form: a question, a call of a tool, an answer."""
+"""One story in the envelope of each tool, made here after its documented form: a question, a tool call, an answer."""
 
 from __future__ import annotations
 
@@ -44,15 +44,21 @@ def gen_ai(span_id: str) -> dict[str, Any]:
         return {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "pilot"}
     if span_id == TOOL:
         return {
-            "gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "tide", "gen_ai.tool.call.id": "call_1",
-            "gen_ai.tool.call.arguments": json.dumps(ARGUMENTS), "gen_ai.tool.call.result": RESULT,
-        }  # fmt: skip
+            "gen_ai.operation.name": "execute_tool",
+            "gen_ai.tool.name": "tide",
+            "gen_ai.tool.call.id": "call_1",
+            "gen_ai.tool.call.arguments": json.dumps(ARGUMENTS),
+            "gen_ai.tool.call.result": RESULT,
+        }
     said = (asked, [calling]) if span_id == CALL else ([*asked, calling, given], answer)
     return {
-        "gen_ai.operation.name": "chat", "gen_ai.request.model": MODEL,
-        "gen_ai.usage.input_tokens": IN_TOKENS[span_id], "gen_ai.usage.output_tokens": OUT_TOKENS[span_id],
-        "gen_ai.input.messages": json.dumps(said[0]), "gen_ai.output.messages": json.dumps(said[1]),
-    }  # fmt: skip
+        "gen_ai.operation.name": "chat",
+        "gen_ai.request.model": MODEL,
+        "gen_ai.usage.input_tokens": IN_TOKENS[span_id],
+        "gen_ai.usage.output_tokens": OUT_TOKENS[span_id],
+        "gen_ai.input.messages": json.dumps(said[0]),
+        "gen_ai.output.messages": json.dumps(said[1]),
+    }
 
 
 SPANS = (AGENT, CALL, TOOL, ANSWER_CALL)
@@ -88,12 +94,18 @@ def otlp_spans(*, base_64: bool = False) -> list[dict[str, Any]]:
 
     return [
         {
-            "traceId": own(TRACE), "spanId": own(s), "parentSpanId": own(parent(s)), "name": NAMES[s], "kind": 1,
-            "startTimeUnixNano": str(us(s, 0) * 1000), "endTimeUnixNano": str(us(s, 1) * 1000), "status": {},
+            "traceId": own(TRACE),
+            "spanId": own(s),
+            "parentSpanId": own(parent(s)),
+            "name": NAMES[s],
+            "kind": 1,
+            "startTimeUnixNano": str(us(s, 0) * 1000),
+            "endTimeUnixNano": str(us(s, 1) * 1000),
+            "status": {},
             "attributes": [{"key": k, "value": any_value(v)} for k, v in gen_ai(s).items()],
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 RESOURCE = {"attributes": [{"key": "service.name", "value": {"stringValue": "harbour"}}]}
@@ -106,13 +118,21 @@ def groups(**more: Any) -> list[dict[str, Any]]:
 def flat_spans() -> list[dict[str, Any]]:
     return [
         {
-            "resource": {"attributes": {"service.name": "harbour"}}, "scope": {"name": "x", "version": ""},
-            "traceId": TRACE, "spanId": s, **({"parentSpanId": AGENT} if s != AGENT else {}), "name": NAMES[s],
-            "kind": "INTERNAL", "startTimeUnixNano": us(s, 0) * 1000, "endTimeUnixNano": us(s, 1) * 1000,
-            "durationNano": (US[s][1] - US[s][0]) * 1000, "attributes": gen_ai(s), "status": {"code": "UNSET"},
+            "resource": {"attributes": {"service.name": "harbour"}},
+            "scope": {"name": "x", "version": ""},
+            "traceId": TRACE,
+            "spanId": s,
+            **({"parentSpanId": AGENT} if s != AGENT else {}),
+            "name": NAMES[s],
+            "kind": "INTERNAL",
+            "startTimeUnixNano": us(s, 0) * 1000,
+            "endTimeUnixNano": us(s, 1) * 1000,
+            "durationNano": (US[s][1] - US[s][0]) * 1000,
+            "attributes": gen_ai(s),
+            "status": {"code": "UNSET"},
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 def cloudwatch_events() -> dict[str, Any]:
@@ -138,25 +158,36 @@ def jaeger() -> dict[str, Any]:
 
     spans = [
         {
-            "traceID": TRACE, "spanID": s, "operationName": NAMES[s], "startTime": us(s, 0),
-            "duration": US[s][1] - US[s][0], "logs": [], "processID": "p1", "warnings": None,
+            "traceID": TRACE,
+            "spanID": s,
+            "operationName": NAMES[s],
+            "startTime": us(s, 0),
+            "duration": US[s][1] - US[s][0],
+            "logs": [],
+            "processID": "p1",
+            "warnings": None,
             "references": [{"refType": "CHILD_OF", "traceID": TRACE, "spanID": AGENT}] if s != AGENT else [],
             "tags": [tag(key, value) for key, value in gen_ai(s).items()],
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
     return {"data": [{"traceID": TRACE, "spans": spans, "processes": {"p1": {"serviceName": "harbour", "tags": []}}}]}
 
 
 def zipkin() -> list[dict[str, Any]]:
     return [
         {
-            "traceId": TRACE, "id": s, **({"parentId": AGENT} if s != AGENT else {}), "name": NAMES[s],
-            "timestamp": us(s, 0), "duration": US[s][1] - US[s][0], "localEndpoint": {"serviceName": "harbour"},
+            "traceId": TRACE,
+            "id": s,
+            **({"parentId": AGENT} if s != AGENT else {}),
+            "name": NAMES[s],
+            "timestamp": us(s, 0),
+            "duration": US[s][1] - US[s][0],
+            "localEndpoint": {"serviceName": "harbour"},
             "tags": {key: str(value) for key, value in gen_ai(s).items()},
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 def js_spans() -> bytes:
@@ -167,15 +198,24 @@ def js_spans() -> bytes:
 
     spans: list[dict[str, Any]] = [
         {
-            "_spanContext": {"traceId": TRACE, "spanId": s, "traceFlags": 1}, "name": NAMES[s], "kind": 0,
+            "_spanContext": {"traceId": TRACE, "spanId": s, "traceFlags": 1},
+            "name": NAMES[s],
+            "kind": 0,
             **({"parentSpanContext": {"traceId": TRACE, "spanId": AGENT, "traceFlags": 1}} if s != AGENT else {}),
-            "startTime": hr(s, 0), "endTime": hr(s, 1), "_ended": True, "_duration": [0, 1], "status": {"code": 0},
-            "attributes": gen_ai(s), "links": [], "events": [], "_droppedAttributesCount": 0,
+            "startTime": hr(s, 0),
+            "endTime": hr(s, 1),
+            "_ended": True,
+            "_duration": [0, 1],
+            "status": {"code": 0},
+            "attributes": gen_ai(s),
+            "links": [],
+            "events": [],
+            "_droppedAttributesCount": 0,
             "resource": {"_rawAttributes": [["service.name", "harbour"]], "_asyncAttributesPending": False},
             "instrumentationScope": {"name": "x", "version": "1"},
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
     metrics = {"resource": {"_rawAttributes": []}, "scopeMetrics": [{"metrics": []}]}
     return "\n".join(json.dumps(one, indent=2) for one in [*spans[:2], metrics, *spans[2:]]).encode()
 
@@ -183,25 +223,45 @@ def js_spans() -> bytes:
 def js_printed() -> list[dict[str, Any]]:
     return [
         {
-            "resource": {"attributes": {"service.name": "harbour"}}, "instrumentationScope": {"name": "x"},
-            "traceId": TRACE, "parentSpanContext": {"spanId": AGENT} if s != AGENT else None, "name": NAMES[s], "id": s,
-            "kind": 0, "timestamp": us(s, 0), "duration": US[s][1] - US[s][0], "attributes": gen_ai(s),
-            "status": {"code": 0}, "events": [], "links": [],
+            "resource": {"attributes": {"service.name": "harbour"}},
+            "instrumentationScope": {"name": "x"},
+            "traceId": TRACE,
+            "parentSpanContext": {"spanId": AGENT} if s != AGENT else None,
+            "name": NAMES[s],
+            "id": s,
+            "kind": 0,
+            "timestamp": us(s, 0),
+            "duration": US[s][1] - US[s][0],
+            "attributes": gen_ai(s),
+            "status": {"code": 0},
+            "events": [],
+            "links": [],
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 def logfire_rows() -> list[dict[str, Any]]:
     return [
         {
-            "start_timestamp": iso(s), "end_timestamp": iso(s, 1), "duration": (US[s][1] - US[s][0]) / 1e6,
-            "trace_id": TRACE, "span_id": s, "parent_span_id": parent(s), "kind": "span", "level": 9,
-            "span_name": NAMES[s], "message": NAMES[s], "otel_scope_name": "x", "otel_status_code": None,
-            "otel_events": None, "otel_resource_attributes": {"service.name": "harbour"}, "attributes": gen_ai(s),
+            "start_timestamp": iso(s),
+            "end_timestamp": iso(s, 1),
+            "duration": (US[s][1] - US[s][0]) / 1e6,
+            "trace_id": TRACE,
+            "span_id": s,
+            "parent_span_id": parent(s),
+            "kind": "span",
+            "level": 9,
+            "span_name": NAMES[s],
+            "message": NAMES[s],
+            "otel_scope_name": "x",
+            "otel_status_code": None,
+            "otel_events": None,
+            "otel_resource_attributes": {"service.name": "harbour"},
+            "attributes": gen_ai(s),
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 def logfire_columns() -> dict[str, Any]:
@@ -212,38 +272,57 @@ def logfire_columns() -> dict[str, Any]:
 def clickhouse_rows() -> list[dict[str, Any]]:
     return [
         {
-            "Timestamp": iso(s), "TraceId": TRACE, "SpanId": s, "ParentSpanId": parent(s) or "", "SpanName": NAMES[s],
-            "SpanKind": "Internal", "ServiceName": "harbour", "ResourceAttributes": {"service.name": "harbour"},
-            "ScopeName": "x", "SpanAttributes": {key: str(value) for key, value in gen_ai(s).items()},
-            "Duration": (US[s][1] - US[s][0]) * 1000, "StatusCode": "Unset", "StatusMessage": "",
-            "Events.Timestamp": [iso(s)], "Events.Name": ["note"], "Events.Attributes": [{"x": "1"}],
+            "Timestamp": iso(s),
+            "TraceId": TRACE,
+            "SpanId": s,
+            "ParentSpanId": parent(s) or "",
+            "SpanName": NAMES[s],
+            "SpanKind": "Internal",
+            "ServiceName": "harbour",
+            "ResourceAttributes": {"service.name": "harbour"},
+            "ScopeName": "x",
+            "SpanAttributes": {key: str(value) for key, value in gen_ai(s).items()},
+            "Duration": (US[s][1] - US[s][0]) * 1000,
+            "StatusCode": "Unset",
+            "StatusMessage": "",
+            "Events.Timestamp": [iso(s)],
+            "Events.Name": ["note"],
+            "Events.Attributes": [{"x": "1"}],
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 def otlp_parquet() -> bytes:
     rows = [
         {
-            "trace_id": TRACE, "span_id": s, "parent_span_id": parent(s), "name": NAMES[s],
-            "start_time_unix_nano": us(s, 0) * 1000, "end_time_unix_nano": us(s, 1) * 1000, "status_code": 0,
+            "trace_id": TRACE,
+            "span_id": s,
+            "parent_span_id": parent(s),
+            "name": NAMES[s],
+            "start_time_unix_nano": us(s, 0) * 1000,
+            "end_time_unix_nano": us(s, 1) * 1000,
+            "status_code": 0,
             "attributes": json.dumps(gen_ai(s)),
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
     return bytes(pd.DataFrame(rows).to_parquet())
 
 
 def arrow(*, stream: bool) -> bytes:
     rows = [
         {
-            "trace_id": TRACE, "span_id": s, "parent_span_id": parent(s), "name": NAMES[s],
+            "trace_id": TRACE,
+            "span_id": s,
+            "parent_span_id": parent(s),
+            "name": NAMES[s],
             "start_time": pd.Timestamp(us(s, 0), unit="us", tz="UTC").to_pydatetime(),
             "end_time": pd.Timestamp(us(s, 1), unit="us", tz="UTC").to_pydatetime(),
             "attributes": [(key, str(value)) for key, value in gen_ai(s).items()],
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
     time = pa.timestamp("us", tz="UTC")
     types = [(name, pa.string()) for name in ("trace_id", "span_id", "parent_span_id", "name")]
     schema = pa.schema(
@@ -283,33 +362,66 @@ def langfuse_observations(*, as_text: int = 0) -> list[dict[str, Any]]:
 
     return [
         {
-            "id": s, "traceId": TRACE, "type": kinds[s], "name": "tide" if s == TOOL else NAMES[s], "startTime": iso(s),
-            "endTime": iso(s, 1), "parentObservationId": parent(s), "level": "DEFAULT", "statusMessage": None,
-            "input": coded(sides(s)[0]), "output": coded(sides(s)[1]), "metadata": coded({"k": "v"}),
+            "id": s,
+            "traceId": TRACE,
+            "type": kinds[s],
+            "name": "tide" if s == TOOL else NAMES[s],
+            "startTime": iso(s),
+            "endTime": iso(s, 1),
+            "parentObservationId": parent(s),
+            "level": "DEFAULT",
+            "statusMessage": None,
+            "input": coded(sides(s)[0]),
+            "output": coded(sides(s)[1]),
+            "metadata": coded({"k": "v"}),
             **(
                 {
                     "model": MODEL,
                     "usageDetails": {
-                        "input": IN_TOKENS[s], "output": OUT_TOKENS[s], "total": IN_TOKENS[s] + OUT_TOKENS[s],
+                        "input": IN_TOKENS[s],
+                        "output": OUT_TOKENS[s],
+                        "total": IN_TOKENS[s] + OUT_TOKENS[s],
                     },
                 }
-                if s in IN_TOKENS else {"model": None, "usageDetails": {}}
+                if s in IN_TOKENS
+                else {"model": None, "usageDetails": {}}
             ),
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 def langfuse_trace(**more: Any) -> dict[str, Any]:
     given, answer = sides(AGENT)
-    return {"id": TRACE, "name": "pilot", "timestamp": iso(AGENT), "projectId": "p", "sessionId": "s1", "tags": ["t"],
-            "input": json.dumps(given), "output": json.dumps(answer), "metadata": "{}", **more}  # fmt: skip
+    return {
+        "id": TRACE,
+        "name": "pilot",
+        "timestamp": iso(AGENT),
+        "projectId": "p",
+        "sessionId": "s1",
+        "tags": ["t"],
+        "input": json.dumps(given),
+        "output": json.dumps(answer),
+        "metadata": "{}",
+        **more,
+    }
 
 
 def langfuse_csv() -> bytes:
-    names = (
-        "id traceId traceName parentObservationId type name startTime endTime level statusMessage input output".split()
-    )
+    names = [
+        "id",
+        "traceId",
+        "traceName",
+        "parentObservationId",
+        "type",
+        "name",
+        "startTime",
+        "endTime",
+        "level",
+        "statusMessage",
+        "input",
+        "output",
+    ]
     text = io.StringIO()
     writer = csv.DictWriter(text, [*names, "model", "inputUsage", "outputUsage", "totalUsage"], extrasaction="ignore")
     writer.writeheader()
@@ -322,14 +434,24 @@ def langfuse_csv() -> bytes:
 
 def langfuse_blob() -> list[dict[str, Any]]:
     snake = {
-        "traceId": "trace_id", "startTime": "start_time", "endTime": "end_time", "statusMessage": "status_message",
-        "parentObservationId": "parent_observation_id", "usageDetails": "usage_details", "model": "provided_model_name",
-    }  # fmt: skip
+        "traceId": "trace_id",
+        "startTime": "start_time",
+        "endTime": "end_time",
+        "statusMessage": "status_message",
+        "parentObservationId": "parent_observation_id",
+        "usageDetails": "usage_details",
+        "model": "provided_model_name",
+    }
     return [
-        {**{snake.get(key, key): item for key, item in row.items()}, "trace_name": "pilot", "session_id": "s1",
-         "start_time": row["startTime"].replace("T", " ").rstrip("Z"), "end_time": row["endTime"].replace("T", " ").rstrip("Z")}
+        {
+            **{snake.get(key, key): item for key, item in row.items()},
+            "trace_name": "pilot",
+            "session_id": "s1",
+            "start_time": row["startTime"].replace("T", " ").rstrip("Z"),
+            "end_time": row["endTime"].replace("T", " ").rstrip("Z"),
+        }
         for row in langfuse_observations(as_text=1)
-    ]  # fmt: skip
+    ]
 
 
 def langchain(message: dict[str, Any]) -> dict[str, Any]:
@@ -356,13 +478,26 @@ def langsmith_runs() -> list[dict[str, Any]]:
             inputs, outputs = given, {"output": got}
         counts = {"prompt_tokens": IN_TOKENS.get(s, 51), "completion_tokens": OUT_TOKENS.get(s, 9)}
         return {
-            "id": s, "trace_id": AGENT, "parent_run_id": parent(s), "name": "tide" if s == TOOL else "run", "error": None,
-            "run_type": kinds[s], "start_time": iso(s).rstrip("Z"), "end_time": iso(s, 1).rstrip("Z"),
-            "status": "success", "inputs": inputs, "outputs": outputs, "session_id": "p1", "tags": ["t"], "events": [],
-            "extra": {"metadata": {"ls_model_name": MODEL}}, "dotted_order": f"20260921T000000Z{AGENT}",
-            "feedback_stats": {"correct": {"n": 1, "avg": 1.0}} if s == AGENT else None, **counts,
+            "id": s,
+            "trace_id": AGENT,
+            "parent_run_id": parent(s),
+            "name": "tide" if s == TOOL else "run",
+            "error": None,
+            "run_type": kinds[s],
+            "start_time": iso(s).rstrip("Z"),
+            "end_time": iso(s, 1).rstrip("Z"),
+            "status": "success",
+            "inputs": inputs,
+            "outputs": outputs,
+            "session_id": "p1",
+            "tags": ["t"],
+            "events": [],
+            "extra": {"metadata": {"ls_model_name": MODEL}},
+            "dotted_order": f"20260921T000000Z{AGENT}",
+            "feedback_stats": {"correct": {"n": 1, "avg": 1.0}} if s == AGENT else None,
+            **counts,
             "total_tokens": sum(counts.values()),
-        }  # fmt: skip
+        }
 
     return [run(s) for s in SPANS]
 
@@ -393,13 +528,17 @@ def mlflow_answer() -> dict[str, Any]:
 
     spans = [
         {
-            "trace_id": own(TRACE), "span_id": own(s), "parent_span_id": own(parent(s)),
-            "name": "tide" if s == TOOL else NAMES[s], "start_time_unix_nano": us(s, 0) * 1000,
-            "end_time_unix_nano": us(s, 1) * 1000, "status": {"code": "STATUS_CODE_OK"},
+            "trace_id": own(TRACE),
+            "span_id": own(s),
+            "parent_span_id": own(parent(s)),
+            "name": "tide" if s == TOOL else NAMES[s],
+            "start_time_unix_nano": us(s, 0) * 1000,
+            "end_time_unix_nano": us(s, 1) * 1000,
+            "status": {"code": "STATUS_CODE_OK"},
             "attributes": [{"key": k, "value": {"string_value": v}} for k, v in attributes(s).items()],
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
     info = {"trace_id": TRACE, "state": "OK", "request_time": iso(AGENT), "trace_metadata": {"mlflow.user": "a"}}
     return {"trace": {"trace_info": info, "spans": spans}}
 
@@ -408,25 +547,50 @@ def opik_spans() -> list[dict[str, Any]]:
     kinds = {AGENT: "general", CALL: "llm", TOOL: "tool", ANSWER_CALL: "llm"}
     return [
         {
-            "id": s, "project_id": "p", "trace_id": TRACE, "name": "tide" if s == TOOL else NAMES[s], "type": kinds[s],
-            **({"parent_span_id": AGENT} if s != AGENT else {}), "start_time": iso(s), "end_time": iso(s, 1),
+            "id": s,
+            "project_id": "p",
+            "trace_id": TRACE,
+            "name": "tide" if s == TOOL else NAMES[s],
+            "type": kinds[s],
+            **({"parent_span_id": AGENT} if s != AGENT else {}),
+            "start_time": iso(s),
+            "end_time": iso(s, 1),
             "input": {"messages": sides(s)[0]} if s in IN_TOKENS else sides(s)[0],
             "output": {"choices": [{"message": sides(s)[1]}]} if s in IN_TOKENS else {"output": sides(s)[1]},
-            "total_estimated_cost": 0.1, "last_updated_at": iso(s), "feedback_scores": [],
+            "total_estimated_cost": 0.1,
+            "last_updated_at": iso(s),
+            "feedback_scores": [],
             **(
-                {"model": MODEL, "usage": {"prompt_tokens": IN_TOKENS[s], "completion_tokens": OUT_TOKENS[s],
-                                           "total_tokens": IN_TOKENS[s] + OUT_TOKENS[s]}}
-                if s in IN_TOKENS else {}
+                {
+                    "model": MODEL,
+                    "usage": {
+                        "prompt_tokens": IN_TOKENS[s],
+                        "completion_tokens": OUT_TOKENS[s],
+                        "total_tokens": IN_TOKENS[s] + OUT_TOKENS[s],
+                    },
+                }
+                if s in IN_TOKENS
+                else {}
             ),
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 def opik_file() -> dict[str, Any]:
-    trace = {"id": TRACE, "project_id": "p", "name": "pilot", "start_time": iso(AGENT), "end_time": iso(AGENT, 1),
-             "input": {"question": GOAL}, "output": {"output": ANSWER}, "thread_id": "th", "span_count": 4,
-             "feedback_scores": [{"name": "right", "value": 1}], "last_updated_at": iso(AGENT)}  # fmt: skip
+    trace = {
+        "id": TRACE,
+        "project_id": "p",
+        "name": "pilot",
+        "start_time": iso(AGENT),
+        "end_time": iso(AGENT, 1),
+        "input": {"question": GOAL},
+        "output": {"output": ANSWER},
+        "thread_id": "th",
+        "span_count": 4,
+        "feedback_scores": [{"name": "right", "value": 1}],
+        "last_updated_at": iso(AGENT),
+    }
     return {"trace": trace, "spans": opik_spans(), "project_name": "harbour"}
 
 
@@ -440,21 +604,30 @@ def weave_calls() -> list[dict[str, Any]]:
     kinds = {AGENT: "agent", TOOL: "tool"}
     return [
         {
-            "id": s, "project_id": "e/p", "op_name": f"weave:///e/p/op/{names[s]}:abc", "trace_id": TRACE,
-            "parent_id": parent(s), "started_at": iso(s), "ended_at": iso(s, 1), "exception": None,
+            "id": s,
+            "project_id": "e/p",
+            "op_name": f"weave:///e/p/op/{names[s]}:abc",
+            "trace_id": TRACE,
+            "parent_id": parent(s),
+            "started_at": iso(s),
+            "ended_at": iso(s, 1),
+            "exception": None,
             "attributes": {"kind": kinds[s]} if s in kinds else {"weave": {"client_version": "0.52"}},
             "inputs": {"model": MODEL, "messages": sides(s)[0]} if s in IN_TOKENS else sides(s)[0],
             "output": {"choices": [{"message": sides(s)[1]}]} if s in IN_TOKENS else sides(s)[1],
             "summary": {
                 "weave": {"status": "success"},
                 "usage": {
-                    MODEL: {"prompt_tokens": IN_TOKENS.get(s, 51), "completion_tokens": OUT_TOKENS.get(s, 9),
-                            "total_tokens": IN_TOKENS.get(s, 51) + OUT_TOKENS.get(s, 9)}
+                    MODEL: {
+                        "prompt_tokens": IN_TOKENS.get(s, 51),
+                        "completion_tokens": OUT_TOKENS.get(s, 9),
+                        "total_tokens": IN_TOKENS.get(s, 51) + OUT_TOKENS.get(s, 9),
+                    }
                 },
             },
         }
         for s in SPANS
-    ]  # fmt: skip
+    ]
 
 
 # ---- sessions of coding agents ---------------------------------------------------------------------------------
@@ -465,10 +638,19 @@ SESSION = "0198c0de-0000-4000-8000-000000000001"
 def claude_code(session: str = SESSION) -> list[dict[str, Any]]:
     def record(uuid: str, above: str | None, kind: str, second: int, message: dict[str, Any], **more: Any) -> Any:
         return {
-            "parentUuid": above, "isSidechain": False, "userType": "external", "cwd": "/w", "sessionId": session,
-            "version": "2.1.0", "gitBranch": "main", "type": kind, "message": message, "uuid": uuid,
-            "timestamp": f"2026-09-21T14:13:{20 + second:02d}.000Z", **more,
-        }  # fmt: skip
+            "parentUuid": above,
+            "isSidechain": False,
+            "userType": "external",
+            "cwd": "/w",
+            "sessionId": session,
+            "version": "2.1.0",
+            "gitBranch": "main",
+            "type": kind,
+            "message": message,
+            "uuid": uuid,
+            "timestamp": f"2026-09-21T14:13:{20 + second:02d}.000Z",
+            **more,
+        }
 
     def answer(key: str, block: Any, tokens: tuple[int, int], **more: Any) -> dict[str, Any]:
         usage = {"input_tokens": 1, "cache_read_input_tokens": tokens[0] - 1, "output_tokens": tokens[1]}
@@ -487,14 +669,42 @@ def claude_code(session: str = SESSION) -> list[dict[str, Any]]:
         {"type": "file-history-snapshot", "messageId": "u1", "snapshot": {"trackedFileBackups": {}}},
         record("u0", None, "user", 0, {"role": "user", "content": "Caveat: the messages below"}, isMeta=True),
         record("u1", "u0", "user", 0, {"role": "user", "content": GOAL}),
-        record("u2", "u1", "assistant", 1, answer("m1", {"type": "thinking", "thinking": "Look it up.", "signature": "x"}, (20, 1))),
-        record("u3", "u2", "assistant", 2, answer("m1", {"type": "tool_use", "id": "call_1", "name": "tide", "input": ARGUMENTS}, (20, 5))),
-        record("u4", "u3", "user", 3, {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": RESULT}]},
-               toolUseResult={"stdout": RESULT}),
-        record("u5", "u4", "assistant", 4, answer("m2", {"type": "text", "text": ANSWER}, (31, 4), stop_reason="end_turn")),
-        {"type": "system", "subtype": "turn_duration", "durationMs": 4000, "uuid": "u6", "parentUuid": "u5",
-         "sessionId": session, "isSidechain": False, "timestamp": "2026-09-21T14:13:25.000Z"},
-    ]  # fmt: skip
+        record(
+            "u2",
+            "u1",
+            "assistant",
+            1,
+            answer("m1", {"type": "thinking", "thinking": "Look it up.", "signature": "x"}, (20, 1)),
+        ),
+        record(
+            "u3",
+            "u2",
+            "assistant",
+            2,
+            answer("m1", {"type": "tool_use", "id": "call_1", "name": "tide", "input": ARGUMENTS}, (20, 5)),
+        ),
+        record(
+            "u4",
+            "u3",
+            "user",
+            3,
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "call_1", "content": RESULT}]},
+            toolUseResult={"stdout": RESULT},
+        ),
+        record(
+            "u5", "u4", "assistant", 4, answer("m2", {"type": "text", "text": ANSWER}, (31, 4), stop_reason="end_turn")
+        ),
+        {
+            "type": "system",
+            "subtype": "turn_duration",
+            "durationMs": 4000,
+            "uuid": "u6",
+            "parentUuid": "u5",
+            "sessionId": session,
+            "isSidechain": False,
+            "timestamp": "2026-09-21T14:13:25.000Z",
+        },
+    ]
 
 
 def codex() -> list[dict[str, Any]]:
@@ -515,21 +725,37 @@ def codex() -> list[dict[str, Any]]:
         return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
 
     return [
-        record("session_meta", 0, {"id": SESSION, "cwd": "/w", "cli_version": "0.50", "base_instructions": {"text": SYSTEM}}),
+        record(
+            "session_meta",
+            0,
+            {"id": SESSION, "cwd": "/w", "cli_version": "0.50", "base_instructions": {"text": SYSTEM}},
+        ),
         record("response_item", 0, said("user", "<environment_context>\n  <cwd>/w</cwd>\n</environment_context>")),
         record("turn_context", 0, {"model": MODEL, "cwd": "/w", "approval_policy": "never"}),
         record("response_item", 1, said("user", GOAL)),
         record("event_msg", 1, {"type": "user_message", "message": GOAL}),
         record("event_msg", 2, {"type": "agent_reasoning", "text": "Look it up."}),
-        record("response_item", 2, {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Look it up."}], "encrypted_content": "gAAA"}),
-        record("response_item", 2, {"type": "function_call", "name": "tide", "arguments": json.dumps(ARGUMENTS), "call_id": "call_1"}),
+        record(
+            "response_item",
+            2,
+            {
+                "type": "reasoning",
+                "summary": [{"type": "summary_text", "text": "Look it up."}],
+                "encrypted_content": "gAAA",
+            },
+        ),
+        record(
+            "response_item",
+            2,
+            {"type": "function_call", "name": "tide", "arguments": json.dumps(ARGUMENTS), "call_id": "call_1"},
+        ),
         record("event_msg", 2, counts((20, 5))),
         record("response_item", 3, {"type": "function_call_output", "call_id": "call_1", "output": RESULT}),
         record("event_msg", 4, {"type": "agent_message", "message": ANSWER}),
         record("response_item", 4, said("assistant", ANSWER)),
         record("event_msg", 4, counts((31, 4))),
         record("event_msg", 4, counts((31, 4))),
-    ]  # fmt: skip
+    ]
 
 
 def atif() -> dict[str, Any]:
@@ -537,17 +763,31 @@ def atif() -> dict[str, Any]:
         return {"prompt_tokens": tokens[0], "completion_tokens": tokens[1], "cost_usd": 0.1}
 
     return {
-        "schema_version": "ATIF-v1.6", "session_id": SESSION,
+        "schema_version": "ATIF-v1.6",
+        "session_id": SESSION,
         "agent": {"name": "terminus-2", "version": "2", "model_name": MODEL},
         "steps": [
             {"step_id": 1, "timestamp": iso(AGENT), "source": "user", "message": GOAL},
-            {"step_id": 2, "timestamp": iso(CALL, 1), "source": "agent", "message": "", "reasoning_content": "Look it up.",
-             "tool_calls": [{"tool_call_id": "call_1", "function_name": "tide", "arguments": ARGUMENTS}],
-             "observation": {"results": [{"source_call_id": "call_1", "content": RESULT}]}, "metrics": metrics((20, 5))},
-            {"step_id": 3, "timestamp": iso(ANSWER_CALL, 1), "source": "agent", "message": ANSWER, "metrics": metrics((31, 4))},
+            {
+                "step_id": 2,
+                "timestamp": iso(CALL, 1),
+                "source": "agent",
+                "message": "",
+                "reasoning_content": "Look it up.",
+                "tool_calls": [{"tool_call_id": "call_1", "function_name": "tide", "arguments": ARGUMENTS}],
+                "observation": {"results": [{"source_call_id": "call_1", "content": RESULT}]},
+                "metrics": metrics((20, 5)),
+            },
+            {
+                "step_id": 3,
+                "timestamp": iso(ANSWER_CALL, 1),
+                "source": "agent",
+                "message": ANSWER,
+                "metrics": metrics((31, 4)),
+            },
         ],
         "final_metrics": {"total_prompt_tokens": 51},
-    }  # fmt: skip
+    }
 
 
 def openhands() -> list[dict[str, Any]]:
@@ -570,16 +810,52 @@ def openhands() -> list[dict[str, Any]]:
     }
     finish = {"role": "assistant", "content": ANSWER, "tool_calls": [ending]}
     return [
-        {"id": 0, "timestamp": "2026-09-21T14:13:20", "source": "agent", "action": "system", "args": {"content": SYSTEM}, "message": SYSTEM},
-        {"id": 1, "timestamp": "2026-09-21T14:13:20", "source": "user", "action": "message", "args": {"content": GOAL}, "message": GOAL},
-        {"id": 2, "timestamp": "2026-09-21T14:13:21", "source": "agent", "action": "run", "message": "Running",
-         "args": {"command": "tide Brest", "thought": ""}, "tool_call_metadata": call(CALLING, (20, 5), "tide", "call_1")},
-        {"id": 3, "timestamp": "2026-09-21T14:13:22", "source": "agent", "observation": "run", "cause": 2, "content": RESULT,
-         "extras": {"command": "tide Brest", "metadata": {"exit_code": 0}}, "message": "done",
-         "tool_call_metadata": call(CALLING, (20, 5), "tide", "call_1")},
-        {"id": 4, "timestamp": "2026-09-21T14:13:23", "source": "agent", "action": "finish", "message": ANSWER,
-         "args": {"final_thought": ANSWER, "outputs": {}}, "tool_call_metadata": call(finish, (31, 4), "finish", "call_2")},
-    ]  # fmt: skip
+        {
+            "id": 0,
+            "timestamp": "2026-09-21T14:13:20",
+            "source": "agent",
+            "action": "system",
+            "args": {"content": SYSTEM},
+            "message": SYSTEM,
+        },
+        {
+            "id": 1,
+            "timestamp": "2026-09-21T14:13:20",
+            "source": "user",
+            "action": "message",
+            "args": {"content": GOAL},
+            "message": GOAL,
+        },
+        {
+            "id": 2,
+            "timestamp": "2026-09-21T14:13:21",
+            "source": "agent",
+            "action": "run",
+            "message": "Running",
+            "args": {"command": "tide Brest", "thought": ""},
+            "tool_call_metadata": call(CALLING, (20, 5), "tide", "call_1"),
+        },
+        {
+            "id": 3,
+            "timestamp": "2026-09-21T14:13:22",
+            "source": "agent",
+            "observation": "run",
+            "cause": 2,
+            "content": RESULT,
+            "extras": {"command": "tide Brest", "metadata": {"exit_code": 0}},
+            "message": "done",
+            "tool_call_metadata": call(CALLING, (20, 5), "tide", "call_1"),
+        },
+        {
+            "id": 4,
+            "timestamp": "2026-09-21T14:13:23",
+            "source": "agent",
+            "action": "finish",
+            "message": ANSWER,
+            "args": {"final_thought": ANSWER, "outputs": {}},
+            "tool_call_metadata": call(finish, (31, 4), "finish", "call_2"),
+        },
+    ]
 
 
 def openhands_sdk() -> list[dict[str, Any]]:
@@ -587,40 +863,101 @@ def openhands_sdk() -> list[dict[str, Any]]:
         return [{"type": "text", "text": value}]
 
     return [
-        {"kind": "SystemPromptEvent", "id": "e0", "source": "agent", "timestamp": "2026-09-21T14:13:20", "tools": [],
-         "system_prompt": {"type": "text", "text": SYSTEM}},
-        {"kind": "MessageEvent", "id": "e1", "source": "user", "timestamp": "2026-09-21T14:13:20",
-         "llm_message": {"role": "user", "content": text(GOAL)}},
-        {"kind": "ActionEvent", "id": "e2", "source": "agent", "timestamp": "2026-09-21T14:13:21", "thought": [],
-         "reasoning_content": "Look it up.", "tool_name": "tide", "tool_call_id": "call_1", "llm_response_id": "r",
-         "action": {"kind": "TideAction", **ARGUMENTS}, "tool_call": {"id": "call_1", "name": "tide", "arguments": json.dumps(ARGUMENTS)}},
-        {"kind": "ObservationEvent", "id": "e3", "source": "environment", "timestamp": "2026-09-21T14:13:22",
-         "tool_name": "tide", "tool_call_id": "call_1", "action_id": "e2",
-         "observation": {"kind": "TideObservation", "content": text(RESULT), "is_error": False}},
-        {"kind": "MessageEvent", "id": "e4", "source": "agent", "timestamp": "2026-09-21T14:13:23",
-         "llm_message": {"role": "assistant", "content": text(ANSWER)}},
-    ]  # fmt: skip
+        {
+            "kind": "SystemPromptEvent",
+            "id": "e0",
+            "source": "agent",
+            "timestamp": "2026-09-21T14:13:20",
+            "tools": [],
+            "system_prompt": {"type": "text", "text": SYSTEM},
+        },
+        {
+            "kind": "MessageEvent",
+            "id": "e1",
+            "source": "user",
+            "timestamp": "2026-09-21T14:13:20",
+            "llm_message": {"role": "user", "content": text(GOAL)},
+        },
+        {
+            "kind": "ActionEvent",
+            "id": "e2",
+            "source": "agent",
+            "timestamp": "2026-09-21T14:13:21",
+            "thought": [],
+            "reasoning_content": "Look it up.",
+            "tool_name": "tide",
+            "tool_call_id": "call_1",
+            "llm_response_id": "r",
+            "action": {"kind": "TideAction", **ARGUMENTS},
+            "tool_call": {"id": "call_1", "name": "tide", "arguments": json.dumps(ARGUMENTS)},
+        },
+        {
+            "kind": "ObservationEvent",
+            "id": "e3",
+            "source": "environment",
+            "timestamp": "2026-09-21T14:13:22",
+            "tool_name": "tide",
+            "tool_call_id": "call_1",
+            "action_id": "e2",
+            "observation": {"kind": "TideObservation", "content": text(RESULT), "is_error": False},
+        },
+        {
+            "kind": "MessageEvent",
+            "id": "e4",
+            "source": "agent",
+            "timestamp": "2026-09-21T14:13:23",
+            "llm_message": {"role": "assistant", "content": text(ANSWER)},
+        },
+    ]
 
 
 def swe_agent() -> dict[str, Any]:
     thought = "Look it up."
     return {
-        "environment": "swe_main", "replay_config": "{}",
+        "environment": "swe_main",
+        "replay_config": "{}",
         "trajectory": [
-            {"action": "tide Brest", "observation": RESULT, "response": thought, "thought": thought, "execution_time": 0.2,
-             "state": {"cwd": "/w"}, "query": [{"role": "user", "content": GOAL}]},
-            {"action": "", "observation": "", "response": ANSWER, "thought": ANSWER, "execution_time": 0.0, "state": {}},
+            {
+                "action": "tide Brest",
+                "observation": RESULT,
+                "response": thought,
+                "thought": thought,
+                "execution_time": 0.2,
+                "state": {"cwd": "/w"},
+                "query": [{"role": "user", "content": GOAL}],
+            },
+            {
+                "action": "",
+                "observation": "",
+                "response": ANSWER,
+                "thought": ANSWER,
+                "execution_time": 0.0,
+                "state": {},
+            },
         ],
         "history": [
             {"role": "system", "content": SYSTEM, "agent": "main", "message_type": "system_prompt"},
             {"role": "user", "content": GOAL, "agent": "main", "message_type": "observation_first"},
-            {"role": "assistant", "content": thought, "thought": thought, "action": "tide Brest", "agent": "main",
-             "message_type": "action", "tool_calls": [OPENAI_CALL]},
-            {"role": "tool", "content": RESULT, "agent": "main", "message_type": "observation", "tool_call_ids": ["call_1"]},
+            {
+                "role": "assistant",
+                "content": thought,
+                "thought": thought,
+                "action": "tide Brest",
+                "agent": "main",
+                "message_type": "action",
+                "tool_calls": [OPENAI_CALL],
+            },
+            {
+                "role": "tool",
+                "content": RESULT,
+                "agent": "main",
+                "message_type": "observation",
+                "tool_call_ids": ["call_1"],
+            },
             {"role": "assistant", "content": ANSWER, "agent": "main", "message_type": "action", "action": ""},
         ],
         "info": {"exit_status": "submitted", "submission": None, "model_stats": {"tokens_sent": 51, "api_calls": 2}},
-    }  # fmt: skip
+    }
 
 
 def mini_swe_agent() -> dict[str, Any]:
@@ -629,16 +966,34 @@ def mini_swe_agent() -> dict[str, Any]:
         return {"model": MODEL, "usage": usage, "choices": []}
 
     return {
-        "info": {"exit_status": "Submitted", "submission": ANSWER, "mini_version": "2.2", "model_stats": {"api_calls": 2},
-                 "config": {"model": {"model_name": MODEL}}},
+        "info": {
+            "exit_status": "Submitted",
+            "submission": ANSWER,
+            "mini_version": "2.2",
+            "model_stats": {"api_calls": 2},
+            "config": {"model": {"model_name": MODEL}},
+        },
         "trajectory_format": "mini-swe-agent-1.1",
         "messages": [
             {"role": "system", "content": SYSTEM},
             {"role": "user", "content": GOAL},
-            {"role": "assistant", "content": "", "tool_calls": [OPENAI_CALL],
-             "extra": {"actions": [{"command": "tide"}], "response": response((20, 5)), "timestamp": 1790000001.0}},
-            {"role": "tool", "content": RESULT, "tool_call_id": "call_1", "extra": {"returncode": 0, "timestamp": 1790000002.0}},
-            {"role": "assistant", "content": ANSWER, "extra": {"response": response((31, 4)), "timestamp": 1790000003.0}},
+            {
+                "role": "assistant",
+                "content": "",
+                "tool_calls": [OPENAI_CALL],
+                "extra": {"actions": [{"command": "tide"}], "response": response((20, 5)), "timestamp": 1790000001.0},
+            },
+            {
+                "role": "tool",
+                "content": RESULT,
+                "tool_call_id": "call_1",
+                "extra": {"returncode": 0, "timestamp": 1790000002.0},
+            },
+            {
+                "role": "assistant",
+                "content": ANSWER,
+                "extra": {"response": response((31, 4)), "timestamp": 1790000003.0},
+            },
             {"role": "exit", "content": ANSWER, "extra": {"exit_status": "Submitted", "submission": ANSWER}},
         ],
-    }  # fmt: skip
+    }
