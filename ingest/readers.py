@@ -7,10 +7,12 @@ import gzip
 import io
 import logging
 import os
+import re
 import sys
 import tarfile
 import zipfile
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -45,8 +47,9 @@ from tracejury.ingest.formats import (
 )
 from tracejury.ingest.formats.otel import Found, together
 from tracejury.ingest.formats.otel import traces as span_traces
+from tracejury.ingest.formats.rows import frame_error, is_frame
 from tracejury.ingest.long_file import long_file
-from tracejury.ingest.parse import to_utf8
+from tracejury.ingest.parse import parse_json, to_utf8
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
@@ -55,6 +58,8 @@ HEAD_BYTES = (4_096, 65_536)
 MAX_NESTING = 3
 """Archives in archives: so many levels are opened."""
 
+_FRAME = re.compile(rb'\s*\{\s*"[^"]{1,200}"\s*:\s*[\[{]')
+"""How a frame that is no list of rows begins."""
 _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 _log = logging.getLogger(__name__)
 
@@ -384,9 +389,16 @@ def _guarded(
 def _unrecognised(data: bytes) -> IngestError:
     if not data.strip():
         return IngestError("the file is empty", remedy="export it again or leave it out")
-    known = ", ".join(reader.NAME for reader in READERS)
+    if _FRAME.match(data):
+        with suppress(IngestError):
+            if is_frame(parse_json(data)):
+                return frame_error("the whole file")
+    known = ", ".join(reader.NAME for reader in READERS if reader is not joined)
     return IngestError(
-        "no known trace format", place="the whole file", remedy=f"name its format (--format) if it is one of: {known}"
+        "no known trace format",
+        place="the whole file",
+        remedy=f"say which attribute holds what (`tracejury map suggest FILE`, then `--map acme.toml`), or name its "
+        f"format (--format) if it is one of: {known}",
     )
 
 

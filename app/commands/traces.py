@@ -36,6 +36,8 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
                 "traces": report.traces,
                 "spans": report.spans,
                 "duplicates": report.duplicates,
+                "completed": report.completed,
+                "waiting": report.waiting,
                 "rejected": [asdict(one) for one in report.rejected],
                 "warnings": dict(report.warnings),
             }
@@ -45,6 +47,8 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
             say(f"warning {warning}")
         if len(report.warning_texts) > 50:
             say(f"… and {len(report.warning_texts) - 50:,} more warnings")
+        for line in (*report.completed, *report.waiting):
+            say(line)
         click.echo(
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
             f"{counted(report.duplicates, 'duplicate')}, {len(report.rejected)} rejected"

@@ -7,6 +7,7 @@ Two generations of events: actions and observations (`action`, `observation`, `c
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
 from tracejury.ingest.conventions.message_json import arguments_text, content_text, read_message
 from tracejury.ingest.formats.exports import as_text
@@ -226,7 +227,7 @@ def _sdk_message(session: Session, fields: Fields, time: int | None) -> None:
 
 def _sdk_action(session: Session, fields: Fields, time: int | None) -> None:
     """A call of a tool; calls of one answer of the model each have an event, the later ones without a thought."""
-    thought, reasoning = content_text(list(fields.list("thought"))), fields.text("reasoningcontent")
+    thoughts, reasoning = list(fields.list("thought")), fields.text("reasoningcontent")
     raw = Fields(fields.dict("toolcall"))
     function = Fields(raw.dict("function"))
     action = fields.dict("action")
@@ -235,14 +236,12 @@ def _sdk_action(session: Session, fields: Fields, time: int | None) -> None:
     if arguments is None:
         arguments = {key: item for key, item in action.items() if key != "kind"}
     call_id, own_id = fields.text("toolcallid") or raw.text("id"), fields.text("id")
-    parts: Json = (
-        [{"type": "thinking", "thinking": reasoning}, {"type": "text", "text": thought}] if reasoning else thought
-    )
-    said = read_message({"role": "assistant", "content": parts})
-    text = said.message.content if said is not None else thought
+    parts = [*([{"type": "thinking", "thinking": reasoning}] if reasoning else []), *thoughts]
+    said = read_message({"role": "assistant", "content": cast("Json", parts)}) if parts else None
+    text = said.message.content if said is not None else None
     call = ToolCall(name, arguments_text(arguments), call_id or (f"{own_id}-tool" if own_id else None))
     session.answer(
-        Message("assistant", text if text and text != "[]" else None, (call,)), time=time, span_id=own_id,
+        Message("assistant", text, (call,)), time=time, span_id=own_id,
         attributes=fields.rest(),
     )  # fmt: skip
     if name in ("finish", "think") and text is None and isinstance(action.get("message"), str):

@@ -141,6 +141,9 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
             yield Row(document.place, {}, document.error)
             continue
         value = document.value
+        if is_frame(value):
+            yield Row(document.place, {}, frame_error(document.place))
+            continue
         if isinstance(value, dict):
             held = _side_by_side(value)
             held = next((value[name] for name in lists if isinstance(value.get(name), list)), None) or held
@@ -151,6 +154,25 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
                 yield Row(place or f"row {number}", _present(item))
             else:
                 yield Row(place, {}, IngestError(f"{brief(item)} is no row", place=place, remedy="export it again"))
+
+
+def is_frame(value: Json) -> bool:
+    """Whether a document is a pandas frame by columns or by index, or split into names and cells: no row stands whole."""
+    if not isinstance(value, dict) or len(value) < 2:
+        return False
+    if {"columns", "data"} <= value.keys() and isinstance(value["data"], list):
+        return any(isinstance(row, list) for row in value["data"][:1])
+    parts = [part.keys() for part in value.values() if isinstance(part, dict)]
+    return len(parts) == len(value) and bool(parts[0]) and all(part == parts[0] for part in parts)
+
+
+def frame_error(place: str) -> IngestError:
+    """The refusal of such a frame."""
+    return IngestError(
+        "a pandas frame by columns, not by rows",
+        place=place,
+        remedy="write it by frame.to_json(orient='records') or frame.to_parquet()",
+    )
 
 
 def _side_by_side(value: dict[str, Json]) -> Json:

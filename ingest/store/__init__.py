@@ -2,7 +2,7 @@
 
 from tracejury.ingest.pack import Packed, content_digest, pack
 from tracejury.ingest.store.engine import open_engine, reading, writing
-from tracejury.ingest.store.load import load, load_source, load_span, source_blocks, source_of, trace_ids
+from tracejury.ingest.store.load import load, load_source, load_span, source_blocks, source_key_of, source_of, trace_ids
 from tracejury.ingest.store.schema import metadata
 from tracejury.ingest.store.search import Hit, search
 from tracejury.ingest.store.write import Stored, StoreError, write, write_all
@@ -22,6 +22,7 @@ __all__ = [
     "reading",
     "search",
     "source_blocks",
+    "source_key_of",
     "source_of",
     "trace_ids",
     "write",
