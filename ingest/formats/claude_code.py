@@ -25,7 +25,7 @@ from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source,
 NAME = "claude_code"
 MERGES = True
 
-_FILE = re.compile(r"(agent-)?[0-9a-f]{6,}[0-9a-f-]*\.jsonl", re.IGNORECASE)
+_SESSION = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.jsonl$", re.IGNORECASE)
 _NOT_SAID = ("<command-", "<local-command-", "<bash-", "<system-reminder>", "Caveat: ", "[Request interrupted")
 """How records of the role user begin that no user wrote."""
 
@@ -40,19 +40,20 @@ def sniff(sample: FileSample) -> bool:
 
 
 def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
-    """The transcripts of one folder, and of the folders of their sub-agents, belong together."""
-    folders: dict[str, list[str]] = {}
+    """A session and the files of its sub-agents belong together; where those lie beside sessions, the whole folder."""
+    groups: dict[str, list[str]] = {}
     for name in names:
         path = PurePath(name)
-        if _FILE.fullmatch(path.name):
-            parent = path.parent
-            folder = parent.parent.parent if parent.name == "subagents" else parent
-            folders.setdefault(str(folder), []).append(name)
-    return [tuple(sorted(files, key=_agents_last)) for files in folders.values() if len(files) > 1]
-
-
-def _agents_last(name: str) -> tuple[bool, str]:
-    return PurePath(name).name.startswith("agent-"), name
+        if not path.name.startswith("agent-") or path.suffix != ".jsonl":
+            continue
+        own = path.parent.parent.with_suffix(".jsonl") if path.parent.name == "subagents" else path.parent
+        groups.setdefault(str(own), []).append(name)
+    found = []
+    for own, agents in groups.items():
+        sessions = [one for one in names if one == own or (str(PurePath(one).parent) == own and _SESSION.search(one))]
+        if sessions:
+            found.append((*sessions, *agents))
+    return found
 
 
 @dataclass(slots=True)

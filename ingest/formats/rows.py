@@ -157,7 +157,7 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
 
 
 def is_frame(value: Json) -> bool:
-    """Whether a document is a pandas frame by columns or by index, or split into names and cells: no row stands whole."""
+    """Whether a document is a pandas frame by columns or by index, or split into names and cells."""
     if not isinstance(value, dict) or len(value) < 2:
         return False
     if {"columns", "data"} <= value.keys() and isinstance(value["data"], list):

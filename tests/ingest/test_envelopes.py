@@ -10,7 +10,9 @@ import pytest
 from tests.ingest import envelope_files as made
 from tests.ingest.trail_files import read_all
 
-from tracejury.ingest.trace import Trace
+from tracejury.ingest.formats import trajectory
+from tracejury.ingest.readers import read_inputs
+from tracejury.ingest.trace import Rejected, Trace
 
 Make = Callable[[], bytes]
 
@@ -164,3 +166,346 @@ def test_spans_keep_their_ids_times_and_resource(name: str) -> None:
 @pytest.mark.parametrize("name", OWN)
 def test_exports_keep_the_identity_of_their_trace(name: str) -> None:
     assert read(name).trace_id == (made.AGENT if name.startswith("langsmith") else made.TRACE)
+
+
+# ---- what belongs to one tool ----------------------------------------------------------------------------------
+
+
+def read_lines(*records: object) -> Trace:
+    (found,) = read_all(made.lines(list(records)), file="session.jsonl")
+    assert isinstance(found, Trace), found
+    return found
+
+
+def texts(trace: Trace, span_id: str) -> list[str | None]:
+    """What the model of this call got, in order."""
+    (span,) = (span for span in trace.spans if span.span_id == span_id)
+    return [trace.messages[n].content for n in span.input_messages]
+
+
+def test_a_trace_of_jaeger_keeps_status_events_and_links() -> None:
+    value = made.jaeger()
+    span = value["data"][0]["spans"][2]
+    span["tags"] += [
+        {"key": "error", "type": "bool", "value": True},
+        {"key": "otel.status_description", "value": "late"},
+    ]
+    span["logs"] = [{"timestamp": 5, "fields": [{"key": "event", "value": "note"}, {"key": "x", "value": "y"}]}]
+    span["references"] += [{"refType": "FOLLOWS_FROM", "traceID": "cd" * 16, "spanID": "ab" * 8}]
+    (trace,) = read_all(value)
+    assert isinstance(trace, Trace)
+    tool = trace.spans[2]
+    assert (tool.status, tool.status_message, tool.parent_span_id) == ("ERROR", "late", made.AGENT)
+    assert tool.events == ({"name": "note", "time": 5, "attributes": {"x": "y"}},)
+    assert [(link["span_id"], link["ref_type"]) for link in tool.links] == [("ab" * 8, "FOLLOWS_FROM")]
+    assert tool.attributes["otel.resource"] == {"service.name": "harbour"}
+
+
+def test_a_span_of_zipkin_keeps_its_error_and_annotations() -> None:
+    spans = made.zipkin()
+    spans[2]["tags"]["error"] = "late"
+    spans[2]["annotations"] = [{"timestamp": 5, "value": '"note": {"x": "y"}'}, {"timestamp": 6, "value": "bare"}]
+    (trace,) = read_all(spans)
+    assert isinstance(trace, Trace)
+    assert (trace.spans[2].status, trace.spans[2].status_message) == ("ERROR", "late")
+    assert [(event["name"], event["attributes"]) for event in trace.spans[2].events] == [
+        ("note", {"x": "y"}),
+        ("bare", {}),
+    ]
+
+
+def test_log_records_of_the_javascript_sdk_join_their_spans() -> None:
+    log = {
+        "hrTime": [1_790_000_001, 0], "hrTimeObserved": [1_790_000_001, 0], "_body": {"content": "and the wind?"},
+        "spanContext": {"traceId": made.TRACE, "spanId": made.CALL, "traceFlags": 1}, "_severityNumber": 9,
+        "attributes": {"event.name": "gen_ai.user.message"}, "resource": {"_rawAttributes": []},
+    }  # fmt: skip
+    (trace,) = read_all(made.js_spans() + b"\n" + json.dumps(log, indent=2).encode())
+    assert isinstance(trace, Trace)
+    assert len(trace.spans) == len(made.SPANS)
+    assert [log.span_id for log in trace.logs] == [made.CALL]
+
+
+def test_rows_of_a_table_keep_their_events_and_resource() -> None:
+    (trace,) = read_all(made.lines(made.clickhouse_rows()))
+    assert isinstance(trace, Trace)
+    assert [event["name"] for event in trace.spans[0].events] == ["note"]
+    assert trace.spans[0].attributes["otel.resource"] == {"service.name": "harbour"}
+    assert trace.spans[0].attributes["otel.ServiceName"] == "harbour"
+
+
+def test_two_downloads_of_langfuse_are_two_traces() -> None:
+    first = {"trace": made.langfuse_trace(), "observations": made.langfuse_observations(as_text=1)}
+    second = json.loads(json.dumps(first).replace(made.TRACE, "cd" * 16))
+    found = [read_all(value)[0] for value in (first, second)]
+    assert [one.trace_id for one in found if isinstance(one, Trace)] == [made.TRACE, "cd" * 16]
+
+
+def test_scores_and_feedback_are_kept_where_no_judge_reads_them() -> None:
+    score = {
+        "id": "s",
+        "traceId": made.TRACE,
+        "name": "right",
+        "value": 1,
+        "observationId": made.CALL,
+        "dataType": "NUMERIC",
+    }
+    langfuse = {"trace": made.langfuse_trace(scores=[score]), "observations": made.langfuse_observations()}
+    for value in (langfuse, made.langsmith_runs(), made.opik_file()):
+        (trace,) = read_all(value)
+        assert isinstance(trace, Trace)
+        assert [log.holds_gold for log in trace.logs] == [True]
+        assert not any("right" in str(span.attributes) or "feedback_stats" in span.attributes for span in trace.spans)
+
+
+def test_a_file_of_opik_hangs_its_spans_on_their_trace() -> None:
+    (trace,) = read_all(made.opik_file())
+    assert isinstance(trace, Trace)
+    assert [(span.span_id, span.depth) for span in trace.spans[:3]] == [
+        (made.TRACE, 0),
+        (made.AGENT, 1),
+        (made.CALL, 2),
+    ]
+    assert (trace.goal, trace.final_answer) == (made.GOAL, made.ANSWER)
+
+
+def test_runs_of_langsmith_stand_below_their_parents_however_it_is_said() -> None:
+    runs = made.langsmith_runs()
+    nested = {**runs[0], "child_runs": runs[1:]}
+    by_order = [
+        {**run, "parent_run_id": None, "dotted_order": f"1Z{made.AGENT}" + (f".2Z{run['id']}" if n else "")}
+        for n, run in enumerate(runs)
+    ]
+    for value in (nested, by_order):
+        (trace,) = read_all(value)
+        assert isinstance(trace, Trace)
+        assert [span.depth for span in trace.spans] == [0, 1, 1, 1]
+
+
+def test_a_call_of_weave_that_failed_says_why() -> None:
+    calls = made.weave_calls()
+    calls[2] |= {"exception": "TimeoutError: no answer", "summary": {"weave": {"status": "error"}}}
+    (trace,) = read_all(made.lines(calls))
+    assert isinstance(trace, Trace)
+    assert (trace.spans[2].status, trace.spans[2].status_message) == ("ERROR", "TimeoutError: no answer")
+
+
+# ---- sessions of coding agents ---------------------------------------------------------------------------------
+
+
+def record(uuid: str, above: str | None, kind: str, content: object, **more: object) -> dict[str, object]:
+    message = {"role": kind, "content": content, **({"id": uuid, "model": made.MODEL} if kind == "assistant" else {})}
+    return {"uuid": uuid, "parentUuid": above, "sessionId": made.SESSION, "type": kind, "message": message,
+            "isSidechain": False, "timestamp": "2026-09-21T14:13:20Z", **more}  # fmt: skip
+
+
+def text_of(value: str) -> list[dict[str, str]]:
+    return [{"type": "text", "text": value}]
+
+
+TASK = [
+    {"type": "tool_use", "id": "task_1", "name": "Task", "input": {"prompt": "Find tides", "subagent_type": "finder"}}
+]
+STARTED = [
+    record("u1", None, "user", made.GOAL),
+    record("u2", "u1", "assistant", TASK),
+]
+BACK = record("u3", "u2", "user", [{"type": "tool_result", "tool_use_id": "task_1", "content": "14:10"}],
+              toolUseResult={"agentId": "a1", "status": "completed"})  # fmt: skip
+ENDED = record("u4", "u3", "assistant", text_of(made.ANSWER))
+SIDE = [
+    record("s1", None, "user", "Find tides", isSidechain=True),
+    record("s2", "s1", "assistant", text_of("14:10"), isSidechain=True),
+]
+
+
+def test_a_sub_agent_of_claude_code_stands_below_the_call_that_started_it() -> None:
+    trace = read_lines(*STARTED, *SIDE, BACK, ENDED)
+    agents = [span for span in trace.spans if span.kind == "AGENT"]
+    assert [(agent.name, agent.parent_span_id) for agent in agents] == [("claude-code", None), ("finder", "task_1")]
+    assert (agents[1].input, agents[1].output) == ("Find tides", "14:10")
+    assert (trace.goal, trace.final_answer) == (made.GOAL, made.ANSWER)
+
+
+def test_a_sub_agent_in_a_file_of_its_own_is_read_with_its_session() -> None:
+    side = [{**one, "agentId": "a1"} for one in SIDE]
+    files = {f"p/{made.SESSION}.jsonl": made.lines([*STARTED, BACK, ENDED])}
+    for name in (f"p/{made.SESSION}/subagents/agent-a1.jsonl", "p/agent-a1.jsonl"):
+        (trace,) = read_inputs({**files, name: made.lines(side)})
+        assert isinstance(trace, Trace)
+        assert [span.parent_span_id for span in trace.spans if span.kind == "AGENT"] == [None, "task_1"]
+
+
+def test_compaction_begins_the_context_of_claude_code_anew() -> None:
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "u5", "sessionId": made.SESSION, "parentUuid": None,
+                "logicalParentUuid": "u4", "isSidechain": False, "compactMetadata": {"trigger": "auto"}}  # fmt: skip
+    trace = read_lines(
+        *STARTED, BACK, ENDED, boundary,
+        record("u6", "u5", "user", "Summary: tides.", isCompactSummary=True),
+        record("u7", "u6", "user", "And tomorrow?"), record("u8", "u7", "assistant", text_of("At 15:00.")),
+    )  # fmt: skip
+    assert texts(trace, "u8") == ["Summary: tides.", "And tomorrow?"]
+    assert [event["name"] for event in trace.spans[0].events] == ["compact_boundary"]
+    assert (trace.goal, trace.final_answer) == (made.GOAL, "At 15:00.")
+
+
+def test_a_session_that_goes_on_in_another_file_is_one_trace() -> None:
+    on = [record("u5", "u4", "user", "And tomorrow?", sessionId="other"),
+          record("u6", "u5", "assistant", text_of("At 15:00."), sessionId="other")]  # fmt: skip
+    first = [*STARTED, BACK, ENDED]
+    (trace,) = read_all(made.lines([*first, *first, *on]))  # a file that goes on repeats what came before
+    assert isinstance(trace, Trace)
+    assert (trace.trace_id, trace.attributes["session_ids"]) == (made.SESSION, [made.SESSION, "other"])
+    assert [span.kind for span in trace.spans].count("LLM") == 3
+    assert texts(trace, "u6")[-2:] == [made.ANSWER, "And tomorrow?"]
+
+
+def test_a_tool_call_without_a_result_and_a_result_without_a_call_say_so() -> None:
+    loose = record(
+        "u3", "u2", "user", [{"type": "tool_result", "tool_use_id": "other", "content": "x", "is_error": True}]
+    )
+    trace = read_lines(*STARTED, loose)
+    tools = [span for span in trace.spans if span.kind == "TOOL"]
+    assert [(span.span_id, span.status, span.warnings[0].split(":")[0]) for span in tools] == [
+        ("task_1", "UNSET", "no_result"), ("other", "ERROR", "no_call"),
+    ]  # fmt: skip
+
+
+def test_compaction_and_failures_of_codex_are_read() -> None:
+    def item(kind: str, **payload: object) -> dict[str, object]:
+        return {"timestamp": "2026-09-21T14:13:30Z", "type": kind, "payload": payload}
+
+    trace = read_lines(
+        *made.codex(),
+        item("compacted", message="Summary: tides.", replacement_history=[
+            {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "Summary: tides."}]},
+        ]),
+        item("response_item", type="custom_tool_call", call_id="c2", name="apply_patch", input="*** Begin Patch"),
+        item("response_item", type="custom_tool_call_output", call_id="c2",
+             output=json.dumps({"output": "no such file", "metadata": {"exit_code": 1}})),
+        item("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "It failed."}]),
+    )  # fmt: skip
+    last = next(span for span in reversed(trace.spans) if span.kind == "LLM")
+    assert texts(trace, last.span_id) == ["Summary: tides.", None, "no such file"]
+    failed = next(span for span in trace.spans if span.tool_call_id == "c2")
+    assert (failed.status, failed.status_message, failed.output) == ("ERROR", "exit code 1", "no such file")
+    assert (trace.goal, trace.final_answer) == (made.GOAL, "It failed.")
+
+
+def test_old_rollouts_of_codex_with_bare_items_are_read() -> None:
+    items = [one["payload"] for one in made.codex() if one["type"] == "response_item"]
+    first = {"id": made.SESSION, "timestamp": "2025-07-01T00:00:00Z", "instructions": made.SYSTEM}
+    trace = read_lines(first, {"record_type": "state"}, *items)
+    assert (trace.trace_id, trace.goal, trace.final_answer) == (made.SESSION, made.GOAL, made.ANSWER)
+    assert [span.kind for span in trace.spans].count("LLM") == 2
+
+
+def test_a_trajectory_in_a_trajectory_of_atif_stands_below_the_call_that_names_it() -> None:
+    value = made.atif()
+    inner = {
+        **made.atif(),
+        "trajectory_id": "inner",
+        "session_id": "inner",
+        "agent": {"name": "finder", "version": "1"},
+    }
+    value["steps"][1]["observation"]["results"][0]["subagent_trajectory_ref"] = [{"trajectory_id": "inner"}]
+    value["subagent_trajectories"] = [inner]
+    (trace,) = read_all(value)
+    assert isinstance(trace, Trace)
+    assert [(s.name, s.parent_span_id) for s in trace.spans if s.kind == "AGENT"] == [
+        ("terminus-2", None), ("finder", "call_1"),
+    ]  # fmt: skip
+
+
+def test_commands_in_the_text_of_mini_swe_agent_are_tool_calls() -> None:
+    value = made.mini_swe_agent()
+    value["messages"] = [
+        {"role": "system", "content": made.SYSTEM}, {"role": "user", "content": made.GOAL},
+        {"role": "assistant", "content": "Look.\n```bash\ntide Brest\n```"},
+        {"role": "user", "content": "<returncode>2</returncode>\n<output>\nno tide\n</output>"},
+        {"role": "assistant", "content": made.ANSWER},
+    ]  # fmt: skip
+    (trace,) = read_all(value, file="run-7.traj.json")
+    assert isinstance(trace, Trace)
+    tool = next(span for span in trace.spans if span.kind == "TOOL")
+    assert (trace.trace_id, tool.tool_arguments, tool.status) == ("run-7", "tide Brest", "ERROR")
+
+
+def test_steps_of_swe_agent_without_history_are_read() -> None:
+    value = made.swe_agent()
+    del value["history"]
+    (trace,) = read_all(value, file="run-7.traj")
+    assert isinstance(trace, Trace)
+    assert [span.kind for span in trace.spans] == ["AGENT", "LLM", "TOOL", "LLM"]
+    assert (trace.goal, trace.final_answer) == (made.GOAL, made.ANSWER)
+
+
+def test_a_long_session_holds_each_message_once_a_call_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trajectory, "_POSITIONS", 3)
+    trace = read_lines(*STARTED, BACK, ENDED)
+    assert texts(trace, "u4") == ["14:10"]
+    assert any(warning.startswith("only_new_messages") for warning in trace.all_warnings)
+
+
+# ---- what is refused -------------------------------------------------------------------------------------------
+
+BAD: dict[str, tuple[object, str, str]] = {
+    "frame by columns": (
+        {name: {str(n): row[name] for n, row in enumerate(made.logfire_rows())} for name in made.logfire_rows()[0]},
+        "a pandas frame by columns", "orient='records'",
+    ),
+    "frame by index": (
+        {str(n): row for n, row in enumerate(made.logfire_rows())}, "a pandas frame by columns", "orient='records'",
+    ),
+    "frame split": (
+        {"columns": list(made.logfire_rows()[0]), "index": [0], "data": [list(made.logfire_rows()[0].values())]},
+        "a pandas frame by columns", "orient='records'",
+    ),
+    "frame of another tool": ({"a": {"0": 1, "1": 2}, "b": {"0": 3, "1": 4}}, "a pandas frame by columns", "orient"),
+    "row without span id": (
+        [{**row, "span_id": None} for row in made.logfire_rows()], "a row without trace id or span id", "span_id",
+    ),
+    "jaeger without trace": ({"data": [{"traceID": "ab", "spanID": 1, "operationName": "x"}, 7]}, "no trace of Jaeger", "again"),
+    "langsmith without id": ([{"run_type": "llm", "trace_id": "t", "name": "x"}], "a run without id", "`id`"),
+    "weave without id": ([{"op_name": "x", "trace_id": None, "started_at": ""}], "a call without id", "trace_id"),
+    "langfuse scores alone": (
+        [{"traceId": "t", "parentObservationId": None, "id": "s", "value": 1, "name": "x"}], "holds scores of trace t", "labels import",
+    ),
+    "atif without steps": ({"schema_version": "ATIF-v1.6", "steps": 7}, "without a list `steps`", "again"),
+    "swe-agent without messages": ({"trajectory": [], "history": [], "info": {}}, "a run without messages", "whole"),
+    "unknown": ({"acme": {"request": "hello"}}, "no known trace format", "tracejury map suggest FILE"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_what_cannot_be_read_is_refused_with_a_remedy(name: str) -> None:
+    value, reason, remedy = BAD[name]
+    refused = [item for item in read_all(value) if isinstance(item, Rejected)]
+    assert refused
+    assert reason in refused[0].reason
+    assert remedy in refused[0].remedy
+
+
+def test_what_is_unknown_names_the_map_and_every_format() -> None:
+    (refused,) = read_all({"acme": 1})
+    assert isinstance(refused, Rejected)
+    assert all(
+        name in refused.remedy for name in ("--map acme.toml", "jaeger", "claude_code", "langsmith", "span_table")
+    )
+    assert "joined" not in refused.remedy
+
+
+def test_one_bad_item_among_spans_is_named_and_the_others_are_read() -> None:
+    (trace,) = read_all([*made.flat_spans(), 7])
+    assert isinstance(trace, Trace)
+    assert len(trace.spans) == len(made.SPANS)
+    assert any(warning.startswith("unreadable_span: 7") for warning in trace.warnings)
+
+
+@pytest.mark.parametrize("name", ["langsmith lines", "weave lines", "opik lines", "logfire lines", "zipkin", "codex"])
+def test_a_broken_line_is_rejected_by_number_and_the_rest_is_read(name: str) -> None:
+    data = made.lines(json.loads(ALL[name][1]())) if name == "zipkin" else ALL[name][1]()
+    found = read_all(data + b'{"trace_id": \n')
+    assert [type(item) for item in found] in ([Rejected, Trace], [Trace, Rejected])
+    (broken,) = (item for item in found if isinstance(item, Rejected))
+    assert broken.place.startswith("line ")
