@@ -102,7 +102,7 @@ READERS: tuple[Format, ...] = cast(
     (
         trail, maseval, gaia2, inspect_log, langfuse, langsmith, mlflow, weave, trulens, phoenix, openai_agents,
         otlp, otel_sdk, jaeger, zipkin, otel_js, opik, claude_code, codex, atif,
-        openhands, swe_agent, span_table, joined,
+        openhands, swe_agent, span_table,
     ),
 )  # fmt: skip
 """Every format, the more particular first."""
@@ -210,7 +210,7 @@ def open_inputs(path: Path | str) -> Iterator[tuple[str, bytes | IngestError]]:
 
 def reader_named(name: str) -> Format:
     """The reader called `name`. Raises `IngestError` naming those there are."""
-    for reader in READERS:
+    for reader in (*READERS, cast("Format", joined)):
         if name == reader.NAME:
             return reader
     known = ", ".join(reader.NAME for reader in READERS)
@@ -393,7 +393,7 @@ def _unrecognised(data: bytes) -> IngestError:
         with suppress(IngestError):
             if is_frame(parse_json(data)):
                 return frame_error("the whole file")
-    known = ", ".join(reader.NAME for reader in READERS if reader is not joined)
+    known = ", ".join(reader.NAME for reader in READERS)
     return IngestError(
         "no known trace format",
         place="the whole file",

@@ -52,19 +52,19 @@ def _trace(value: Json, place: str, source: Source) -> Trace:
 
 def _sessions(fields: Fields, span_id: str, parent: str | None) -> list[Session]:
     """The agent of a trajectory, and those of the trajectories that stand in it."""
-    agent = fields.dict("agent")
+    agent = fields.nested("agent")
     named = Fields(agent)
     session = Session(span_id=span_id, agent=named.text("name") or "agent", parent=parent)
     model = named.text("modelname")
     session.root.attributes.update({f"agent.{key}": item for key, item in named.rest().items()})
     references: dict[str, str] = {}
-    for number, step in enumerate(fields.list("steps")):
+    for number, step in enumerate(fields.listed("steps")):
         if isinstance(step, dict):
             _step(session, step, model, references)
         else:
             session.warnings.append(f"unreadable_span: steps[{number}] is {brief(step)}, not an object")
     sessions = [session]
-    for number, inner in enumerate(fields.list("subagenttrajectories")):
+    for number, inner in enumerate(fields.listed("subagenttrajectories")):
         if isinstance(inner, dict):
             held = Fields(inner)
             own = held.text("trajectoryid") or held.text("sessionid") or f"{span_id}-{number + 1}"
@@ -75,7 +75,7 @@ def _sessions(fields: Fields, span_id: str, parent: str | None) -> list[Session]
 def _step(session: Session, step: dict[str, Json], model: str | None, references: dict[str, str]) -> None:
     fields = Fields(step)
     role, time = _ROLES.get(fields.text("source") or ""), time_of_any(fields.take("timestamp"))
-    observation = Fields(fields.dict("observation"))
+    observation = Fields(fields.nested("observation"))
     if role is not None:
         message = _message(role, fields.take("message"), None)
         number = fields.take("stepid")
@@ -84,7 +84,7 @@ def _step(session: Session, step: dict[str, Json], model: str | None, references
             session.event(f"step {number}", rest, time)
     else:
         _answer(session, fields, time, model)
-    for result in observation.list("results"):
+    for result in observation.listed("results"):
         _result(session, result, time, references)
     if rest := observation.rest():
         session.event("observation", rest, time)
@@ -104,10 +104,10 @@ def _answer(session: Session, fields: Fields, time: int | None, model: str | Non
     message = _message("assistant", fields.take("message"), fields.text("reasoningcontent"))
     calls = [
         ToolCall(held.text("functionname"), arguments_text(held.take("arguments")), held.text("toolcallid"))
-        for item in fields.list("toolcalls")
+        for item in fields.listed("toolcalls")
         if isinstance(item, dict) and (held := Fields(item))
     ]
-    metrics = Fields(fields.dict("metrics"))
+    metrics = Fields(fields.nested("metrics"))
     usage = Usage(prompt=integer(metrics.take("prompttokens")), completion=integer(metrics.take("completiontokens")))
     own_model, step = fields.text("modelname") or model, integer(fields.take("stepid"))
     session.answer(
@@ -119,7 +119,7 @@ def _answer(session: Session, fields: Fields, time: int | None, model: str | Non
 
 def _result(session: Session, result: Json, time: int | None, references: dict[str, str]) -> None:
     fields = Fields(result if isinstance(result, dict) else {"content": result})
-    call, refs = fields.text("sourcecallid"), fields.list("subagenttrajectoryref")
+    call, refs = fields.text("sourcecallid"), fields.listed("subagenttrajectoryref")
     content = _message("tool", fields.take("content"), None).content
     extra = {**fields.rest(), **({"subagent_trajectory_ref": kept(list(refs))} if refs else {})}
     if call is None and session.spans[-1].draft.kind != "TOOL":  # an observation that no tool call made

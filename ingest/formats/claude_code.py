@@ -46,9 +46,9 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
         path = PurePath(name)
         if not path.name.startswith("agent-") or path.suffix != ".jsonl":
             continue
-        own = path.parent.parent.with_suffix(".jsonl") if path.parent.name == "subagents" else path.parent
-        groups.setdefault(str(own), []).append(name)
-    found = []
+        place = path.parent.parent.with_suffix(".jsonl") if path.parent.name == "subagents" else path.parent
+        groups.setdefault(str(place), []).append(name)
+    found: list[tuple[str, ...]] = []
     for own, agents in groups.items():
         sessions = [one for one in names if one == own or (str(PurePath(one).parent) == own and _SESSION.search(one))]
         if sessions:
@@ -232,7 +232,7 @@ def _answer(session: Session, items: Sequence[Record]) -> None:
     whole: Json = contents[0] if len(items) == 1 else [b for c in contents for b in (c if isinstance(c, list) else [c])]
     said = read_message({"role": "assistant", "content": whole})
     message = said.message if said is not None else Message("assistant", content_text(whole))
-    usage = Fields(last["usage"]) if isinstance(last.get("usage"), dict) else None
+    usage = last.get("usage")
     attributes: Record = {f"message.{key}": last[key] for key in ("usage", "stop_reason") if last.get(key) is not None}
     attributes.update({key: first[key] for key in ("requestId", "uuid") if first.get(key) is not None})
     if said is not None and said.rest is not None:
@@ -243,7 +243,7 @@ def _answer(session: Session, items: Sequence[Record]) -> None:
         start=time_of_any(first.get("timestamp")),
         time=time_of_any(items[-1].get("timestamp")),
         model=None if model == "<synthetic>" else model,
-        usage=None if usage is None else _usage(usage),
+        usage=_usage(Fields(usage)) if isinstance(usage, dict) else None,
         span_id=as_text(first.get("uuid")),
         failed=bool(first.get("isApiErrorMessage")),
         attributes=attributes,
@@ -261,9 +261,9 @@ def _user(session: Session, item: Record) -> None:
     time = time_of_any(item.get("timestamp"))
     if item.get("isCompactSummary"):
         session.forget()
-    content = _message(item).get("content")
+    content: Json = _message(item).get("content")
     results = [block for block in _blocks(item) if block.get("type") == "tool_result"]
-    others = [block for block in _blocks(item) if block.get("type") != "tool_result"] if results else content
+    others: Json = [block for block in _blocks(item) if block.get("type") != "tool_result"] if results else content
     for block in results:
         text, failed = content_text(block.get("content")), bool(block.get("is_error"))
         more = {"toolUseResult": item["toolUseResult"]} if len(results) == 1 and item.get("toolUseResult") else {}

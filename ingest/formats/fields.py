@@ -42,7 +42,7 @@ class Fields:
         """As `take`: text as it is, anything else as JSON text; None for an empty text too."""
         return as_text(self.take(*names)) or None
 
-    def dict(self, *names: str) -> dict[str, Json]:
+    def nested(self, *names: str) -> dict[str, Json]:
         """The object of the first of these names that holds one, as JSON text too."""
         for name in names:
             own = self._by_name.get(name)
@@ -52,7 +52,7 @@ class Fields:
                 return value
         return {}
 
-    def list(self, *names: str) -> Sequence[Json]:
+    def listed(self, *names: str) -> Sequence[Json]:
         """As `dict`, for a list."""
         for name in names:
             own = self._by_name.get(name)

@@ -64,12 +64,12 @@ def _take_span(value: Json, processes: dict[str, Json], found: Found, place: str
     if draft.start_time is not None and length is not None:
         draft.end_time = draft.start_time + length
     draft.parent_span_id, draft.links = _references(fields)
-    draft.attributes = {**_tags(fields.take("tags")), **_stored_tags(fields.dict("tag"))}
+    draft.attributes = {**_tags(fields.take("tags")), **_stored_tags(fields.nested("tag"))}
     _tags_as_fields(draft)
-    draft.events = [_event(item) for item in fields.list("logs")]
-    process = fields.dict("process") or processes.get(fields.text("processid") or "")
+    draft.events = [_event(item) for item in fields.listed("logs")]
+    process = fields.nested("process") or processes.get(fields.text("processid") or "")
     _process(draft, process)
-    draft.warnings += [f"tracer: {warning}" for warning in fields.list("warnings")]
+    draft.warnings += [f"tracer: {warning}" for warning in fields.listed("warnings")]
     fields.take("starttimemillis")
     draft.attributes.update(fields.rest("jaeger."))
     found.spans.append((trace_id or "unnamed", draft))
@@ -83,7 +83,7 @@ def _stored_tags(values: dict[str, Json]) -> dict[str, Json]:
 def _references(fields: Fields) -> tuple[str | None, list[dict[str, Json]]]:
     """The parent, and the other references as links."""
     parent, links = parent_or_none(fields.text("parentspanid")), []
-    for item in fields.list("references"):
+    for item in fields.listed("references"):
         held = Fields(item if isinstance(item, dict) else {"value": item})
         kind, trace_id, span_id = held.take("reftype"), held.text("traceid"), held.text("spanid")
         if kind == "CHILD_OF" and parent in (None, span_id):

@@ -98,7 +98,7 @@ def _take(values: dict[str, Json], runs: dict[str, _Run], of: str) -> None:
     if isinstance(whole, dict):
         own = as_text(whole.get("id")) or own or "unnamed"
         _take(whole, runs, own)
-    for item in cast("list[Json]", listed["traces"]) if isinstance(listed["traces"], list) else []:
+    for item in listed["traces"] if isinstance(listed["traces"], list) else []:
         if isinstance(item, dict):
             _take(item, runs, "")
     if not is_file:
@@ -213,7 +213,7 @@ def _observation(values: dict[str, Json]) -> SpanDraft:
 
 def _usage(draft: SpanDraft, fields: Fields) -> None:
     """Token counts; zeros that every row of a table has are not counts. What is no column stays in the attributes."""
-    details = fields.dict("usagedetails", "usage")
+    details = fields.nested("usagedetails", "usage")
     held = Fields(details)
     counts = {column: integer(held.take(*names)) for column, names, _ in _COUNTS}
     if not any(counts.values()):
@@ -229,7 +229,7 @@ def _usage(draft: SpanDraft, fields: Fields) -> None:
 
 def _metadata(draft: SpanDraft, fields: Fields) -> None:
     """The metadata; what OpenTelemetry told of the span in it becomes attributes again."""
-    metadata = fields.dict("metadata")
+    metadata = fields.nested("metadata")
     spans = opened(metadata.pop("attributes", None))
     if isinstance(spans, dict):
         draft.attributes.update(kept_dict(spans))

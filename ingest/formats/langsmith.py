@@ -66,7 +66,7 @@ def _take(values: dict[str, Json], found: Found, place: str, *, parent: str | No
     while stack:
         one, above, of = stack.pop()
         fields = Fields(one)
-        children = fields.list("childruns")
+        children = fields.listed("childruns")
         span_id = fields.text("id", "runid")
         if span_id is None:
             raise IngestError("a run without id", place=place, remedy="export the field `id` too")
@@ -87,7 +87,7 @@ def _id_in(part: str) -> str | None:
 
 
 def _parent(fields: Fields) -> str | None:
-    above = [one for one in fields.list("parentrunids") if isinstance(one, str)]
+    above = [one for one in fields.listed("parentrunids") if isinstance(one, str)]
     return fields.text("parentrunid") or (above[-1] if above else None)
 
 
@@ -110,7 +110,7 @@ def _span(fields: Fields, span_id: str) -> SpanDraft:
                 _counts(draft, _usage_in(value))
     if draft.kind == "LLM":
         _counts(draft, fields)
-    draft.events = [_event(item) for item in fields.list("events")]
+    draft.events = [_event(item) for item in fields.listed("events")]
     _extra(draft, fields)
     for key, item in fields.rest().items():
         if key != "feedback_stats":
@@ -119,10 +119,10 @@ def _span(fields: Fields, span_id: str) -> SpanDraft:
 
 
 def _extra(draft: SpanDraft, fields: Fields) -> None:
-    extra = Fields(fields.dict("extra"))
-    metadata = extra.dict("metadata")
+    extra = Fields(fields.nested("extra"))
+    metadata = extra.nested("metadata")
     if draft.kind == "LLM":
-        for held in (metadata, extra.dict("invocationparams")):
+        for held in (metadata, extra.nested("invocationparams")):
             draft.model = draft.model or Fields(held).text(*_MODEL_NAMES)
             draft.attributes.update({f"langsmith.metadata.{key}": kept(item) for key, item in held.items()})
     else:

@@ -118,7 +118,7 @@ def _event(session: Session, event: Record) -> None:
 
 
 def _said(session: Session, fields: Fields, source: str | None, action: str, time: int | None) -> None:
-    args = Fields(fields.dict("args"))
+    args = Fields(fields.nested("args"))
     text = args.text("content") or fields.text("message")
     if source == "agent" and action == "message":
         usage, model, rest = _usage(fields)
@@ -140,12 +140,12 @@ def _event_id(session: Session, fields: Fields) -> str | None:
 
 def _action(session: Session, fields: Fields, action: str, time: int | None) -> None:
     """What the agent did: the call of its model that chose it, and the call of the tool."""
-    metadata = Fields(fields.dict("toolcallmetadata"))
-    response = Fields(metadata.dict("modelresponse"))
-    args = fields.dict("args")
+    metadata = Fields(fields.nested("toolcallmetadata"))
+    response = Fields(metadata.nested("modelresponse"))
+    args = fields.nested("args")
     thought = args.pop("thought", None)
     call_id, name = metadata.text("toolcallid"), metadata.text("functionname") or action
-    choice = next((one for one in response.list("choices") if isinstance(one, dict)), {})
+    choice = next((one for one in response.listed("choices") if isinstance(one, dict)), {})
     said = read_message(choice.get("message"))
     arguments = next((call.arguments for call in (said.message.tool_calls if said else ()) if call.id == call_id), None)
     own_id = _event_id(session, fields)
@@ -164,18 +164,18 @@ def _action(session: Session, fields: Fields, action: str, time: int | None) -> 
 
 def _usage(fields: Fields, response: Fields | None = None) -> tuple[Usage | None, str | None, Record]:
     """Tokens and model of a call, and the metrics of the run so far, which are sums."""
-    metrics = fields.dict("llmmetrics")
+    metrics = fields.nested("llmmetrics")
     rest: Record = {"llm_metrics": kept(metrics)} if metrics else {}
     if response is None:
         return None, None, rest
-    counts = Fields(response.dict("usage"))
+    counts = Fields(response.nested("usage"))
     used = Usage(prompt=integer(counts.take("prompttokens")), completion=integer(counts.take("completiontokens")))
     return used, response.text("model"), {**rest, **response.rest("response.")}
 
 
 def _observation(session: Session, fields: Fields, observation: str, time: int | None) -> None:
-    metadata, cause = Fields(fields.dict("toolcallmetadata")), fields.text("cause")
-    content, extras = fields.take("content"), fields.dict("extras")
+    metadata, cause = Fields(fields.nested("toolcallmetadata")), fields.text("cause")
+    content, extras = fields.take("content"), fields.nested("extras")
     call_id = metadata.text("toolcallid") or (f"{session.span_id}-{cause}-tool" if cause is not None else None)
     tool = session.tool_span(call_id) if call_id is not None else None
     text = content_text(content) or fields.text("message")
@@ -215,7 +215,7 @@ def _sdk_event(session: Session, event: Record) -> None:
 
 
 def _sdk_message(session: Session, fields: Fields, time: int | None) -> None:
-    source, held = fields.text("source"), fields.dict("llmmessage")
+    source, held = fields.text("source"), fields.nested("llmmessage")
     role = as_text(held.get("role")) or ("assistant" if source == "agent" else "user")
     said = read_message({**held, "role": role})
     message = said.message if said is not None else Message(role, content_text(held.get("content")))
@@ -227,10 +227,10 @@ def _sdk_message(session: Session, fields: Fields, time: int | None) -> None:
 
 def _sdk_action(session: Session, fields: Fields, time: int | None) -> None:
     """A call of a tool; calls of one answer of the model each have an event, the later ones without a thought."""
-    thoughts, reasoning = list(fields.list("thought")), fields.text("reasoningcontent")
-    raw = Fields(fields.dict("toolcall"))
-    function = Fields(raw.dict("function"))
-    action = fields.dict("action")
+    thoughts, reasoning = list(fields.listed("thought")), fields.text("reasoningcontent")
+    raw = Fields(fields.nested("toolcall"))
+    function = Fields(raw.nested("function"))
+    action = fields.nested("action")
     name = fields.text("toolname") or raw.text("name") or function.text("name")
     arguments = raw.take("arguments") or function.take("arguments")
     if arguments is None:

@@ -86,9 +86,9 @@ def _take_one(values: dict[str, Json], found: Found, place: str) -> None:
     kind = fields.text("type") if trace_id is not None else "general"
     draft.kind = _KINDS.get((kind or "").lower(), "UNKNOWN")
     draft.start_time, draft.end_time = fields.moment(draft, "starttime"), fields.moment(draft, "endtime")
-    _error(draft, fields.dict("errorinfo"))
+    _error(draft, fields.nested("errorinfo"))
     draft.model = fields.text("model") if draft.kind == "LLM" else None
-    usage = fields.dict("usage")
+    usage = fields.nested("usage")
     if draft.kind == "LLM":
         held = Fields(usage)
         for column, names in _COUNTS:
@@ -97,7 +97,7 @@ def _take_one(values: dict[str, Json], found: Found, place: str) -> None:
     for side in ("input", "output"):
         if (value := without_wrapper(opened(fields.take(side)), side)) is not None:
             draft.attributes[f"export.{side}"] = kept(value)
-    for item in fields.list("feedbackscores"):
+    for item in fields.listed("feedbackscores"):
         found.logs.append(opinion("score", trace_id or span_id, span_id, item))
     draft.attributes.update({"usage": kept(usage)} if usage else {})
     draft.attributes.update({key: kept(opened(item)) for key, item in fields.rest().items()})

@@ -59,7 +59,7 @@ def take(value: Json, found: Found, place: str) -> None:
         if _METRICS & item.keys():
             continue
         fields = Fields(item)
-        context = Fields(fields.dict("spancontext"))
+        context = Fields(fields.nested("spancontext"))
         if "hrTime" in item or "_body" in item:
             found.logs.append(_log(fields, context))
         elif (span := _span(fields, context)) is not None:
@@ -75,14 +75,14 @@ def _span(fields: Fields, context: Fields) -> tuple[str, SpanDraft] | None:
     span_id = context.text("spanid") or fields.text("spanid", "id")
     if trace_id is None or span_id is None:
         return None
-    parent = Fields(fields.dict("parentspancontext")).text("spanid") or fields.text("parentspanid", "parentid")
+    parent = Fields(fields.nested("parentspancontext")).text("spanid") or fields.text("parentspanid", "parentid")
     draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(parent), name=fields.text("name") or "")
     draft.attributes = key_values(fields.take("attributes"))
     draft.start_time = fields.moment(draft, "starttime", "timestamp")
     _end(draft, fields)
     _status(draft, fields)
-    draft.events = [_event(item) for item in fields.list("events")]
-    draft.links = [_link(item) for item in fields.list("links")]
+    draft.events = [_event(item) for item in fields.listed("events")]
+    draft.links = [_link(item) for item in fields.listed("links")]
     kind = fields.take("kind")
     if kind is not None:  # the API of JavaScript counts from INTERNAL, the protocol from UNSPECIFIED
         draft.attributes["otel.kind"] = kind_name(kind + 1 if isinstance(kind, int) else kind)
@@ -103,7 +103,7 @@ def _end(draft: SpanDraft, fields: Fields) -> None:
 
 
 def _status(draft: SpanDraft, fields: Fields) -> None:
-    status = Fields(fields.dict("status"))
+    status = Fields(fields.nested("status"))
     code = status.take("code")
     if isinstance(code, int) and 0 <= code < len(_STATUS):
         code = _STATUS[code]
@@ -123,7 +123,7 @@ def _event(item: Json) -> dict[str, Json]:
 
 def _link(item: Json) -> dict[str, Json]:
     fields = Fields(item if isinstance(item, dict) else {"value": item})
-    context = Fields(fields.dict("context"))
+    context = Fields(fields.nested("context"))
     link: dict[str, Json] = {"trace_id": context.take("traceid"), "span_id": context.take("spanid")}
     link["attributes"] = cast("Json", key_values(fields.take("attributes")))
     return {**link, **{key: held for key, held in fields.rest().items() if held != 0}}
@@ -131,7 +131,7 @@ def _link(item: Json) -> dict[str, Json]:
 
 def _shared(fields: Fields) -> dict[str, Json]:
     """The resource and the scope; the SDK's resource keeps its attributes under a name that changed twice."""
-    resource = Fields(fields.dict("resource"))
+    resource = Fields(fields.nested("resource"))
     attributes = key_values(resource.take("attributes", "memoizedattributes", "rawattributes"))
     scope = fields.take("instrumentationscope", "instrumentationlibrary")
     shared: dict[str, Json] = {"otel.resource": cast("Json", attributes)} if attributes else {}

@@ -141,7 +141,7 @@ def _otel(draft: SpanDraft, fields: Fields) -> None:
 
 def _events(fields: Fields) -> list[dict[str, Json]]:
     """Events as a list of objects, or as lists of their names, times and attributes side by side."""
-    rows = list(fields.list("otelevents", "events", "spanevents")) or _side_by_side(fields, "events")
+    rows = list(fields.listed("otelevents", "events", "spanevents")) or _side_by_side(fields, "events")
     return [_event(item) for item in rows]
 
 
@@ -158,13 +158,13 @@ def _event(item: Json) -> dict[str, Json]:
 
 
 def _links(fields: Fields) -> list[dict[str, Json]]:
-    rows = list(fields.list("otellinks", "links", "spanlinks")) or _side_by_side(fields, "links")
+    rows = list(fields.listed("otellinks", "links", "spanlinks")) or _side_by_side(fields, "links")
     return [_link(item) for item in rows]
 
 
 def _link(item: Json) -> dict[str, Json]:
     fields = Fields(item if isinstance(item, dict) else {"value": item})
-    context = Fields(fields.dict("context"))
+    context = Fields(fields.nested("context"))
     link: dict[str, Json] = {
         "trace_id": fields.take("traceid") or context.take("traceid"),
         "span_id": fields.take("spanid") or context.take("spanid"),

@@ -50,10 +50,10 @@ def read(source: Source) -> Iterator[Trace | Rejected]:
 
 def _trace(value: Json, place: str, source: Source) -> Trace:
     fields = Fields(value if isinstance(value, dict) else {})
-    history, steps = fields.list("messages", "history"), fields.list("trajectory")
+    history, steps = fields.listed("messages", "history"), fields.listed("trajectory")
     if not history and not steps:
         raise IngestError("a run without messages", place=place, remedy="give the whole trajectory file")
-    info = fields.dict("info")
+    info = fields.nested("info")
     trace_id = fields.text("instanceid") or _stem(source.file)
     is_mini = "mini_version" in info or "trajectory_format" in (value if isinstance(value, dict) else {})
     session = Session(span_id=trace_id, agent="mini-swe-agent" if is_mini else "swe-agent")
@@ -62,9 +62,10 @@ def _trace(value: Json, place: str, source: Source) -> Trace:
         _add_steps(session, steps)
     else:
         _tell_steps(session, steps)
-    stats = Fields(info["model_stats"]) if isinstance(info.get("model_stats"), dict) else Fields({})
+    stats = info.get("model_stats")
     attributes = {**fields.rest(), **{f"info.{key}": kept(item) for key, item in info.items()}}
-    session.root.attributes.update(stats.rest("model_stats."))
+    if isinstance(stats, dict):
+        session.root.attributes.update({f"model_stats.{key}": kept(item) for key, item in stats.items()})
     return session_trace(
         [session], trace_id=trace_id, format=NAME, source=source, attributes=attributes,
         final_answer=as_text(info.get("submission")) or None,
@@ -77,8 +78,8 @@ def _stem(file: str) -> str:
 
 
 def _model(info: Record) -> str | None:
-    config = Fields(Fields(info).dict("config"))
-    return Fields(config.dict("model")).text("modelname")
+    config = Fields(Fields(info).nested("config"))
+    return Fields(config.nested("model")).text("modelname")
 
 
 def _tell(session: Session, history: Sequence[Json], model: str | None) -> None:
@@ -133,7 +134,7 @@ def _answer(session: Session, item: Record, fields: Fields, time: int | None, mo
     said = read_message({k: v for k, v in item.items() if k in ("role", "content", "tool_calls")})
     message = said.message if said is not None else Message("assistant", content_text(item.get("content")))
     calls = message.tool_calls or _actions(item, fields, message.content)
-    response = Fields(fields.dict("response"))
+    response = Fields(fields.nested("response"))
     usage, own_model = _usage(response), response.text("model")
     skipped = {"role", "content", "tool_calls", "extra"}
     rest = {**{k: kept(v) for k, v in item.items() if k not in skipped and v}, **fields.rest("extra.")}
@@ -160,7 +161,7 @@ def _response(session: Session, item: Record, fields: Fields, time: int | None, 
 
 
 def _usage(response: Fields) -> Usage:
-    counts = Fields(response.dict("usage"))
+    counts = Fields(response.nested("usage"))
     prompt, completion = (
         integer(counts.take(*names))
         for names in (("prompttokens", "inputtokens"), ("completiontokens", "outputtokens"))
@@ -170,11 +171,11 @@ def _usage(response: Fields) -> Usage:
 
 def _actions(item: Record, fields: Fields, text: str | None) -> list[ToolCall]:
     """The commands of an answer without tool calls: as the file lists them, or the one block of bash in its text."""
-    listed = [one.get("command") if isinstance(one, dict) else one for one in fields.list("actions")]
-    commands = [one for one in listed if isinstance(one, str)] or [item["action"]] if item.get("action") else listed
-    if not commands:
-        blocks = _BLOCK.findall(text or "")
-        commands = blocks if len(blocks) == 1 else []
+    listed = [one.get("command") if isinstance(one, dict) else one for one in fields.listed("actions")]
+    commands = listed or [item.get("action")]
+    blocks = _BLOCK.findall(text or "")
+    if not any(commands) and len(blocks) == 1:
+        commands = blocks
     return [ToolCall("bash", command, None) for command in commands if isinstance(command, str) and command.strip()]
 
 
@@ -185,7 +186,7 @@ def _tell_steps(session: Session, steps: Sequence[Json]) -> None:
             session.warnings.append(f"unreadable_span: trajectory[{number}] is {brief(step)}, not an object")
             continue
         fields = Fields(step)
-        query = [said for one in fields.list("query", "messages") if (said := read_message(one)) is not None]
+        query = [said for one in fields.listed("query", "messages") if (said := read_message(one)) is not None]
         if query:
             session.forget()
             session.say(*(item.message for item in query), is_goal=True)

@@ -75,11 +75,11 @@ def _take(fields: Fields, found: Found, place: str) -> None:
     draft.name = fields.text("displayname") or short
     draft.start_time, draft.end_time = fields.moment(draft, "startedat"), fields.moment(draft, "endedat")
     inputs, output = _side(fields, "inputs"), _side(fields, "output")
-    attributes, summary = fields.dict("attributes"), fields.dict("summary")
+    attributes, summary = fields.nested("attributes"), fields.nested("summary")
     summary = summary or fields.below("summary.")
     draft.kind = _kind(attributes, operation)
     exception = fields.text("exception")
-    status = Fields(Fields(summary).dict("weave")).text("status")
+    status = Fields(Fields(summary).nested("weave")).text("status")
     draft.status = "ERROR" if exception or status == "error" else "OK" if status == "success" else "UNSET"
     draft.status_message = exception
     _usage(draft, summary, inputs)

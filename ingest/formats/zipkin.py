@@ -59,13 +59,13 @@ def _span(fields: Fields) -> tuple[str, SpanDraft]:
     draft.start_time, length = integer(fields.take("timestamp")), integer(fields.take("duration"))
     if draft.start_time is not None and length is not None:
         draft.end_time = draft.start_time + length
-    draft.attributes = kept_dict(fields.dict("tags"))
+    draft.attributes = kept_dict(fields.nested("tags"))
     _status(draft)
-    draft.events = [_event(item) for item in fields.list("annotations")]
+    draft.events = [_event(item) for item in fields.listed("annotations")]
     kind = fields.take("kind")
     if kind is not None:
         draft.attributes["otel.kind"] = kind_name(kind)
-    endpoint = fields.dict("localendpoint")
+    endpoint = fields.nested("localendpoint")
     if endpoint:
         named = {"service.name": endpoint.pop("serviceName")} if "serviceName" in endpoint else {}
         draft.attributes["otel.resource"] = cast("Json", {**named, **endpoint})

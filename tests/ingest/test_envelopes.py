@@ -337,7 +337,7 @@ def test_a_sub_agent_in_a_file_of_its_own_is_read_with_its_session() -> None:
 
 
 def test_compaction_begins_the_context_of_claude_code_anew() -> None:
-    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "u5", "sessionId": made.SESSION, "parentUuid": None,
+    boundary = {"type": "system", "subtype": "compact_boundary", "uuid": "u5", "sessionId": made.SESSION,
                 "logicalParentUuid": "u4", "isSidechain": False, "compactMetadata": {"trigger": "auto"}}  # fmt: skip
     trace = read_lines(
         *STARTED, BACK, ENDED, boundary,
@@ -465,11 +465,14 @@ BAD: dict[str, tuple[object, str, str]] = {
     "row without span id": (
         [{**row, "span_id": None} for row in made.logfire_rows()], "a row without trace id or span id", "span_id",
     ),
-    "jaeger without trace": ({"data": [{"traceID": "ab", "spanID": 1, "operationName": "x"}, 7]}, "no trace of Jaeger", "again"),
+    "jaeger without trace": (
+        {"data": [{"traceID": "ab", "spanID": 1, "operationName": "x"}, 7]}, "no trace of Jaeger", "again",
+    ),
     "langsmith without id": ([{"run_type": "llm", "trace_id": "t", "name": "x"}], "a run without id", "`id`"),
     "weave without id": ([{"op_name": "x", "trace_id": None, "started_at": ""}], "a call without id", "trace_id"),
     "langfuse scores alone": (
-        [{"traceId": "t", "parentObservationId": None, "id": "s", "value": 1, "name": "x"}], "holds scores of trace t", "labels import",
+        [{"traceId": "t", "parentObservationId": None, "id": "s", "value": 1, "name": "x"}],
+        "holds scores of trace t", "labels import",
     ),
     "atif without steps": ({"schema_version": "ATIF-v1.6", "steps": 7}, "without a list `steps`", "again"),
     "swe-agent without messages": ({"trajectory": [], "history": [], "info": {}}, "a run without messages", "whole"),
