@@ -18,6 +18,7 @@ from sqlalchemy import Connection, Engine, func, select
 
 from tracejury.ingest.formats import otlp
 from tracejury.ingest.late import Completion, complete_by_request, http_file, inbox_bodies, keep
+from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.store import load, pack, reading, schema, write, writing
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
@@ -189,8 +190,11 @@ def _show(connection: Connection, trace_id: str) -> bool:
     trace = _read(trace_id, b"\n".join(bodies) + b"\n")
     if trace is None:
         return False
-    old = None if there is None else pack(load(connection, trace_id))
-    write(connection, pack(trace), replaces=old)
+    if there is None:
+        write(connection, pack(trace))
+        return True
+    old = load(connection, trace_id)
+    write(connection, pack(numbered_as(trace, old.messages)), replaces=pack(old))
     return True
 
 

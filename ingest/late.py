@@ -1,6 +1,7 @@
 """What comes late of a trace that is stored: spans and log records in another file complete it, under its own id.
 
-People's labels and judges' verdicts name spans by id, and no span that is stored goes away: they stay where they are.
+People's labels and judges' verdicts name spans by id and messages by position. No span that is stored goes away, and
+messages keep their positions: labels stay where they are.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from sqlalchemy import Connection, insert, select
 
 from tracejury.ingest.formats import joined
 from tracejury.ingest.formats.otel import together
+from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.pack import content_digest, pack
 from tracejury.ingest.readers import read_bytes, reader_named
 from tracejury.ingest.store import StoreError, load, load_source, schema, write
@@ -139,6 +141,7 @@ def _replaced(connection: Connection, trace_id: str, whole: Trace | None, file: 
     known = f"trace {trace_id} is in the workspace already (from {old.source.file}) with other content"
     if whole is None:
         return StoreError(known)
+    whole = numbered_as(whole, old.messages)
     before, after = ({span.span_id for span in trace.spans} for trace in (old, whole))
     renamed = {span.span_id for span in whole.spans if "tracejury.span_id" in span.attributes} - before
     if renamed or not before <= after:

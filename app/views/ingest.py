@@ -79,7 +79,7 @@ def report(found: Preflight) -> None:
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
-            help="Same id, other content: refused, for labels point at what is there.",
+            help="Same id, other content: joined where it adds to what is there, refused where it contradicts.",
         )  # fmt: skip
         st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with doubts are stored.")
         st.metric("Rejected", f"{len(found.rejected):,}", border=True, help="Named below with place and remedy.")
@@ -87,8 +87,10 @@ def report(found: Preflight) -> None:
 
 def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Store {counted(found.new, 'trace')}" if found.new else "Nothing new to store"
-        wanted = st.button(label, type="primary", disabled=not found.new, key="store", icon=":material/save:")
+        more = "Join what completes stored traces" if found.late else "Nothing new to store"
+        label = f"Store {counted(found.new, 'trace')}" if found.new else more
+        is_idle = not found.new and not found.late
+        wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
             "Mask secrets first", key="redact", help="Keys and tokens are masked before anything is kept."
         )
@@ -105,6 +107,7 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
         f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
+        + "".join(f"\n\n{line}" for line in (*made.completed, *made.waiting))
     )
     st.rerun()
 

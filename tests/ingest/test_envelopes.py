@@ -8,9 +8,11 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 from tests.ingest import envelope_files as made
+from tests.ingest.losses import lost
 from tests.ingest.trail_files import read_all
 
 from tracejury.ingest.formats import trajectory
+from tracejury.ingest.formats.rows import read_rows
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.trace import Rejected, Trace
 
@@ -166,6 +168,22 @@ def test_spans_keep_their_ids_times_and_resource(name: str) -> None:
 @pytest.mark.parametrize("name", OWN)
 def test_exports_keep_the_identity_of_their_trace(name: str) -> None:
     assert read(name).trace_id == (made.AGENT if name.startswith("langsmith") else made.TRACE)
+
+
+STRUCTURE = frozenset({
+    "type", "key", "kind", "name", "status", "code", "field", "value", "id", "processID", "refType", "logStreamName",
+    "end_timestamp", "Events.Timestamp", "Duration", "values", "isMeta", "uuid", "parentUuid", "userType", "_ended",
+    "_asyncAttributesPending",
+})  # fmt: skip
+"""Keys whose values say how a thing is written, or when."""
+
+
+@pytest.mark.parametrize("name", [name for name in ALL if not name.startswith(("langfuse ui", "arrow"))])
+def test_every_leaf_is_in_the_table(name: str) -> None:
+    data = ALL[name][1]()
+    documents = [row.values for row in read_rows(data, lists=())]
+    missing = lost(documents, [read(name)], STRUCTURE)
+    assert [leaf for leaf in missing if not str(leaf[1]).startswith('"')] == []  # JSON texts of plain words
 
 
 # ---- what belongs to one tool ----------------------------------------------------------------------------------
@@ -383,13 +401,13 @@ def test_compaction_and_failures_of_codex_are_read() -> None:
         item("response_item", type="custom_tool_call", call_id="c2", name="apply_patch", input="*** Begin Patch"),
         item("response_item", type="custom_tool_call_output", call_id="c2",
              output=json.dumps({"output": "no such file", "metadata": {"exit_code": 1}})),
-        item("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "It failed."}]),
+        item("response_item", type="message", role="assistant", content=[{"type": "output_text", "text": "Failed."}]),
     )  # fmt: skip
     last = next(span for span in reversed(trace.spans) if span.kind == "LLM")
     assert texts(trace, last.span_id) == ["Summary: tides.", None, "no such file"]
     failed = next(span for span in trace.spans if span.tool_call_id == "c2")
     assert (failed.status, failed.status_message, failed.output) == ("ERROR", "exit code 1", "no such file")
-    assert (trace.goal, trace.final_answer) == (made.GOAL, "It failed.")
+    assert (trace.goal, trace.final_answer) == (made.GOAL, "Failed.")
 
 
 def test_old_rollouts_of_codex_with_bare_items_are_read() -> None:

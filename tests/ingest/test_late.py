@@ -8,15 +8,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.build import workspace
+from tests.build import error_label, workspace
 from tests.ingest import envelope_files as made
 
 from tracejury.ingest import batch, check, inbox
 from tracejury.ingest.batch import Report
 from tracejury.ingest.readers import read_together
-from tracejury.ingest.store import load, reading
+from tracejury.ingest.store import load, reading, writing
 from tracejury.ingest.trace import LooseLogs, Trace
 from tracejury.judging.ledger import Workspace
+from tracejury.judging.ledger.check import check_ledger
+from tracejury.judging.ledger.labels import put_labels
+from tracejury.judging.records import Evidence
 
 BARE = ("gen_ai.input.messages", "gen_ai.output.messages")
 MESSAGES = {"gen_ai.user.message": {"content": made.GOAL}, "gen_ai.choice": {"message": {"content": made.ANSWER}}}
@@ -169,6 +172,20 @@ def test_a_late_file_says_what_it_added(opened: Workspace, tmp_path: Path) -> No
     ]
     assert (report.traces, report.duplicates) == (0, 0)
     assert any(warning.startswith("completed_later: ") for warning in stored(opened).warnings)
+
+
+def test_labels_stay_on_their_spans_and_words_when_a_trace_grows(opened: Workspace, tmp_path: Path) -> None:
+    late, first = written(tmp_path, late=some(made.AGENT, made.CALL), first=some(made.TOOL, made.ANSWER_CALL))
+    ingest(opened, first)  # what the model was asked first comes second
+    place = said(stored(opened)).index(made.ANSWER)
+    evidence = Evidence(quote=made.ANSWER, span_id=made.ANSWER_CALL, field=f"message:{place}", start=0, end=9)
+    label = error_label(trace_id=made.TRACE, span_ids=(made.ANSWER_CALL,), evidence=(evidence,))
+    with writing(opened.engine) as connection:
+        put_labels(connection, author="test", keeps_edits=True, errors=[label], scores=[], reviews=[])
+    assert ingest(opened, late).completed
+    assert said(stored(opened))[place] == made.ANSWER
+    assert [one.problem for one in check_ledger(opened.engine)] == []
+    assert faults(opened) == []
 
 
 def test_a_file_that_holds_less_is_a_duplicate(opened: Workspace, tmp_path: Path) -> None:
