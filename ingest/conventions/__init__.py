@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from tracejury.ingest.conventions import (
+    agentcore,
     exported,
     genai,
     langfuse,
@@ -39,7 +40,7 @@ CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
     (
         openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow, trulens,
-        langgraph, smolagents, exported,
+        langgraph, smolagents, agentcore, exported,
     ),
 )  # fmt: skip
 """Asked in this order; a column that one has filled is not touched by the next."""

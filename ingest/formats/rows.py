@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LONGEST_LITERAL = 200_000
 _PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+_BYTES_ID = re.compile(r"(trace|span|parent|parent_?span)_?id", re.IGNORECASE)
+"""Columns of ids, which OpenTelemetry's Arrow form keeps as 16 or 8 bytes."""
 _COLUMN = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
 csv.field_size_limit(2**31 - 1)
 
@@ -191,7 +193,13 @@ def _side_by_side(value: dict[str, Json]) -> Json:
 
 
 def _present(values: Mapping[str, object]) -> dict[str, Json]:
-    return {key: plain(item) for key, item in values.items() if not _is_missing(item)}
+    return {
+        key: item.hex()
+        if isinstance(item, bytes) and _BYTES_ID.fullmatch(key) and len(item) in (8, 16)
+        else plain(item)
+        for key, item in values.items()
+        if not _is_missing(item)
+    }
 
 
 def _is_missing(value: object) -> bool:

@@ -92,6 +92,7 @@ def _span(row: Row) -> tuple[str, SpanDraft]:
     draft.name = fields.text(*_NAMES) or ""
     _times(draft, fields)
     fields.status(draft)
+    _exception(draft, fields)
     draft.events = _events(fields)
     draft.links = _links(fields)
     draft.attributes.update(_attributes(fields))
@@ -110,6 +111,16 @@ def _times(draft: SpanDraft, fields: Fields) -> None:
     length = fields.take("duration")
     if isinstance(length, (int, float)):  # ClickHouse counts nanoseconds, others seconds
         draft.end_time = draft.start_time + round(length * 1e6 if isinstance(length, float) else length / 1000)
+
+
+def _exception(draft: SpanDraft, fields: Fields) -> None:
+    """Logfire's columns of an exception: a row that has one failed, also where its status does not say so."""
+    if fields.take("isexception") not in (True, "true", "True"):
+        return
+    told = {f"exception.{part}": text for part in ("type", "message") if (text := fields.text(f"exception{part}"))}
+    draft.attributes.update(told)
+    draft.status = "ERROR"
+    draft.status_message = draft.status_message or ": ".join(told.values()) or None
 
 
 def _attributes(fields: Fields) -> dict[str, Json]:

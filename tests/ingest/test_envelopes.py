@@ -308,6 +308,57 @@ def test_a_call_of_weave_that_failed_says_why() -> None:
     assert (trace.spans[2].status, trace.spans[2].status_message) == ("ERROR", "TimeoutError: no answer")
 
 
+def test_ids_of_a_table_may_be_bytes() -> None:
+    rows = [
+        {"trace_id": bytes.fromhex(made.TRACE), "span_id": bytes.fromhex(s), "name": made.NAMES[s].encode(),
+         "parent_span_id": None if s == made.AGENT else bytes.fromhex(made.AGENT),
+         "start_time_unix_nano": made.us(s, 0) * 1000, "duration_time_unix_nano": 1}
+        for s in made.SPANS
+    ]  # fmt: skip
+    (trace,) = read_all(bytes(pd.DataFrame(rows).to_parquet()))
+    assert isinstance(trace, Trace)
+    assert (trace.trace_id, [span.span_id for span in trace.spans]) == (made.TRACE, list(made.SPANS))
+    assert [span.name for span in trace.spans] == list(made.NAMES.values())
+
+
+def test_a_row_of_logfire_with_an_exception_failed() -> None:
+    rows = made.logfire_rows()
+    rows[2] |= {"is_exception": True, "exception_type": "ValueError", "exception_message": "no tide"}
+    (trace,) = read_all(rows)
+    assert isinstance(trace, Trace)
+    assert (trace.spans[2].status, trace.spans[2].status_message) == ("ERROR", "ValueError: no tide")
+
+
+def test_log_records_of_agentcore_give_their_spans_messages() -> None:
+    spans = made.flat_spans()
+    for span in spans:
+        span["attributes"] = {key: item for key, item in span["attributes"].items() if not key.endswith(".messages")}
+    call = [{"toolUse": {"toolUseId": "call_1", "name": "tide", "input": made.ARGUMENTS}}]
+    body = {
+        "input": {"messages": [{"role": "user", "content": {"content": json.dumps([{"text": made.GOAL}])}}]},
+        "output": {"messages": [
+            {"role": "assistant", "content": {"message": json.dumps(call), "finish_reason": "tool_use"}},
+        ]},
+    }  # fmt: skip
+    log = {"timeUnixNano": made.us(made.CALL, 0) * 1000, "severityNumber": 9, "body": body, "traceId": made.TRACE,
+           "spanId": made.CALL, "attributes": {"event.name": "strands.telemetry.tracer"}}  # fmt: skip
+    (trace,) = read_all(made.lines([*spans, log]))
+    assert isinstance(trace, Trace)
+    assert texts(trace, made.CALL) == [made.GOAL]
+    (answer,) = (trace.messages[n] for n in trace.spans[1].output_messages)
+    assert [(one.id, one.name) for one in answer.tool_calls] == [("call_1", "tide")]
+    assert trace.goal == made.GOAL
+
+
+def test_what_opentelemetry_said_of_an_observation_goes_through_the_conventions() -> None:
+    rows = made.langfuse_observations()
+    rows[0] |= {"type": "SPAN", "metadata": {"attributes": made.gen_ai(made.AGENT), "scope": {"name": "x"}}}
+    (trace,) = read_all(rows)
+    assert isinstance(trace, Trace)
+    assert (trace.spans[0].kind, trace.spans[0].agent) == ("AGENT", "pilot")
+    assert trace.spans[0].attributes["otel.scope"] == {"name": "x"}
+
+
 # ---- sessions of coding agents ---------------------------------------------------------------------------------
 
 
