@@ -1,7 +1,8 @@
 """Claude Code: a session's transcript (`~/.claude/projects/*/<session>.jsonl`), with the transcripts of its sub-agents.
 
 Sub-agents stand in the same file (`isSidechain`) or in files of their own (`agent-<id>.jsonl`, `subagents/`); a session
-that goes on in another file joins the one that it continues. Compaction begins the context anew.
+that goes on in another file joins the one that it continues. Compaction begins the context anew. What `claude -p
+--output-format stream-json` prints is read too; it tells sub-agents by `parent_tool_use_id` and no times.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def sniff(sample: FileSample) -> bool:
     """`sessionId` and `uuid` with `parentUuid` or `isSidechain`, or the summary line that begins a file."""
     keys = sample.keys
     own = {"sessionId", "uuid"} <= keys and not keys.isdisjoint({"parentUuid", "isSidechain"})
-    return own or {"leafUuid", "summary", "type"} <= keys
+    return own or {"leafUuid", "summary", "type"} <= keys or {"session_id", "parent_tool_use_id"} <= keys
 
 
 def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
@@ -93,6 +94,7 @@ def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iter
 def _take(value: Json, place: str, source: Source, records: _Records, last: list[str]) -> None:
     if not isinstance(value, dict):
         raise IngestError(f"{brief(value)} is no record of a session", place=place, remedy="export it again")
+    value = _as_transcript(value)
     uuid, named = as_text(value.get("uuid")), as_text(value.get("sessionId"))
     if named is None and not last[0]:
         records.titles.append(value)
@@ -114,6 +116,15 @@ def _take(value: Json, place: str, source: Source, records: _Records, last: list
         files.append(source)
 
 
+def _as_transcript(value: Record) -> Record:
+    """A record of a stream under the names that a transcript gives."""
+    if "session_id" not in value or "sessionId" in value:
+        return value
+    above = as_text(value.get("parent_tool_use_id"))
+    renamed: Record = {**value, "sessionId": value["session_id"], "isSidechain": above is not None}
+    return renamed if above is None else {**renamed, "agentId": above}
+
+
 def _trace(session_id: str, items: list[Record], records: _Records) -> Trace:
     files = records.files[session_id]
     agents = _sidechains(items)
@@ -128,7 +139,7 @@ def _trace(session_id: str, items: list[Record], records: _Records) -> Trace:
         _note_start(item, starts)
     _tell(main, [one for one in items if not one.get("isSidechain")])
     for name, side in agents.items():
-        call = starts.get(name) or _call_of_prompt(main, side)
+        call = name if main.tool_span(name) is not None else starts.get(name) or _call_of_prompt(main, side)
         tool = main.tool_span(call) if call is not None else None
         parent = tool.span_id if tool is not None else session_id
         sub = Session(
@@ -234,7 +245,9 @@ def _answer(session: Session, items: Sequence[Record]) -> None:
     message = said.message if said is not None else Message("assistant", content_text(whole))
     usage = last.get("usage")
     attributes: Record = {f"message.{key}": last[key] for key in ("usage", "stop_reason") if last.get(key) is not None}
-    attributes.update({key: first[key] for key in ("requestId", "uuid") if first.get(key) is not None})
+    attributes.update(
+        {key: first[key] for key in ("requestId", "uuid", "error", "apiErrorStatus") if first.get(key) is not None}
+    )
     if said is not None and said.rest is not None:
         attributes["message.rest"] = said.rest
     model = as_text(last.get("model"))
@@ -282,5 +295,7 @@ def _other(session: Session, item: Record) -> None:
     subtype = as_text(item.get("subtype"))
     if subtype == "compact_boundary":
         session.forget()
+    if item.get("type") == "result" and isinstance(item.get("result"), str):
+        session.root.output = as_text(item["result"])
     name = subtype or as_text(item.get("type")) or "record"
     session.event(name, item, time_of_any(item.get("timestamp")))

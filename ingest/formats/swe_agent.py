@@ -54,7 +54,7 @@ def _trace(value: Json, place: str, source: Source) -> Trace:
     if not history and not steps:
         raise IngestError("a run without messages", place=place, remedy="give the whole trajectory file")
     info = fields.nested("info")
-    trace_id = fields.text("instanceid") or _stem(source.file)
+    trace_id = fields.text("instanceid") or as_text(info.get("instance_id")) or _stem(source.file)
     is_mini = "mini_version" in info or "trajectory_format" in (value if isinstance(value, dict) else {})
     session = Session(span_id=trace_id, agent="mini-swe-agent" if is_mini else "swe-agent")
     if history:
@@ -115,7 +115,7 @@ def _given(session: Session, item: Record, fields: Fields, time: int | None) -> 
         **{k: kept(v) for k, v in item.items() if k in ("agent", "is_demo", "cache_control") and v},
         **fields.rest(),
     }
-    if is_result or (role == "user" and code is not None and _waits(session)):
+    if is_result or (role == "user" and _waits(session)):
         session.result(call_id, text, time=time, failed=bool(code), status_message=f"exit code {code}", attributes=rest,
                        role="tool" if role == "tool" or role is None else role)  # fmt: skip
         return

@@ -440,6 +440,32 @@ def test_a_tool_call_without_a_result_and_a_result_without_a_call_say_so() -> No
     ]  # fmt: skip
 
 
+def test_the_stream_of_claude_code_is_read_with_its_sub_agents() -> None:
+    def printed(kind: str, content: object, above: str | None = None, **more: object) -> dict[str, object]:
+        message = {"role": kind, "content": content, **({"id": f"m{content}"} if kind == "assistant" else {})}
+        return {"type": kind, "message": message, "parent_tool_use_id": above, "session_id": made.SESSION, **more}
+
+    result = [{"type": "tool_result", "tool_use_id": "task_1", "content": "14:10"}]
+    trace = read_lines(
+        {"type": "system", "subtype": "init", "session_id": made.SESSION, "tools": ["Task"], "model": made.MODEL},
+        printed("assistant", TASK), printed("user", text_of("Find tides"), "task_1"),
+        printed("assistant", text_of("14:10"), "task_1"), printed("user", result),
+        printed("assistant", text_of("Done.")),
+        {"type": "result", "subtype": "success", "result": made.ANSWER, "session_id": made.SESSION, "num_turns": 2},
+    )  # fmt: skip
+    assert [(span.name, span.parent_span_id) for span in trace.spans if span.kind == "AGENT"] == [
+        ("claude-code", None), ("finder", "task_1"),
+    ]  # fmt: skip
+    assert (trace.trace_id, trace.final_answer) == (made.SESSION, made.ANSWER)
+
+
+def test_an_error_that_stands_for_an_answer_of_claude_code_is_an_error() -> None:
+    failed = record("u5", "u4", "assistant", text_of("API Error: 529"), isApiErrorMessage=True, apiErrorStatus=529)
+    trace = read_lines(*STARTED, BACK, ENDED, failed)
+    assert (trace.spans[-1].status, trace.spans[-1].status_message) == ("ERROR", "API Error: 529")
+    assert (trace.spans[-1].attributes["apiErrorStatus"], trace.final_answer) == (529, made.ANSWER)
+
+
 def test_compaction_and_failures_of_codex_are_read() -> None:
     def item(kind: str, **payload: object) -> dict[str, object]:
         return {"timestamp": "2026-09-21T14:13:30Z", "type": kind, "payload": payload}
@@ -492,11 +518,14 @@ def test_commands_in_the_text_of_mini_swe_agent_are_tool_calls() -> None:
         {"role": "system", "content": made.SYSTEM}, {"role": "user", "content": made.GOAL},
         {"role": "assistant", "content": "Look.\n```bash\ntide Brest\n```"},
         {"role": "user", "content": "<returncode>2</returncode>\n<output>\nno tide\n</output>"},
+        {"role": "assistant", "content": "Again.\n```bash\ntide\n```"},
+        {"role": "user", "content": "Observation: none"},
         {"role": "assistant", "content": made.ANSWER},
     ]  # fmt: skip
     (trace,) = read_all(value, file="run-7.traj.json")
     assert isinstance(trace, Trace)
-    tool = next(span for span in trace.spans if span.kind == "TOOL")
+    tool, other = (span for span in trace.spans if span.kind == "TOOL")
+    assert other.output == "Observation: none"
     assert (trace.trace_id, tool.tool_arguments, tool.status) == ("run-7", "tide Brest", "ERROR")
 
 
