@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from tracejury.ingest.gaps import GAPS, Gaps, find_gaps
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
-from tracejury.ingest.trace import Rejected, Trace
+from tracejury.ingest.trace import LooseLogs, Rejected, Trace
 from tracejury.judging.judges.trace_text import render_trace
 
 READ_LIMIT = 200  # traces whose judge's text is measured; it takes longer than reading them
@@ -32,6 +32,8 @@ class Preflight:
 
     traces: pd.DataFrame
     rejected: list[Rejected] = field(default_factory=list)
+    loose: list[LooseLogs] = field(default_factory=list)
+    """Log records whose spans stand in another file: joined to stored traces, or kept for those that come."""
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
     unread: int = 0
@@ -41,6 +43,11 @@ class Preflight:
     def new(self) -> int:
         """Traces that would be stored."""
         return int((self.traces["state"] == "new").sum())
+
+    @property
+    def late(self) -> int:
+        """What may complete stored traces: traces with other content, and files of log records."""
+        return int((self.traces["state"] == "changed").sum()) + len(self.loose)
 
 
 def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
@@ -52,6 +59,9 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
     seen: set[str] = set()
     gaps: dict[str, Gaps] = defaultdict(Gaps)
     for item in read_inputs(inputs):
+        if isinstance(item, LooseLogs):
+            found.loose.append(item)
+            continue
         if isinstance(item, Rejected):
             found.rejected.append(item)
             continue

@@ -11,6 +11,7 @@ from sqlalchemy import Connection, Engine, RowMapping, func, select, update
 
 from tracejury.ingest.conventions.mapped import Map, maps_of_trace, using
 from tracejury.ingest.long_file import LONG_BYTES
+from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.pack import Row, summary
 from tracejury.ingest.readers import read_bytes, read_files, reads_long
 from tracejury.ingest.store import (
@@ -152,8 +153,16 @@ def _digests_of_bytes(connection: Connection, trace_id: str, format: str) -> dic
     again: dict[str, str] = {}
     for item in _read_again(connection, trace_id, source, format):
         if not isinstance(item, Rejected):
-            again.setdefault(item.trace_id, content_digest(item))
+            again.setdefault(item.trace_id, content_digest(_as_stored(connection, item)))
     return again
+
+
+def _as_stored(connection: Connection, trace: Trace) -> Trace:
+    """The trace with its messages numbered as they are stored: one that grew keeps the positions that it had."""
+    try:
+        return numbered_as(trace, load(connection, trace.trace_id).messages)
+    except KeyError:  # the bytes hold traces that are not stored, too
+        return trace
 
 
 def _read_again(connection: Connection, trace_id: str, source: Source, format: str) -> Iterator[Trace | Rejected]:

@@ -78,6 +78,16 @@ class Rejected:
     remedy: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LooseLogs(Rejected):
+    """Log records of traces whose spans stand in another file; a store keeps them until those come.
+
+    `requests` holds each trace's id and its records as an OTLP/JSON request.
+    """
+
+    requests: tuple[tuple[str, bytes], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool call inside a message; `arguments` is the text as the source holds it (None for JSON null)."""

@@ -30,7 +30,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequ
     with progress_line("reading", " traces") as bar:
 
         def progress(report: Report) -> None:
-            bar.update(report.traces + report.duplicates + report.completed - bar.n)
+            bar.update(report.traces + report.duplicates + len(report.completed) - bar.n)
             bar.set_postfix(spans=report.spans, rejected=len(report.rejected), refresh=False)
 
         with using(_maps(workspace.home, maps)):
@@ -44,6 +44,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequ
                 "spans": report.spans,
                 "duplicates": report.duplicates,
                 "completed": report.completed,
+                "waiting": report.waiting,
                 "rejected": [asdict(one) for one in report.rejected],
                 "warnings": dict(report.warnings),
                 "evaluations": evaluations,
@@ -54,10 +55,12 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequ
             say(f"warning {warning}")
         if len(report.warning_texts) > 50:
             say(f"… and {len(report.warning_texts) - 50:,} more warnings")
-        completed = f"{report.completed} completed, " if report.completed else ""
+        for line in (*report.completed, *report.waiting):
+            say(line)
         click.echo(
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
-            f"{counted(report.duplicates, 'duplicate')}, {completed}{len(report.rejected)} rejected"
+            f"{counted(report.duplicates, 'duplicate')}, {len(report.completed):,} completed, "
+            f"{len(report.rejected):,} rejected"
         )
         if evaluations:
             click.echo(f"{counted(evaluations, 'verdict')} of evaluators, as these traces record them")

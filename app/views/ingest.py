@@ -81,7 +81,7 @@ def report(found: Preflight) -> None:
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
-            help="Same id, other content: refused, for labels point at what is there.",
+            help="Same id, other content: joined where it adds to what is there, refused where it contradicts.",
         )  # fmt: skip
         st.metric(
             "Not fully readable", f"{found.unread:,}", border=True,
@@ -94,8 +94,10 @@ def report(found: Preflight) -> None:
 
 def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Store {counted(found.new, 'trace')}" if found.new else "Nothing new to store"
-        wanted = st.button(label, type="primary", disabled=not found.new, key="store", icon=":material/save:")
+        more = "Join what completes stored traces" if found.late else "Nothing new to store"
+        label = f"Store {counted(found.new, 'trace')}" if found.new else more
+        is_idle = not found.new and not found.late
+        wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
             "Mask secrets first", key="redact", help="Keys and tokens are masked before anything is kept."
         )
@@ -105,7 +107,7 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     total = max(len(found.traces), 1)
 
     def show(so_far: Report) -> None:
-        done = so_far.traces + so_far.duplicates + so_far.completed
+        done = so_far.traces + so_far.duplicates + len(so_far.completed)
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
     with using(maps_of(workspace().home)):
@@ -114,8 +116,8 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
         keep_recorded_evaluations(workspace().engine, made.evaluated)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
-        f"{counted(made.duplicates, 'duplicate')} left as they were, "
-        f"{made.completed:,} completed, {len(made.rejected):,} rejected."
+        f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
+        + "".join(f"\n\n{line}" for line in (*made.completed, *made.waiting))
     )
     st.rerun()
 

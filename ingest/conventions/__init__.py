@@ -7,8 +7,10 @@ from typing import Protocol, cast
 
 from tracejury.ingest.conventions import (
     adk,
+    agentcore,
     coding_agents,
     crewai,
+    exported,
     genai,
     genkit,
     haystack,
@@ -46,7 +48,7 @@ CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
     (
         mapped, openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow,
-        trulens, vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents,
+        trulens, vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents, agentcore, exported,
     ),
 )  # fmt: skip
 """Asked in this order (the user's own maps first); a column that one has filled is not touched by the next."""

@@ -101,6 +101,11 @@ def load_source(connection: Connection, trace_id: str) -> Source:
     return replace(source, data=b"".join(source_blocks(connection, trace_id)), size=0)
 
 
+def source_key_of(connection: Connection, trace_id: str) -> int:
+    """The key of the source that a trace was read from: those of one source share it."""
+    return int(_trace_row(connection, trace_id).source_key)
+
+
 def source_of(connection: Connection, trace_id: str) -> Source:
     """Where a trace was read and how many bytes that were, without them. Raises `KeyError` as `load_source`."""
     row = connection.execute(
