@@ -67,7 +67,7 @@ def serve(home: Path | None, host: str, port: int) -> None:
     show_default=True,
     help="Processes that read files; started only as far as the files are worth it.",
 )
-@click.option("--merge", is_flag=True, help="Join the spans of one trace over several files.")
+@click.option("--merge", is_flag=True, help="Join the parts of one trace over all files given.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
 @click.option(
     "--map",

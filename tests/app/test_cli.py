@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from tests.fake_provider import Answer, Provider, Status, verdict
+from tests.ingest import envelope_files
 from tests.ingest.spans import span, write
 
 from tracejury.app.cli import main
@@ -54,7 +55,27 @@ class TestIngest:
         again = answer("ingest", TRAIL, "--home", tmp_path)
         assert first["traces"] == len(list(TRAIL.glob("*.json")))
         assert (again["traces"], again["duplicates"], again["rejected"]) == (0, first["traces"], [])
-        assert set(first) == {"traces", "spans", "completed", "duplicates", "rejected", "warnings", "evaluations"}
+        assert set(first) == {
+            "traces",
+            "spans",
+            "duplicates",
+            "completed",
+            "waiting",
+            "rejected",
+            "warnings",
+            "evaluations",
+        }
+
+    def test_says_what_a_late_file_adds_and_reads_several_paths_together(self, tmp_path: Path) -> None:
+        for name, spans in (("a", envelope_files.otlp_spans()[:2]), ("b", envelope_files.otlp_spans()[2:])):
+            request = {"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}
+            (tmp_path / f"{name}.json").write_text(json.dumps(request), encoding="utf-8")
+        a, b = tmp_path / "a.json", tmp_path / "b.json"
+        answer("ingest", a, "--home", tmp_path / "one")
+        (told,) = answer("ingest", b, "--home", tmp_path / "one")["completed"]
+        assert told.endswith(f"is completed by {b}: 2 span(s) and 2 message(s) added")
+        both = answer("ingest", a, b, "--merge", "--home", tmp_path / "two")
+        assert (both["traces"], both["spans"], both["completed"]) == (1, 4, [])
 
     def test_a_bad_file_is_named_with_place_and_remedy_and_the_rest_goes_on(self, tmp_path: Path) -> None:
         bad = tmp_path / "bad.json"
