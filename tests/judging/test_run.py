@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import event, select
 from tests.fake_provider import verdict
-from tests.judging.grid import PRICES, Counting, Grid, answer, plan_more, planned
+from tests.judging.grid import AGENTS, PRICES, RUBRICS, Counting, Grid, answer, plan_more, planned
 
 from tracejury.ingest.store import read_transaction
 from tracejury.judging import wiring as work
@@ -23,6 +23,7 @@ from tracejury.judging.judges.model import ModelError, ModelReply, ModelRequest
 from tracejury.judging.records import Failure
 from tracejury.judging.runs.run_store import (
     SqlRunStore,
+    judge_version,
     last_run_of,
     next_run,
     want_failed_again,
@@ -923,3 +924,11 @@ def test_a_run_that_goes_on_takes_the_limits_of_today(tmp_path: Path) -> None:
     renew_limits(grid.engine, grid.run_key, replace(grid.spec, budget_usd=1.0, rubrics=("PQ",), rpm=6000))
     assert (grid.spec.budget_usd, grid.spec.rpm, grid.spec.rubrics) == (1.0, 6000, ("LC", "EE"))
     assert grid.run(Counting(script=priced)).states == {"scored": 6}
+
+
+def test_judges_that_are_not_shown_the_reasoning_of_a_trace_are_another_version() -> None:
+    shown = RunSpec(judges=("LC",), models=("m",))
+    versions = [judge_version(RUBRICS["LC"], "m", spec, AGENTS) for spec in (shown, replace(shown, reasoning=False))]
+    assert versions[0].version != versions[1].version
+    assert [one.parameters for one in versions] == [{}, {"trace_reasoning": "hidden"}]
+    assert RunSpec.from_json(replace(shown, reasoning=False).to_json()).reasoning is False
