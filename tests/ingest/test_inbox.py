@@ -165,11 +165,7 @@ def test_a_request_sent_again_is_kept_once(opened: Workspace) -> None:
         assert connection.scalar(select(func.count()).select_from(schema.inbox)) == 1
         trace = load(connection, LIVE)
     assert [span.name for span in trace.spans] == ["root", "child"]
-<<<<<<< HEAD
     assert {warning.partition(":")[0] for warning in trace.all_warnings} <= set(GAPS)
-=======
-    assert not [warning for warning in trace.all_warnings if warning.startswith("duplicate_span")]
->>>>>>> refs/heads/ingest
 
 
 def test_a_span_that_comes_in_two_requests_stands_once_with_its_messages(opened: Workspace) -> None:
@@ -189,11 +185,7 @@ def test_a_span_that_comes_in_two_requests_stands_once_with_its_messages(opened:
         trace = load(connection, LIVE)
     assert [span.name for span in trace.spans] == ["root", "call", "other"]
     assert [trace.messages[place].content for place in trace.spans[1].input_messages] == ["hi"]
-<<<<<<< HEAD
     assert [warning.partition(":")[0] for warning in trace.all_warnings] == ["duplicate_span", "no_kinds"]
-=======
-    assert [warning.partition(":")[0] for warning in trace.all_warnings].count("duplicate_span") == 1
->>>>>>> refs/heads/ingest
 
 
 def test_what_the_tools_send_in_any_order_and_twice_is_what_their_files_hold(opened: Workspace) -> None:

@@ -156,11 +156,7 @@ def test_no_orphan_is_dropped(cases: dict[str, Any]) -> None:
 def test_an_identical_duplicate_is_kept_once_and_said(cases: dict[str, Any]) -> None:
     trace = read_one(cases["span-22"])
     assert len(trace.spans) == 2
-<<<<<<< HEAD
     assert [w.split(":")[0] for w in trace.warnings if w.partition(":")[0] not in GAPS] == ["duplicate_span"]
-=======
-    assert [w.split(":")[0] for w in trace.warnings].count("duplicate_span") == 1
->>>>>>> refs/heads/ingest
     assert leaf_tokens(trace) == 8032
 
 
