@@ -24,7 +24,7 @@ TRAIL_JUDGE = "trail"
 
 
 def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFrame, reviewed: Set[str]) -> pd.DataFrame:
-    """Does a trace hold an error of the judge's kind: `model` as the judge says, `human` where a person looked."""
+    """Does a trace hold an error of the judge's kind: `judge_label` as the judge says, `reference_label` where a person looked."""
     reference = among(cells["trace_id"], errors["trace_id"])
     for dimension in DIMENSIONS:
         asked = cells["dimension"] == dimension
@@ -37,7 +37,7 @@ def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFram
             "dimension": cells["dimension"],
             "judge_model": cells["judge_model"],
             "unit": cells["trace_id"],
-            "model": _where(said, answered),
+            "judge_label": _where(said, answered),
             "reference_label": _where(reference, among(cells["trace_id"], reviewed)),
         }
     ).reset_index(drop=True)
