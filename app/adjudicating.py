@@ -7,7 +7,8 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from tracejury.app import loading
+from tracejury.app import estimates
+from tracejury.app.listings import place
 from tracejury.app.session import workspace
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.adjudication.decisions import (
@@ -18,6 +19,7 @@ from tracejury.judging.adjudication.decisions import (
     opinions_revision,
     said,
 )
+from tracejury.judging.store.revisions import Revision
 
 _reads = threading.Lock()
 
@@ -27,23 +29,23 @@ def said_now(seed: str) -> Opinions:
     with read_transaction(workspace().engine) as connection:
         now = opinions_revision(connection)
     with _reads:  # who comes while it is being read waits for it, and does not read it too
-        return _said(loading.place(), now, seed)
+        return _said(place(), now, seed)
 
 
 def ruled_now() -> Mapping[str, TraceDecisions]:
     """What has been decided, by trace. Shared between sessions: never changed."""
     with read_transaction(workspace().engine) as connection:
-        return _ruled(loading.place(), decisions_revision(connection))
+        return _ruled(place(), decisions_revision(connection))
 
 
 def warm() -> None:
     """Read it before the first person asks, where that takes long."""
-    if loading.has_much():
+    if not estimates.is_small_now():
         said_now(workspace().secret())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _said(place: str, now: loading.Revision, seed: str) -> Opinions:
+def _said(place: str, now: Revision, seed: str) -> Opinions:
     held = _last_said(place, seed)
     with read_transaction(workspace().engine) as connection:
         held[:] = [said(connection, seed=seed, before=held[0] if held else None)]
@@ -57,6 +59,6 @@ def _last_said(place: str, seed: str) -> list[Opinions]:
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _ruled(place: str, now: loading.Revision) -> dict[str, TraceDecisions]:
+def _ruled(place: str, now: Revision) -> dict[str, TraceDecisions]:
     with read_transaction(workspace().engine) as connection:
         return decisions_by_trace(connection)

@@ -24,7 +24,9 @@ TRAIL_JUDGE = "trail"
 
 
 def unit_labels(cells: pd.DataFrame, findings: pd.DataFrame, errors: pd.DataFrame, reviewed: Set[str]) -> pd.DataFrame:
-    """Does a trace hold an error of the judge's kind: `judge_label` as the judge says, `reference_label` where a person looked."""
+    """Whether a trace holds an error of the judge's kind: `judge_label` as the judge says, `reference_label` where a
+    person looked.
+    """
     reference = among(cells["trace_id"], errors["trace_id"])
     for dimension in DIMENSIONS:
         asked = cells["dimension"] == dimension
