@@ -18,7 +18,8 @@ from tracejury.app.listings import now_revision, place
 from tracejury.app.session import address, address_of, user, workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.majority import MAJORITY
-from tracejury.judging.reports.filters import FilterOptions, Split, read_options, read_split, reference_annotators
+from tracejury.judging.reports.filter_options import read_options, reference_annotators
+from tracejury.judging.reports.filters import FilterOptions, Split, read_split
 from tracejury.judging.reports.frames import default_reference
 from tracejury.judging.store import views
 from tracejury.judging.store.judge_models import judge_models as stored_judge_models

@@ -28,7 +28,8 @@ from tracejury.judging.reports.export import (
     write_manifest,
     write_report,
 )
-from tracejury.judging.reports.filters import Filters, Split, checked, read_split
+from tracejury.judging.reports.filter_options import checked
+from tracejury.judging.reports.filters import Filters, Split, read_split
 from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.reports.plain_csv import read_folder
 

@@ -12,7 +12,8 @@ import pandas as pd
 from sqlalchemy import Connection
 
 from tracejury.judging.agreement.ceiling import ANY
-from tracejury.judging.reports.filters import Filters, reference_annotators, whole_versions
+from tracejury.judging.reports.filter_options import reference_annotators, whole_versions
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import PEOPLE, Frames, LazyFrames, load_frames, with_person
 from tracejury.judging.reports.person_pairs import person_pairs
 from tracejury.judging.store.judge_models import VERSION_SHOWN, judge_models

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Literal
 
 import orjson
-import pandas as pd
-from sqlalchemy import Connection, select
 
-from tracejury.ingest.store import schema
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.intervals import DRAWS, SEED
 from tracejury.judging.agreement.majority import REFERENCE_KINDS
-from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.records import DIMENSIONS
-from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import VERSION_SHOWN, judge_versions, repeats
-from tracejury.judging.store.judge_models import judge_models as stored_judge_models
-from tracejury.judging.store.people import people
+from tracejury.judging.store.judge_models import VERSION_SHOWN
 from tracejury.judging.store.revisions import Revision
 
 Matches = Literal["proposed", "confirmed"]
@@ -110,9 +103,9 @@ class UnknownFilterError(ValueError):
     def __init__(self, problem: str, known: Collection[str]) -> None:
         names = list(known)
         more = f" and {len(names) - MOST_NAMED:,} more" if len(names) > MOST_NAMED else ""
-        self.problem = problem
-        self.remedy = f"use one of: {'; '.join(names[:MOST_NAMED])}{more}" if names else "there is none yet"
-        super().__init__(f"{problem}. Try: {self.remedy}" if names else f"{problem}: {self.remedy}")
+        there = "; ".join(names[:MOST_NAMED]) + more
+        self.problem, self.remedy = problem, f"use one of: {there}" if names else "there is none yet"
+        super().__init__(f"{problem}. Try: {there}" if names else f"{problem}: there is none yet")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,8 +120,8 @@ class FilterOptions:
     annotators: frozenset[str] = frozenset()
     judge_models: tuple[str, ...] = ()
     dimensions: tuple[str, ...] = ()
-    splits: Mapping[str, Split] = MappingProxyType({})
-    versions: Mapping[str, str] = MappingProxyType({})
+    splits: Mapping[str, Split] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
     repeats: tuple[int, ...] = ()
     formats: tuple[str, ...] = ()
     guidelines: tuple[str, ...] = ()
@@ -164,50 +157,6 @@ def _whole_hash(text: str, versions: Mapping[str, str]) -> str:
         what = "several judge versions begin with" if fits else "no judge version begins with"
         raise UnknownFilterError(f"{what} {start!r}", [f"{v[:12]} ({name})" for name, v in versions.items()])
     return fits[0]
-
-
-def read_options(connection: Connection, splits: Mapping[str, Split] = MappingProxyType({})) -> FilterOptions:
-    """Read what there is for each filter; `splits` are files, which the database does not know."""
-    versions = judge_versions(connection)
-    return FilterOptions(
-        reviewers=tuple(str(name) for name in reference_annotators(connection)["annotator"]),
-        annotators=frozenset(one.name for one in people(connection)),
-        judge_models=tuple(stored_judge_models(connection)),
-        dimensions=tuple(dict.fromkeys(one.rubric for one in versions)),
-        splits=splits,
-        versions={one.name: one.judge_version for one in versions},
-        repeats=tuple(repeats(connection)),
-        formats=tuple(sorted(connection.scalars(select(schema.trace.c.format).distinct()))),
-        guidelines=tuple(guidelines_read(connection)),
-    )
-
-
-def checked(connection: Connection, filters: Filters) -> Filters:
-    """`FilterOptions.checked` of the workspace as it is now."""
-    return read_options(connection).checked(filters)
-
-
-def whole_versions(connection: Connection, texts: Sequence[str]) -> tuple[str, ...]:
-    """`whole_hashes` among the judge versions of the workspace."""
-    return whole_hashes(texts, {one.name: one.judge_version for one in judge_versions(connection)}) if texts else ()
-
-
-def reference_annotators(connection: Connection) -> pd.DataFrame:
-    """People with submitted reviews: annotator, traces (in the workspace), most first."""
-    return most_first(submissions(connection), set(connection.scalars(select(schema.trace.c.trace_id))))
-
-
-def most_first(reviews: pd.DataFrame, present: Collection[str]) -> pd.DataFrame:
-    """annotator, traces of `reviews` (annotator, trace_id) on the traces `present`, who has most first."""
-    counted = reviews[reviews["trace_id"].isin(list(present))].groupby("annotator")["trace_id"].nunique()
-    table = counted.rename("traces").reset_index()
-    return table.sort_values(["traces", "annotator"], ascending=[False, True], ignore_index=True)
-
-
-def guidelines_read(connection: Connection) -> list[str]:
-    """The guideline versions that submitted reviews were made under, in order."""
-    query = select(tables.review.c.guideline_version).where(tables.review.c.guideline_version.is_not(None)).distinct()
-    return sorted((str(version) for version in connection.scalars(query)), key=lambda v: (len(v), v))
 
 
 def read_split(data: bytes, file: str, name: str) -> Split:

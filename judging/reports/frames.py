@@ -17,7 +17,8 @@ from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
-from tracejury.judging.reports.filters import Filters, most_first, reference_annotators
+from tracejury.judging.reports.filter_options import most_first, reference_annotators
+from tracejury.judging.reports.filters import Filters
 from tracejury.judging.store.judge_models import VERSION_MARK, VERSION_SHOWN
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision

@@ -11,7 +11,7 @@ import pytest
 from streamlit.util import AttributeDictionary
 
 from tracejury.app.components import charts
-from tracejury.app.components.behind import chosen_point
+from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.rater_charts import FINAL, rater_dots
 from tracejury.judging.agreement.frames import DIMENSION_ORDER
 

@@ -7,7 +7,6 @@ from typing import Any
 import pandas as pd
 import pytest
 import streamlit as st
-
 from tracejury.app.components.sheet import FREE_TEXT, sheet
 
 

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
-from tracejury.judging.reports.arm_frames import trail_scores
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import decisions as desk
@@ -20,8 +19,10 @@ from tracejury.judging.agreement.scores import score_table
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.matches import decide, propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
+from tracejury.judging.reports.arm_frames import trail_scores
 from tracejury.judging.reports.arms import Arm, arm_pairs
-from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import Frames, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace
 
@@ -66,7 +67,7 @@ def space(tmp_path: Path) -> Workspace:
 
 def frames(opened: Workspace, **more: Any) -> Frames:
     with read_transaction(opened.engine) as connection:
-        return load_frames(connection, Selection(**({"gold": "majority"} | more)))
+        return load_frames(connection, Filters(**({"gold": "majority"} | more)))
 
 
 def finding_on(opened: Workspace, trace: int) -> int:
@@ -209,15 +210,15 @@ def test_without_adjudication_there_is_no_adjudicated_gold(space: Workspace) -> 
     with pytest.raises(ValueError, match="nothing is adjudicated"):
         frames(space, gold="adjudicated")
     with pytest.raises(ValueError, match="choose one"):
-        Selection(reference="ada", gold="majority")
+        Filters(reference="ada", gold="majority")
 
 
 def test_sides_stand_against_the_majority_and_no_voter_beside_it(space: Workspace) -> None:
     with read_transaction(space.engine) as connection:
-        side = arm_pairs(connection, Selection(reference="majority"), Arm(judge_model="m"))
+        side = arm_pairs(connection, Filters(reference="majority"), Arm(judge_model="m"))
         assert side.error_pairs["error_id"].tolist() == ["a1"]
         with pytest.raises(ValueError, match="one of the majority"):
-            arm_pairs(connection, Selection(reference="majority"), Arm(person="ben"))
+            arm_pairs(connection, Filters(reference="majority"), Arm(person="ben"))
 
 
 def test_a_workspace_where_nobody_shares_a_trace_has_frames_without_rows(tmp_path: Path) -> None:
