@@ -25,6 +25,7 @@ from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
 from tracejury.judging.labels.label_store import error_labels, score_labels
+from tracejury.judging.reports.estimates import DERIVED
 from tracejury.judging.reports.export import (
     WRITERS,
     MadeFrom,
@@ -205,6 +206,12 @@ def available(inputs: Inputs) -> list[Table]:
     return [table for table in TABLES if can_build(table, inputs)]
 
 
+def with_tables(filters: Filters) -> Filters:
+    """`estimates.with_all` that report tables, and charts of the same, are made from."""
+    tables = available(estimates.inputs(filters))
+    return estimates.with_all(filters, *DERIVED, *(f"table.{table.name}" for table in tables))
+
+
 def manifest(filters: Filters, *, blind: Collection[str] = ()) -> dict[str, Json]:
     """What an export was made from: versions, hashes, filters, seed, draws, rules for missing, rows left out."""
     found = manifest_of(estimates.facts(filters), filters, estimates.inputs(filters))
@@ -218,10 +225,11 @@ def report_zip(
     long: pd.DataFrame | None = None,
     blind: Collection[str] = (),
 ) -> bytes:
-    """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive."""
-    tables = available(estimates.inputs(filters))
-    filters = estimates.with_all(filters, *(f"table.{table.name}" for table in tables))
-    made_from = manifest(filters, blind=blind)
+    """Every report table in the given formats, the data sets as CSV, and `manifest.json`, in one archive.
+
+    `filters` are held by `with_tables`: all of it is of one revision.
+    """
+    tables, made_from = available(estimates.inputs(filters)), manifest(filters, blind=blind)
     held = io.BytesIO()
     files: list[Json] = []
 

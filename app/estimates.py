@@ -25,7 +25,7 @@ from tracejury.app.session import workspace
 from tracejury.judging.reports import estimate_worker
 from tracejury.judging.reports.estimate_files import EstimateFiles, EstimateKey, revision_name
 from tracejury.judging.reports.estimate_worker import Estimator, StaleRevisionError, files_of
-from tracejury.judging.reports.estimates import DERIVED, FRAMES, LazyInputs
+from tracejury.judging.reports.estimates import FRAMES, LazyInputs
 from tracejury.judging.reports.export import Facts, facts_in
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import weight
@@ -37,8 +37,8 @@ LOOK_S = 0.1  # an estimate that another app's worker makes is looked for this o
 SETTLE_S = 0.3  # a slow estimate waits until no quick one has been asked for so long: a page asks for them one by one
 KEPT = 200  # estimates that stay in memory
 ENDED = "the process that computes estimates ended"
-FILES = (*DERIVED, *FRAMES, "facts", "reference")
-"""The estimates that files are made from, beside their own tables."""
+ROWS = (*FRAMES, "facts", "reference")
+"""The estimates that every file is made from, or tells of."""
 
 
 class PendingEstimateError(Exception):
@@ -356,14 +356,14 @@ def pinned(filters: Filters) -> tuple[Filters, Revisions]:
 
 
 def with_all(filters: Filters, *names: str) -> Filters:
-    """Wait until `FILES` and these estimates are made, all of one revision, to which the filters given back are held.
+    """Wait until `ROWS` and these estimates are made, all of one revision, to which the filters given back are held.
 
     Raises `FailedEstimateError`, `NoEstimateError`.
     """
     now = now_revision()
     if is_small(now):
         return filters.unpinned()
-    wanted = Renewal(filters=filters.unpinned(), names=(*FILES, *names), revision=now)
+    wanted = Renewal(filters=filters.unpinned(), names=(*ROWS, *names), revision=now)
     return replace(filters, revision=queue().renewed(wanted))
 
 

@@ -86,7 +86,7 @@ def arms(judge_models: Sequence[str], reference: str | None) -> list[ArmOption]:
     Nobody of the majority stands beside it: each has a vote in it.
     """
     with read_transaction(workspace().engine) as connection:
-        versions, runs = judge_versions(connection), later_runs(connection)
+        versions, repeats = judge_versions(connection), later_runs(connection)
         others = [str(name) for name in reference_annotators(connection)["annotator"] if name != reference]
         people = [] if reference == MAJORITY else others
     several = Counter((one.rubric, one.judge_model) for one in versions)
@@ -98,8 +98,8 @@ def arms(judge_models: Sequence[str], reference: str | None) -> list[ArmOption]:
             if several[one.rubric, one.judge_model] > 1
         ),
         *(
-            ArmOption(f"judge_model={name},repeat={run}", f"{name}, run {run}", name, run)
-            for name, run in runs
+            ArmOption(f"judge_model={name},repeat={repeat}", f"{name}, repeat {repeat}", name, repeat)
+            for name, repeat in repeats
             if name in judge_models
         ),
         *(ArmOption(f"person={name}", f"person {name}") for name in people),

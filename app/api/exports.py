@@ -113,7 +113,7 @@ def _export(
             filters = estimates.with_all(filters)
             return JSONResponse(datasets.manifest(filters, blind=blind))
         if name == "report":
-            filters = estimates.with_all(filters)
+            filters = datasets.with_tables(filters)
             return _file(datasets.report_zip(filters, blind=blind), "tracejury-report", "zip")
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")

@@ -865,7 +865,7 @@ def runs_card(filters: Filters, table: pd.DataFrame) -> None:
     )
     point = chosen_point(event)
     if point is not None:
-        opened = compare_link(filters, trace=str(point[0]), judge_model=str(judge_model), repeat=run_of(point[1]))
+        opened = compare_link(filters, trace=str(point[0]), judge_model=str(judge_model), repeat=repeat_of(point[1]))
         open_trace(opened, key="runs-open")
     spread = estimate(filters, "run_spread", str(judge_model), str(dimension))
     event = st.plotly_chart(
@@ -1489,13 +1489,17 @@ def drill_into_raters(filters: Filters, dimension: str, metric: str, first: str,
     both = estimate(filters, "rows_for_raters", dimension, first, second)
     named = {"first": f"{first} gave", "second": f"{second} gave"}
     row = listing(
-        open_to_me(both).drop(columns=["annotator", "judge_model", "run"]).rename(columns=named), key="behind-raters"
+        open_to_me(both).drop(columns=["annotator", "judge_model", "repeat"]).rename(columns=named), key="behind-raters"
     )
     if row is not None:
         one = both[both["trace_id"] == row["trace_id"]].iloc[0]
         person, judge_model = (None if pd.isna(one[name]) else str(one[name]) for name in ("annotator", "judge_model"))
         link = compare_link(
-            filters, trace=str(row["trace_id"]), judge_model=judge_model, person=person, repeat=run_of(one["run"])
+            filters,
+            trace=str(row["trace_id"]),
+            judge_model=judge_model,
+            person=person,
+            repeat=repeat_of(one["repeat"]),
         )
         open_trace({**link, **({} if person is None else {"person": person})}, key="raters-open")
 
@@ -1556,8 +1560,8 @@ LINKED = ("judge_model", "annotator", "error_id", "dimension")
 """The columns of a list that say where Compare shows a row."""
 
 
-def run_of(rater: object) -> int | None:
-    """The run in a rater's name: `checks run 2` is run 2."""
+def repeat_of(rater: object) -> int | None:
+    """The repeat in a rater's name: `checks repeat 2` is repeat 2."""
     number = str(rater).rpartition("repeat ")[2]
     return int(number) if number.isdigit() else None
 

@@ -59,7 +59,7 @@ def report(filters: Filters, at: Revisions) -> None:
 
 def whole_report(filters: Filters) -> None:
     def archive() -> bytes:
-        pinned = estimates.with_all(filters)
+        pinned = datasets.with_tables(filters)
         return datasets.report_zip(
             pinned,
             forms=("csv", "md", "tex"),
@@ -68,10 +68,9 @@ def whole_report(filters: Filters) -> None:
         )
 
     def web_page() -> bytes:
-        tables = datasets.available(estimates.inputs(filters))
-        pinned = estimates.with_all(filters, *(f"table.{table.name}" for table in tables))
+        pinned = datasets.with_tables(filters)
         inputs, blind = estimates.inputs(pinned), listings.blind_to_me()
-        made = [(table, datasets.table_frame(table, pinned, blind=blind)) for table in tables]
+        made = [(table, datasets.table_frame(table, pinned, blind=blind)) for table in datasets.available(inputs)]
         return snapshot(inputs, made, about=about_of(pinned), manifest=datasets.manifest(pinned, blind=blind))
 
     with st.container(horizontal=True, vertical_alignment="center"):

@@ -242,20 +242,20 @@ ACCURACIES: Final = frozenset(metric.name for metric in scores.SCORE_METRICS if 
 
 
 def rows_for_raters(sources: Sources, dimension: str, first: str, second: str) -> pd.DataFrame:
-    """trace_id, first, second, difference, annotator, judge_model, run of the traces that two raters both scored.
+    """trace_id, first, second, difference, annotator, judge_model, repeat of the traces that two raters both scored.
 
-    The last three say where Compare shows them: the person among the two, the judge, and its run.
+    The last three say where Compare shows them: the person among the two, the judge, and its repeat.
     """
     ratings = sources.frames.ratings
-    named = as_raters(ratings).assign(kind=ratings["judge_model"], run=ratings["rater"])
+    named = as_raters(ratings).assign(kind=ratings["judge_model"], repeat=ratings["rater"])
     mine = named[named["dimension"] == dimension].dropna(subset=["value"])
     two = [mine[mine["rater"] == name].set_index("unit") for name in (first, second)]
     values = {name: one["value"] for name, one in zip(("first", "second"), two, strict=True)}
     both = pd.DataFrame(values).dropna().rename_axis("trace_id").reset_index()
     people = [one["rater"].iloc[0] for one in two if len(one) and one["kind"].iloc[0] == PEOPLE]
-    judges = [(one["kind"].iloc[0], one["run"].iloc[0]) for one in two if len(one)]
+    judges = [(one["kind"].iloc[0], one["repeat"].iloc[0]) for one in two if len(one)]
     judges = [named for named in judges if named[0] != PEOPLE] or [(None, None)]
-    about = {"annotator": people[0] if people else None, "judge_model": judges[0][0], "run": judges[0][1]}
+    about = {"annotator": people[0] if people else None, "judge_model": judges[0][0], "repeat": judges[0][1]}
     found = both.assign(difference=both["second"] - both["first"], **about)
     return found.sort_values("difference", key=abs, ascending=False, kind="stable", ignore_index=True)
 

@@ -136,8 +136,8 @@ def test_no_mark_stands_for_a_trace_that_one_labels_blind(full: Workspace, open_
 
 
 def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page: OpenPage) -> None:
-    at = open_page("agreement", view="A against B", side_a=REPEATED, side_b=f"{REPEATED}, run 1")
-    assert [box.value for box in at.selectbox if box.key in {"side_a", "side_b"}] == [REPEATED, f"{REPEATED}, run 1"]
+    at = open_page("agreement", view="A against B", side_a=REPEATED, side_b=f"{REPEATED}, repeat 1")
+    assert [box.value for box in at.selectbox if box.key in {"side_a", "side_b"}] == [REPEATED, f"{REPEATED}, repeat 1"]
     tests = at.dataframe[0].value
     assert list(tests["dimension"]) == ["LC"]
     # the two runs found nothing, so no error tells them apart
@@ -453,7 +453,7 @@ def test_raters_and_two_sides_begin_with_their_numbers(shown: Workspace, open_pa
     tiles = {metric.label: metric.value for metric in open_page("agreement", view="Raters").metric}
     assert tiles == {str(row.dimension): half_up(row.exact, 3) for row in between.itertuples() if row.n}
     at = open_page("agreement", view="A against B", side_a="careful-judge", side_b="hasty-judge")
-    table = estimate(Filters(), "differences", "system=careful-judge", "system=hasty-judge")
+    table = estimate(Filters(), "differences", "judge_model=careful-judge", "judge_model=hasty-judge")
     kept = table[(table["impact"] == "all") & (table["kind"] == "caught") & (table["metric"] == "recall")]
     assert [metric.value for metric in at.metric] == [half_up(value, 3) for value in kept["difference"]]
     assert kept["left"].iloc[0] - kept["right"].iloc[0] == pytest.approx(kept["difference"].iloc[0])

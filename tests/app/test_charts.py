@@ -102,7 +102,7 @@ def test_buckets_join_one_and_two() -> None:
 def test_dimension_grid_leaves_out_cells_without_errors() -> None:
     grid = pd.DataFrame(
         [("LC", "LC", 12, 6, 3, 0.5), ("LC", "EE", 12, 1, 0, 1 / 12), ("EE", "EE", 0, 0, 0, np.nan)],
-        columns=["dimension", "judge", "errors", "caught", "localized", "share"],
+        columns=["error_dimension", "dimension", "errors", "caught", "localized", "share"],
     )
     (marks,) = charts.dimension_grid(grid).data
     assert list(marks.text) == ["6/12", "1/12"]
@@ -112,7 +112,7 @@ def test_dimension_grid_leaves_out_cells_without_errors() -> None:
 def test_dimensions_stand_in_the_order_of_the_tables_on_a_grid_and_a_strip() -> None:
     grid = pd.DataFrame(
         [(dimension, judge, 1, 1, 0, 1.0) for dimension in ("PQ", "PA") for judge in ("PQ", "PA")],
-        columns=["dimension", "judge", "errors", "caught", "localized", "share"],
+        columns=["error_dimension", "dimension", "errors", "caught", "localized", "share"],
     )
     figure = charts.dimension_grid(grid)
     pairs = pd.DataFrame(

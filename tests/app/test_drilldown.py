@@ -89,7 +89,7 @@ def test_behind_a_square_of_dimensions_by_judges_stand_its_errors(shown: Workspa
     grid = errors.all_splits(estimate(choice, "table.dimension_grid"))
     assert grid.loc[grid["dimension"].isin(DIMENSIONS), "errors"].sum() > 0
     for row in grid[grid["dimension"].isin(DIMENSIONS)].itertuples():
-        found = listed(choice, row.judge_model, row.dimension, "", "all", row.dimension, "", "")
+        found = listed(choice, row.judge_model, row.dimension, "", "all", row.error_dimension, "", "")
         assert (len(found), found["caught"].sum(), found["localized"].sum()) == (row.errors, row.caught, row.localized)
 
 
@@ -117,7 +117,7 @@ def test_behind_two_raters_stand_the_traces_both_scored_and_where_compare_shows_
         if row.n:
             assert (found["first"] == found["second"]).mean() == pytest.approx(row.exact)
     both = estimate(choice, "rows_for_raters", "LC", f"{REPEATED} repeat 1", "ben").iloc[0]
-    assert (both["annotator"], both["judge_model"], both["run"]) == ("ben", REPEATED, "repeat 1")
+    assert (both["annotator"], both["judge_model"], both["repeat"]) == ("ben", REPEATED, "repeat 1")
 
 
 def test_behind_the_ceiling_stand_the_traces_that_two_people_scored(shown: Workspace) -> None:
@@ -154,8 +154,8 @@ def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(shown: W
     pairs = estimate(choice, "error_pairs")
     mine = pairs[(pairs["judge_model"] == "checks") & pairs["caught"].eq(True)]
     one = mine.iloc[-1]
-    at = open_page("compare", trace=one["trace_id"], person="ada", judge="checks", pair=one["error_id"],
-                   dimension=one["judge"])  # fmt: skip
+    at = open_page("compare", trace=one["trace_id"], person="ada", judge_model="checks", pair=one["error_id"],
+                   dimension=one["dimension"])  # fmt: skip
     island = next(part for part in at.get("bidi_component") if "focus" in part.proto.json)
     held = orjson.loads(island.proto.json)
     chosen = next(pair for pair in held["pairs"] if pair["key"] == held["focus"])

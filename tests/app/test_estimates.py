@@ -7,7 +7,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
 import pandas as pd
@@ -125,15 +125,15 @@ class TestEstimator:
         sources = sources_of(full, usual)
         kept = {name: build(sources, name, *ARGUMENTS.get(name, ())) for name in names_of(sources)}
         assert {*OTHERS, "versions", "draws", "seed", "revision"} == {each.name for each in fields(Filters)}
-        for field, value in OTHERS.items():
-            filters = replace(usual, **{field: value})  # type: ignore[arg-type]
+        for changed, value in OTHERS.items():
+            filters = replace(usual, **{changed: value})  # type: ignore[arg-type]
             others = sources_of(full, filters)
             for name in names_of(others):
                 is_same = key_of(name, filters).file() == key_of(name, usual).file()
-                assert is_same == (field in ESTIMATES[name].ignores), (name, field)
+                assert is_same == (changed in ESTIMATES[name].ignores), (name, changed)
                 if is_same:
                     made = build(others, name, *ARGUMENTS.get(name, ()))
-                    pd.testing.assert_frame_equal(made, kept[name], obj=f"{name} {field}")
+                    pd.testing.assert_frame_equal(made, kept[name], obj=f"{name} {changed}")
                     compared += 1
         assert compared > 80
 
@@ -231,14 +231,12 @@ class TestFiles:
             queue.get(key, patience_s=0)
 
 
+@dataclass(kw_only=True)
 class Noting(EstimateQueue):
     """A queue that notes what it would have a worker do, once it may."""
 
-    may: threading.Event
-    done: list[str]
-
-    def __post_init__(self) -> None:
-        self.may, self.done = threading.Event(), []
+    may: threading.Event = field(default_factory=threading.Event)
+    done: list[str] = field(default_factory=list)
 
     def _result(self, task: Task) -> Revision | Exception | None:
         self.may.wait(30)

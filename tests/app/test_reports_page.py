@@ -37,7 +37,7 @@ def test_a_table_is_previewed_as_it_prints(shown: Workspace, open_page: OpenPage
     table = at.dataframe[0].value
     careful = table[table["judge_model"] == "careful-judge"].iloc[0]
     assert careful["recall"] == "0.5882"  # 10 of 17
-    assert table.loc[table["judge"] == "GF", "precision"].iloc[0] == ""
+    assert table.loc[table["dimension"] == "GF", "precision"].iloc[0] == ""
 
 
 def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_page: OpenPage) -> None:
@@ -48,7 +48,7 @@ def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_p
 def test_the_stable_address_carries_filters_and_token(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("reports", reference="ben")
     (address,) = [code.value for code in at.code if "/api/export/" in code.value]
-    assert address.startswith("/api/export/pairs?format=csv&human=ben&token=")
+    assert address.startswith("/api/export/pairs?format=csv&reference=ben&token=")
 
 
 def test_the_stable_address_of_several_judges_gives_the_rows_that_the_page_counts(
