@@ -63,7 +63,7 @@ def report_tables(inputs: Inputs, names: Sequence[str] = ()) -> dict[str, pd.Dat
 def inputs_of(frames: Frames, filters: Filters, opinions: Mapping[str, pd.DataFrame]) -> Inputs:
     """The frames of the filters and `opinions_of` them as inputs of the tables."""
     given: dict[str, Any] = {name: getattr(frames, name) for name in COLUMNS if hasattr(frames, name)}
-    return Inputs(**given, **opinions, missing=filters.missing, draws=filters.draws, seed=filters.seed)
+    return Inputs(**given | dict(opinions), missing=filters.missing, draws=filters.draws, seed=filters.seed)
 
 
 def opinions_of(connection: Connection, filters: Filters) -> dict[str, pd.DataFrame]:

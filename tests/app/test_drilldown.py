@@ -160,7 +160,7 @@ def test_a_list_opens_compare_at_the_pair_of_the_judge_that_was_clicked(shown: W
     held = orjson.loads(island.proto.json)
     chosen = next(pair for pair in held["pairs"] if pair["key"] == held["focus"])
     assert chosen["error"]["id"] == one["error_id"]
-    assert chosen["finding"]["judge"] == one["judge"]
+    assert chosen["finding"]["dimension"] == one["dimension"]
 
 
 def test_the_choice_is_the_one_of_the_page(choice: Filters) -> None:

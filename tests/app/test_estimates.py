@@ -73,7 +73,7 @@ OTHERS: dict[str, object] = {
     "formats": ("trail",),
     "split": Split(name="s", parts=(("no trace", "dev"),)),
 }
-OLD, NEW = (1, 0, 0), (2, 0, 0)
+OLD, NEW, OTHER = (1,) * 6, (2,) * 6, (3,) * 6
 
 
 def sources_of(space: Workspace, filters: Filters) -> Sources:
@@ -327,7 +327,7 @@ class TestRevisions:
         assert estimates.revisions(Filters()) == estimates.Revisions(shown=NEW)
 
     def test_of_several_older_ones_the_one_made_last(self, files: EstimateFiles) -> None:
-        for age, revision in enumerate([(3, 0, 0), OLD]):
+        for age, revision in enumerate([OTHER, OLD]):
             self.put(files, revision, MARK)
             os.utime(files.folder / key_of(MARK, revision=revision).file(), ns=(9, age))
         assert estimates.revisions(Filters()).shown == OLD

@@ -15,10 +15,11 @@ from tracejury.app import datasets, listings, options
 from tracejury.app.cli import main
 from tracejury.app.components.figures import aligned, cell_text, definition, figure_text, plain, wide_table, with_labels
 from tracejury.app.estimates import estimate
-from tracejury.ingest.store import write_transaction
+from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import METRICS
 from tracejury.judging.reports.filters import FilterOptions, Filters, UnknownFilterError
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace, tables
 
 SPLIT = b'{"dev": ["a", "b"], "test": ["c"], "how": "by hand"}'
@@ -81,7 +82,7 @@ UNKNOWN = (
     (Filters(judge_models=("nobody",)), r"no judge model is called 'nobody'. Try: careful-judge; checks; "),
     (Filters(dimensions=("XX",)), r"no dimension is called 'XX'. Try: LC; "),
     (Filters(formats=("bogus",)), r"no format of traces is called 'bogus'. Try: trail"),
-    (Filters(guideline="bogus"), r"no guideline version is called 'bogus': there is none yet"),
+    (Filters(guideline="bogus"), r"no guideline version is called 'bogus'. Try: tracejury-guide-1"),
     (Filters(repeat=9), r"no repeat is called '9'. Try: 0; 1; 2"),
     (Filters(versions=("ffff",)), r"no judge version begins with 'ffff'. Try: \w{12} \(\w+ · "),
 )  # fmt: skip
@@ -129,7 +130,8 @@ def test_data_of_another_format_enters_no_frame(full: Workspace) -> None:
 
 
 def test_a_guideline_keeps_the_traces_whose_newest_review_was_made_under_it(full: Workspace) -> None:
-    trace_id = estimate(Filters(reference="ada"), "error_pairs")["trace_id"].iloc[0]
+    with read_transaction(full.engine) as connection:
+        trace_id = load_frames(connection, Filters(reference="ada")).error_pairs["trace_id"].iloc[0]
     review = tables.review
     mine = (review.c.annotator == "ada", review.c.trace_id == trace_id)
     with write_transaction(full.engine) as connection:
