@@ -13,7 +13,7 @@ import streamlit as st
 from sqlalchemy import Connection, select
 
 from tracejury.app import listings
-from tracejury.app.adjudicating import ruled_now, said_now
+from tracejury.app.adjudicating import decisions_now, opinions_now
 from tracejury.app.components import layout
 from tracejury.app.components.data_table import cell_table, data_table
 from tracejury.app.components.drilldown import WORK, chosen_point, listing, open_in_compare, open_in_work
@@ -75,7 +75,7 @@ def page() -> None:
     if view == "What the reveal changed":
         reveals()
         return
-    known, ruled = said_now(seed()), ruled_now()
+    known, ruled = opinions_now(seed()), decisions_now()
     with read_transaction(workspace().engine) as connection:
         alike = adjudication.undisputed(connection, seed=seed(), known=known, ruled=ruled)
         items = (
