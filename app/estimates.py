@@ -126,6 +126,15 @@ class EstimateQueue:
         """Whether there is no result yet, and one may come."""
         return task not in self._results and not (isinstance(task, EstimateKey) and self.files.has(task))
 
+    def is_stale(self, task: Task) -> bool:
+        """Whether its revision of the data is gone before it was made."""
+        return isinstance(self._results.get(task), StaleRevisionError)
+
+    def is_renewing(self) -> bool:
+        """Whether a newer revision is being made of what a page shows."""
+        with self._changed:
+            return any(isinstance(task, Renewal) for task in self._asked)
+
     def failure(self, task: Task) -> Exception | None:
         """Why it could not be made, None where it was or may yet be."""
         result = self._results.get(task)
@@ -138,7 +147,7 @@ class EstimateQueue:
             if kept is not None:
                 return kept
             error = self.failure(key)
-            if error is not None and not isinstance(error, StaleRevisionError):
+            if error is not None and not self.is_stale(key):
                 raise error
         raise PendingEstimateError(key)
 
@@ -278,7 +287,7 @@ def estimate(filters: Filters, name: str, *arguments: str) -> pd.DataFrame:
     Raises `NoEstimateError` where the filters have none; where the worker makes it also `PendingEstimateError` and
     `FailedEstimateError`.
     """
-    at = filters.revision or now_revision()
+    at = now_revision() if filters.revision is None else filters.revision
     if filters.revision is None and is_small(at):
         return _here(filters, name, *arguments)
     key = EstimateKey(name=name, filters=filters, revision=at, arguments=arguments)
@@ -319,14 +328,14 @@ def facts(filters: Filters) -> Facts:
 
 def pending(filters: Filters, name: str) -> EstimateKey | None:
     """An estimate that the worker is still to make, and is asked for by that; None where it is there."""
-    at = filters.revision or now_revision()
+    at = now_revision() if filters.revision is None else filters.revision
     if filters.revision is None and is_small(at):
         return None
     key = EstimateKey(name=name, filters=filters, revision=at)
-    if not queue().is_pending(key):
-        return None
-    queue().ask(key)
-    return key
+    if queue().is_pending(key):
+        queue().ask(key)
+        return key
+    return key if queue().is_stale(key) else None
 
 
 def revisions(filters: Filters) -> Revisions:

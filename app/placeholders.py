@@ -61,12 +61,13 @@ def failed(error: Exception, task: Task, *, name: str) -> None:
 
 
 def watch(task: EstimateKey | Renewal, *, name: str) -> None:
-    """Draw the page again once it is made (or cannot be)."""
+    """Draw the page again once it is made, or cannot be; once a newer revision is made where its own is gone."""
 
     def look() -> None:
-        if estimates.queue().is_pending(task):
-            estimates.queue().ask(task)  # still wanted
-        else:
+        queue = estimates.queue()
+        if queue.is_pending(task):
+            queue.ask(task)  # still wanted
+        elif not (queue.is_stale(task) and queue.is_renewing()):
             st.rerun()
 
     st.fragment(look, key=f"watch-{name}", run_every=LOOK_AGAIN_S)()

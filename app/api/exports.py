@@ -30,7 +30,7 @@ PURPOSE = "export"
 """Of tokens for one data set; made only for those who may see judges' answers."""
 STATS = "stats"
 SEVERAL = ("judge_models", "versions", "data")
-KNOWN = frozenset({*FILTERS, "format", "table", "token"})
+KNOWN = tuple(sorted({*FILTERS, "format", "table", "token"}))
 """What an address may ask: a word misspelt would else let every row through."""
 
 

@@ -20,7 +20,7 @@ from tracejury.judging.reports.estimates import ESTIMATES
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.store.revisions import Revision
 
-MOST_BYTES = 500_000_000  # of all files together: those read longest ago go first
+MOST_BYTES = 200_000_000  # of all files together: those read longest ago go first
 MARK = "reference"
 """The estimate that is made first for a page, and last of a newer revision: where it is, so is what was asked."""
 _DTYPES = b"tracejury.dtypes"

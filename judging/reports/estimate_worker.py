@@ -53,7 +53,7 @@ class Estimator:
         Raises `StaleRevisionError`, `KeyError` for a name that is none, `ValueError` where the filters have none.
         """
         for _ in range(ATTEMPTS - 1):
-            at = filters.revision or self._now()
+            at = self._now() if filters.revision is None else filters.revision
             try:
                 return self.make(EstimateKey(name=name, filters=filters, revision=at, arguments=arguments))
             except StaleRevisionError:
@@ -115,6 +115,8 @@ class Estimator:
             self.columns, self.sources, self.memory = load_columns(connection), {}, {}
             self.words, self.people = every_word(connection), person_revision(connection)
         if filters not in self.sources:
+            if self.files is not None:
+                self.files.prune()  # other filters, or another revision, make other files
             made = self._sources_of(connection, filters, at)
             self.sources = {**dict(list(self.sources.items())[1 - HELD :]), filters: made}
         return self.sources[filters]
@@ -200,12 +202,9 @@ def make(key: EstimateKey) -> None:
 
 
 def make_all(filters: Filters, names: Sequence[str]) -> Revision:
-    """In the worker process: `Estimator.make_all`, and let go of what has not been read for long."""
+    """In the worker process: `Estimator.make_all`."""
     assert _estimator is not None
-    assert _estimator.files is not None
-    at = _estimator.make_all(filters, names)
-    _estimator.files.prune()
-    return at
+    return _estimator.make_all(filters, names)
 
 
 def _end_with_parent() -> None:

@@ -247,6 +247,17 @@ class Noting(EstimateQueue):
         return None
 
 
+@dataclass(kw_only=True)
+class Overtaken(Noting):
+    """A queue whose data always changes before anything is made."""
+
+    def _result(self, task: Task) -> Revision | Exception | None:
+        if isinstance(task, Renewal):
+            self.may.wait(30)
+            return FailedEstimateError(task, "the data changed meanwhile")
+        return StaleRevisionError()
+
+
 def is_done(queue: EstimateQueue, task: Task) -> bool:
     return not queue.is_pending(task)
 
@@ -286,6 +297,20 @@ class TestQueue:
         queue.may.set()
         with pytest.raises(NoEstimateError, match=r"^noted$"):
             queue.get(key_of("suite"), patience_s=60)
+
+    def test_what_can_no_longer_be_read_is_not_made_and_waits_for_a_newer_revision(self, tmp_path: Path) -> None:
+        queue = Overtaken(home=tmp_path, files=EstimateFiles(folder=tmp_path))
+        with pytest.raises(PendingEstimateError):
+            queue.get(key_of("suite"), patience_s=60)
+        assert queue.is_stale(key_of("suite"))
+        assert not queue.is_pending(key_of("suite"))
+        assert not queue.is_renewing()
+        newer = Renewal(filters=Filters(), names=(), revision=NEW)
+        queue.ask(newer)
+        assert queue.is_renewing()
+        queue.may.set()
+        with pytest.raises(FailedEstimateError, match="could not be computed: the data changed meanwhile"):
+            queue.renewed(newer)
 
     def test_a_worker_that_ends_is_named_and_another_answers_on_retry(self, full: Workspace) -> None:
         home = full.home.resolve()
