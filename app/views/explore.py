@@ -335,7 +335,7 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
 
 def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
     layout.title(
-        f"{'People’s errors' if side == 'reference' else 'Findings of judges'} that start at {part} of the run"
+        f"{'People’s errors' if side == 'annotator' else 'Findings of judges'} that start at {part} of the run"
     )
     with read_transaction(workspace().engine) as connection:
         found = (

@@ -89,9 +89,9 @@ def test_a_person_chosen_in_the_address_is_the_human(shown: Workspace, open_page
 def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_decide(
     shown: Workspace, open_page: OpenPage
 ) -> None:
-    at = open_page("agreement", reference="majority of people", view="Raters")
+    at = open_page("agreement", reference="majority", view="Raters")
     summary = next(text for text in texts(at.caption) if text.startswith("Human"))
-    assert "Human: majority of people (" in summary
+    assert "Human: majority (" in summary
     assert "without a majority" in summary
     assert "tied" in summary
     assert "Votes of the majority" in texts(at.subheader)
@@ -305,7 +305,7 @@ def test_the_alpha_of_an_outline_is_told_with_its_limits_and_the_traces_it_is_of
 
 
 def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("agreement", reference="majority of people", view="Raters")
+    at = open_page("agreement", reference="majority", view="Raters")
     table = next(frame.value for frame in at.dataframe if "unanimous" in frame.value)
     rows, columns, seen = table.to_dict("records"), cycle(("n", "unanimous", "majority", "tied", "one_person")), 0
     assert len(rows) > 5  # each column at least once
