@@ -11,7 +11,7 @@ pytestmark = pytest.mark.browser
 
 
 def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?judge_models=careful-judge&human=ada")
+    page.goto(f"{sample_server}/agreement?judge_models=careful-judge&reference=ada")
     settled(page)
     bars = page.locator(".st-key-chart-impact .bars .point path")
     expect(bars).to_have_count(8)  # four impacts, caught and localized
@@ -27,7 +27,7 @@ def test_a_click_on_a_bar_lists_its_errors_and_leads_to_compare(page: Page, samp
 
 
 def test_filters_stand_in_the_address_and_hold_on_another_page(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?human=ben")
+    page.goto(f"{sample_server}/agreement?reference=ben")
     settled(page)
     expect(page.get_by_text("Human: ben")).to_be_visible()
     page.get_by_test_id("stSelectbox").filter(has_text="Matches").locator("input").click()
@@ -42,7 +42,7 @@ def test_filters_stand_in_the_address_and_hold_on_another_page(page: Page, sampl
 
 
 def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?view=Scores&judge_models=checks&human=ada")
+    page.goto(f"{sample_server}/agreement?view=Scores&judge_models=checks&reference=ada")
     settled(page)
     squares = page.locator(".st-key-chart-confusion .scatterlayer .points path")
     expect(squares).to_have_count(16)
@@ -53,7 +53,7 @@ def test_a_click_on_a_square_lists_the_traces_with_these_scores(page: Page, samp
 
 
 def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?view=Errors&judge_models=checks&human=ada")
+    page.goto(f"{sample_server}/agreement?view=Errors&judge_models=checks&reference=ada")
     settled(page)
     marks = page.locator(".st-key-chart-strip .scatterlayer .points path")
     expect(marks.first).to_be_visible()
@@ -70,7 +70,7 @@ def test_a_click_on_an_error_of_the_strip_opens_it_under_the_judge_of_its_row(pa
 
 
 def test_a_click_beside_a_small_mark_opens_the_nearest(page: Page, sample_server: str) -> None:
-    page.goto(f"{sample_server}/agreement?view=Errors&judge_models=checks&human=ada")
+    page.goto(f"{sample_server}/agreement?view=Errors&judge_models=checks&reference=ada")
     settled(page)
     marks = page.locator(".st-key-chart-strip .scatterlayer .points path")
     expect(marks.first).to_be_visible()
