@@ -537,9 +537,8 @@ def prevalence_bars(prevalence: pd.DataFrame) -> go.Figure:
     begins with (judge_model, dimension, split, side, score).
     """
     figure = go.Figure()
-    side = prevalence["side"].replace({"model": "judge"})
     rows = prevalence.assign(
-        row=prevalence["label"] + " · " + side + "  (n " + prevalence["n"].map("{:,}".format) + ")"
+        row=prevalence["label"] + " · " + prevalence["side"] + "  (n " + prevalence["n"].map("{:,}".format) + ")"
     )
     rows = rows.reindex(columns=[*rows.columns.union([*WHOSE, "share_low", "share_high"], sort=False)])
     order = list(dict.fromkeys(rows["row"]))

@@ -8,10 +8,10 @@ from typing import Literal
 
 import streamlit as st
 
-from tracejury.app.loading import Choice, Options
 from tracejury.app.session import FILTERS
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.majority import MAJORITY
+from tracejury.judging.reports.filters import FilterOptions, Filters
 
 # Streamlit writes an option's shown text into the address, so the words below are both.
 ALL = "all traces"
@@ -26,20 +26,26 @@ WIDE = 280  # pixels, of a filter in the popover
 BLIND = {"blind": True, "revealed too": False}
 
 
-def choose(options: Options, keep_split: Callable[[bytes, str], str]) -> Choice:
+def choose_filters(options: FilterOptions, keep_split: Callable[[bytes, str], str]) -> Filters:
     """Draw the filters in one row and give what they say. `keep_split` stores an uploaded split file."""
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="filters"):
-        reference = _reference(options.people)
+        reference = _reference(options.reviewers)
         chosen = _judge_models(options.judge_models)
         matches = _select("Matches", "matches", list(MATCHES), _MATCHES_HELP, 140)
-        split = _split(options.splits, keep_split)
+        split = _split(list(options.splits), keep_split)
         narrowed = sum(bool(st.query_params.get(name)) for name in MORE)
         with st.popover(f"More filters ({narrowed})" if narrowed else "More filters", icon=":material/tune:"):
             more = _more(options)
-    return replace(more, reference=reference, judge_models=chosen, matches=MATCHES[matches], split=split)
+    return replace(
+        more,
+        reference=reference,
+        judge_models=chosen,
+        matches=MATCHES[matches],
+        split=None if split is None else options.splits[split],
+    )
 
 
-def _more(options: Options) -> Choice:
+def _more(options: FilterOptions) -> Filters:
     """The filters that are seldom moved; each shows where there is something to choose."""
     missing = _select("Failures", "missing", list(MISSING), _MISSING_HELP, WIDE)
     phase = _select("Labels", "phase", list(BLIND), _PHASE_HELP, WIDE)
@@ -47,7 +53,7 @@ def _more(options: Options) -> Choice:
     run = _select("Repeat", "repeat", [f"repeat {number}" for number in options.repeats or (0,)], _REPEAT_HELP, WIDE)
     formats = _several("Data", "data", list(options.formats), "every format", _DATA_HELP, WIDE)
     guideline = _select("Guideline", "guideline", [ANY_GUIDELINE, *options.guidelines], _GUIDELINE_HELP, WIDE)
-    return Choice(
+    return Filters(
         missing=MISSING[missing],
         blind_only=BLIND[phase],
         versions=tuple(options.versions[name] for name in chosen),
@@ -57,7 +63,7 @@ def _more(options: Options) -> Choice:
     )
 
 
-def shared() -> dict[str, list[str]]:
+def shared_filters() -> dict[str, list[str]]:
     """The filters that stand in the address, each with all that is chosen: several judges stand there one by one."""
     return {key: st.query_params.get_all(key) for key in FILTERS if key in st.query_params}
 
@@ -91,7 +97,7 @@ def _reference(names: Sequence[str]) -> str | None:
 
 
 def reference_of(word: str | None) -> str | None:
-    """Turn the word of this filter into `Choice.reference`."""
+    """Turn the word of this filter into `Filters.reference`."""
     return None if word in {None, "", BEST} else word
 
 

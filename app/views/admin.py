@@ -10,13 +10,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
 from tracejury.app.components import layout
-from tracejury.app.components.behind import open_in_compare, open_in_explore
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import open_in_compare, open_in_explore
 from tracejury.app.components.figures import plain
-from tracejury.app.components.sheet import sheet
 from tracejury.app.config import config
-from tracejury.app.session import link_params, said, say, user, workspace
+from tracejury.app.session import link_params, must, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction, write_transaction
@@ -30,7 +29,7 @@ MEBIBYTE = 1 << 20
 
 
 def page() -> None:
-    loading.must("admin")
+    must("admin")
     layout.heading("Admin")
     view = st.segmented_control(
         "View", list(VIEWS), default="People", required=True, key="admin_view", label_visibility="collapsed"
@@ -193,7 +192,7 @@ def newest_failures(state: health.Health) -> None:
     layout.title("Newest failures of judges")
     if state.errors:
         failed = pd.DataFrame(state.errors, columns=["dimension", "trace_id", "reason"])
-        row = sheet(failed, key="failures", is_chosen=True)
+        row = data_table(failed, key="failures", is_chosen=True)
         if row is not None:
             open_in_compare(link_params(trace=str(failed["trace_id"].iloc[row])), key="failure-open")
     else:
@@ -204,7 +203,7 @@ def label_rows() -> None:
     """Whose they are, changes of one label each counted, and the way to the traces of one person."""
     with read_transaction(workspace().engine) as connection:
         table = health.label_rows(connection)
-    row = sheet(table, key="label_rows_of", is_chosen=True, width="content")
+    row = data_table(table, key="label_rows_of", is_chosen=True, width="content")
     if row is None:
         st.caption("Every change of a label is a row of its own. Choose a person for the traces that they submitted.")
     else:
@@ -225,7 +224,7 @@ def unfinished(runs: Sequence[health.RunHealth]) -> None:
             for run in runs
         ]
     )
-    row = sheet(table, key="unfinished", is_chosen=True)
+    row = data_table(table, key="unfinished", is_chosen=True)
     if row is not None and st.button("Open in Runs", key="unfinished-open", icon=":material/gavel:"):
         run = runs[row]
         st.switch_page("views/runs.py", query_params=link_params(run=f"{run.run_key} · {run.name}"))

@@ -7,26 +7,27 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import chosen_point, listing, open_in_explore, open_in_work
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import chosen_point, listing, open_in_explore, open_in_work
 from tracejury.app.components.figures import counted
-from tracejury.app.components.sheet import sheet
 from tracejury.app.preflight import Preflight, inspect, storable
-from tracejury.app.session import link_params, workspace
+from tracejury.app.session import link_params, must, workspace
 from tracejury.ingest.batch import Report, store
 from tracejury.ingest.conventions.mapped import maps_of, using
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected
 from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
+from tracejury.judging.store.revisions import Revision
 
 SHOWN = 50  # warnings
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 
 
 def page() -> None:
-    loading.must("researcher")
+    must("researcher")
     layout.heading("Ingest")
     known = ", ".join(reader.NAME for reader in READERS)
     st.caption(
@@ -61,7 +62,7 @@ def named(files: list[tuple[str, bytes]]) -> dict[str, bytes]:
 
 def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
     """The report on these uploads, made again only when the uploads or the workspace change."""
-    key = (ids, loading.now_revision())
+    key = (ids, listings.now_revision())
     held = st.session_state.get("preflight")
     if held is None or held[0] != key:
         with using(maps_of(workspace().home)), read_transaction(workspace().engine) as connection:
@@ -134,7 +135,7 @@ def details(found: Preflight) -> None:
             layout.title(
                 f"{len(found.rejected):,} rejected", "Each with where it stands and what helps; the rest goes on."
             )
-            sheet(rejected_table(found.rejected), most=8)
+            data_table(rejected_table(found.rejected), most=8)
     if found.traces.empty:
         return
     with st.container(border=True):
@@ -158,7 +159,7 @@ def details(found: Preflight) -> None:
         with st.container(border=True):
             layout.title("Warnings by kind")
             counts = pd.DataFrame(found.warnings.most_common(), columns=["warning", "count"])
-            sheet(counts, most=8)
+            data_table(counts, most=8)
             with st.expander(f"The first {min(SHOWN, len(found.warning_texts))} in full", key="warnings-full"):
                 st.code("\n".join(found.warning_texts[:SHOWN]), language=None, wrap_lines=True, height=240)
     sizes(found.traces)
@@ -209,7 +210,7 @@ def behind_upload(rows: pd.DataFrame, *, key: str) -> None:
     row = listing(rows[["trace_id", "state", "spans", "text", "judge_text", "warnings", "file"]], key=key)
     if row is None:
         return
-    if loading.has_trace(str(row["trace_id"])):
+    if listings.has_trace(str(row["trace_id"])):
         open_in_work(link_params(trace=str(row["trace_id"])), key=f"{key}-open")
     else:
         st.caption("It can be read once it is stored.")
@@ -222,7 +223,7 @@ def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:
 
 def here() -> None:
     """What is in the workspace already."""
-    traces = loading.traces()
+    traces = listings.traces()
     if traces.empty:
         st.info("The workspace is empty. Drop trace files above; the samples under data/samples are a good start.")
         return
@@ -234,7 +235,7 @@ def here() -> None:
             traces=("trace_id", "size"), spans=("spans", "sum"), warnings=("warning_count", "sum")
         )
         table = table.reset_index()
-        row = sheet(table, width="content", key="formats", is_chosen=True)
+        row = data_table(table, width="content", key="formats", is_chosen=True)
         st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Choose a row for its traces.")
         if row is not None:
             open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")
@@ -247,7 +248,7 @@ def here() -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=2)
-def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
+def _warnings(place: str, now: Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
     """Trace and warning: what readers noted of these traces."""
     with read_transaction(workspace().engine) as connection:
         found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids]
@@ -256,10 +257,10 @@ def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> 
 
 def noted(trace_ids: Sequence[str]) -> None:
     """What readers noted of stored traces, and the way to each of these."""
-    rows = _warnings(loading.place(), loading.now_revision(), tuple(trace_ids[:SHOWN]))
+    rows = _warnings(listings.place(), listings.now_revision(), tuple(trace_ids[:SHOWN]))
     if len(trace_ids) > SHOWN:
         st.caption(f"Of the first {SHOWN} traces. Explore lists all with their number of warnings.")
-    chosen = sheet(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
+    chosen = data_table(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
     if chosen is not None and st.button("Open in Work", key="to-work", icon=":material/edit_note:"):
         st.switch_page("views/work.py", query_params=link_params(trace=rows[chosen][0]))
 

@@ -10,15 +10,15 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection, Engine, func, select
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
+from tracejury.app.components.data_table import chosen_cell, data_table
+from tracejury.app.components.drilldown import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
 from tracejury.app.components.figures import cell_text, counted, definition, greyed, plain
-from tracejury.app.components.sheet import chosen_cell, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params, user, workspace
+from tracejury.app.session import link_params, must, user, workspace
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
 from tracejury.ingest.table import query_frame
@@ -53,7 +53,7 @@ FAILED_SHOWN = 500  # failed judgements in the browser at once
 
 
 def page() -> None:
-    loading.must("researcher")
+    must("researcher")
     layout.heading("Runs")
     with st.expander("Start a run", icon=":material/play_arrow:", key="start"):
         start()
@@ -121,7 +121,7 @@ def listed() -> pd.DataFrame:
 def choose(runs: pd.DataFrame) -> int:
     with st.container(border=True):
         layout.title(counted(len(runs), "run"), "Newest first.")
-        sheet(runs, most=6, columns=LISTED)
+        data_table(runs, most=6, columns=LISTED)
     names = {f"{row.run} · {row.name}": int(row.run) for row in runs.itertuples()}  # type: ignore[arg-type]
     chosen = st.selectbox("Run", list(names), key="run", width=760, bind="query-params")
     return names[str(chosen)]
@@ -140,7 +140,7 @@ def one_run(run_key: int) -> None:
         st.caption("No worker is at it. Start one: `tracejury worker`")
     perhaps_paid(found["unanswered"], found["unanswered_usd"])
     steer(run_key, str(found["status"]), states, can_run_again=is_workers(found["spec"]))
-    shown = shown_of(loading.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
+    shown = shown_of(listings.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
     if shown.outcomes.empty:
         return
     paint("runs")
@@ -476,7 +476,7 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     """
     cell, by = tables.cell, MEASURES[measure]
     of = [cell.c.run_key == run_key, cell.c.finished_at.is_not(None), by.is_not(None)]
-    of += [cell.c.trace_id.not_in(loading.blind_to_me())]
+    of += [cell.c.trace_id.not_in(listings.blind_to_me())]
     of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]
@@ -506,7 +506,7 @@ def failures(run_key: int, shown: Shown) -> None:
         st.caption("None failed.")
         return
     rows = open_to_me(shown.failed)
-    chosen = sheet(
+    chosen = data_table(
         rows.assign(state=rows["state"].str.replace("_", " ")), most=8, key=f"failed-{run_key}", is_chosen=True
     )
     if shown.failures > len(shown.failed):
@@ -633,7 +633,7 @@ def show_estimate(spec: RunSpec) -> None:
     price = {
         way: st.column_config.NumberColumn(f"{way}, US$", format="%.2f", help=about) for way, about in _WAYS.items()
     }
-    sheet(found, most=10, columns=price)
+    data_table(found, most=10, columns=price)
     st.caption("n/a: no public price is known for this model. Nothing has been called.")
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import orjson
 
-from tracejury.ingest.leftovers import READ_WHOLE, Leftover, leftovers, words_of
+from tracejury.ingest.leftovers import READ_WHOLE, Leftover, decisions_of, leftovers
 from tracejury.ingest.trace import Json, Message, Span, ToolCall, Trace
 
 REPEAT_FROM = 256  # characters: shorter texts are shown again, a reference would cost as much
@@ -316,7 +316,7 @@ class _Reader:
             texts += [text for call in message.tool_calls for text in (call.name, call.arguments, call.id) if text]
         names = [name for span in self.trace.spans for name in (span.name, span.tool_name, span.agent, span.model)]
         return frozenset(
-            [*filter(None, names), *(known for text in texts for known in (text, text.strip(), *words_of(text)))]
+            [*filter(None, names), *(known for text in texts for known in (text, text.strip(), *decisions_of(text)))]
         )
 
     @cached_property

@@ -18,7 +18,7 @@ from tests.fake_provider import verdict
 from tests.judging.grid import Counting, planned
 
 from tracejury.app.cli import main
-from tracejury.app.components import behind
+from tracejury.app.components import drilldown
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.judges.model import ModelError, Prices
@@ -219,7 +219,7 @@ def test_the_tiles_list_what_was_dearest_and_longest_of_all_that_they_sum(full: 
 def test_of_many_judgements_the_first_are_read_and_all_are_counted(
     full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(behind, "MOST_ROWS", 4)
+    monkeypatch.setattr(drilldown, "MOST_ROWS", 4)
     at = open_page("runs", run="4 · three runs")
     at.segmented_control(key="costly").set_value("dearest").run()
     assert len(listed(at)) == 4

@@ -35,10 +35,11 @@ from tracejury.judging.records import (
     ScoreLabel,
     Verdict,
 )
-from tracejury.judging.reports.estimates import Bench, bias_lines, summary
+from tracejury.judging.reports.estimates import Sources, bias_lines, summary
 from tracejury.judging.reports.exploring import finding_places
 from tracejury.judging.reports.export import inputs_of
-from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import Frames, load_frames
 from tracejury.judging.runs.run_store import SqlRunStore, next_run, want_failed_again, wish
 from tracejury.judging.runs.verdict_imports import export_outcomes
 from tracejury.judging.store.judge_models import judge_models
@@ -176,7 +177,7 @@ def label(grid: Grid, *, score: float = 1.0) -> None:
 
 def frames(grid: Grid, **chosen: Any) -> Frames:
     with read_transaction(grid.engine) as connection:
-        return load_frames(connection, Selection(**chosen))
+        return load_frames(connection, Filters(**chosen))
 
 
 def jury_keys(connection: Connection) -> list[int]:
@@ -215,12 +216,12 @@ class TestStore:
     def test_a_figure_of_all_judges_counts_each_score_once(self, grid: Grid) -> None:
         label(grid)
         made = frames(grid)
-        (line,) = bias_lines(Bench(frames=made, inputs=inputs_of(made))).to_dict("records")
+        (line,) = bias_lines(Sources(frames=made, inputs=inputs_of(made, Filters(), {}))).to_dict("records")
         assert (line["n"], line["mean"]) == (3, pytest.approx(2 / 3))  # not the jury's own 1 beside 1, 1, 3
         alone = frames(grid, judge_models=(JURY,))
-        assert bias_lines(Bench(frames=alone, inputs=inputs_of(alone)))["n"].tolist() == [1]
+        assert bias_lines(Sources(frames=alone, inputs=inputs_of(alone, Filters(), {})))["n"].tolist() == [1]
         broken = replace(made, error_pairs=made.error_pairs.assign(state="failed"))
-        assert summary(Bench(frames=broken, inputs=inputs_of(broken)))["failed_cells"].tolist() == [3]
+        assert summary(Sources(frames=broken, inputs=inputs_of(broken, Filters(), {})))["failed_cells"].tolist() == [3]
 
     def test_a_word_on_a_member_s_finding_holds_for_the_jury_and_its_own_word_is_last(self, grid: Grid) -> None:
         label(grid)
@@ -295,7 +296,7 @@ class TestStore:
             Counting(script=lambda n, _: verdict(2) if n == 0 else broken if n == 1 else verdict(1)),
         )  # trace 1: 2 2 2; trace 2: 2 1 and a failure, a tie; trace 3: 2 1 1
         with read_transaction(made.engine) as connection:
-            votes = load_frames(connection, Selection()).jury_votes
+            votes = load_frames(connection, Filters()).jury_votes
         table = jury_table(votes).set_index("judge")
         assert table.loc["LC", ["n", "members", "voted", "absent", "several", "unanimous", "tied"]].tolist() == [
             3, 9, 8, 1, 3, 1, 1,

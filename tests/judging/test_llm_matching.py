@@ -27,7 +27,8 @@ from tracejury.judging.matching.llm_matching import (
 from tracejury.judging.matching.matches import Decision, decide, decisions, match_decisions, propose_matches
 from tracejury.judging.matching.rule import AUTO, Candidate
 from tracejury.judging.records import Call, Failure, Review, Verdict
-from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, tables
 
@@ -246,8 +247,8 @@ class TestStore:
     def test_no_proposal_of_a_model_counts_as_confirmed_nor_as_a_matcher(self, opened: Workspace) -> None:
         ask(opened, said(pair(), pair("E2", "F2")))
         with read_transaction(opened.engine) as connection:
-            confirmed = load_frames(connection, Selection(matches="confirmed")).error_pairs
-            proposals = load_frames(connection, Selection()).error_pairs
+            confirmed = load_frames(connection, Filters(matches="confirmed")).error_pairs
+            proposals = load_frames(connection, Filters()).error_pairs
             assert match_decisions(connection).empty
         assert not confirmed["caught"].any()
         assert proposals.set_index("error_id")["caught"].to_dict() == {"label-1": True, "label-2": True}

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tracejury.app.components.sheet import row_of, sheet, words
+from tracejury.app.components.data_table import data_table, row_of, words
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 IDS = ("trace_id", "error_id", "label_id", "finding_id", "span_id")
@@ -62,7 +62,7 @@ def listing(
     st.caption(f"{every:,} behind this{more}. Choose a row to open it.")
     narrow = [name for name in IDS if name in shown.columns and len(shown.columns) > WIDE]
     ids = {name: st.column_config.TextColumn(words(name), width=ID_WIDTH) for name in narrow}
-    chosen = sheet(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))
+    chosen = data_table(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))
     return None if chosen is None else row_of(shown, chosen)
 
 

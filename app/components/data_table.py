@@ -38,7 +38,7 @@ FREE_TEXT = 48  # characters: a column of longer texts is read, and takes what r
 SEEN = 100  # rows that decide how wide a table is
 
 
-def sheet(
+def data_table(
     frame: pd.DataFrame,
     *,
     digits: int = 3,
@@ -62,10 +62,10 @@ def sheet(
     return chosen_row(event, len(frame))
 
 
-def cell_sheet(
+def cell_table(
     frame: pd.DataFrame, *, key: str, digits: int = 3, columns: Mapping[str, Any] | None = None, most: int = 12
 ) -> tuple[int, str] | None:
-    """As `sheet`; one cell can be chosen, and its row and column are returned."""
+    """As `data_table`; one cell can be chosen, and its row and column are returned."""
     settings = _settings(frame, digits, columns, most)
     event = st.dataframe(_as_text(frame), **settings, key=key, on_select="rerun", selection_mode="single-cell")
     return chosen_cell(event, len(frame))
