@@ -15,7 +15,7 @@ from tracejury.ingest.parse import clean_text, json_text
 from tracejury.ingest.store import schema
 from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import Json
-from tracejury.judging.records import Call, Citation, Failure, Finding, Verdict
+from tracejury.judging.records import ANSWERED_STATES, FAILED_STATES, Call, Citation, Failure, Finding, Verdict
 from tracejury.judging.store import tables
 
 _cell, _finding, _citation = tables.cell, tables.finding, tables.citation
@@ -185,7 +185,7 @@ def to_outcome(row: Row[Any], findings: Iterable[tuple[int, Finding]]) -> Verdic
         latency_s=row.latency_s,
         attempts=row.attempts,
     )
-    if row.state in {"scored", "not_applicable"}:
+    if row.state in ANSWERED_STATES:
         return Verdict(
             rubric=row.rubric,
             trace_id=row.trace_id,
@@ -198,7 +198,7 @@ def to_outcome(row: Row[Any], findings: Iterable[tuple[int, Finding]]) -> Verdic
             reason=row.reason,
             notes=tuple(orjson.loads(row.notes or "[]")),
         )
-    if row.state in {"unparsable", "too_long", "refused", "error"}:
+    if row.state in FAILED_STATES:
         return Failure(rubric=row.rubric, trace_id=row.trace_id, state=row.state, reason=row.reason or "", call=call)
     return None
 

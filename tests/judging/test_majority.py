@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 from tests.build import finding, small_trace, span_id, workspace
 from tests.judging.team import submit, trace_id
-from tracejury.judging.reports.arm_frames import trail_scores
 
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.adjudication import decisions as desk
@@ -20,6 +19,7 @@ from tracejury.judging.agreement.scores import score_table
 from tracejury.judging.labels.label_store import put_labels
 from tracejury.judging.matching.matches import decide, propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
+from tracejury.judging.reports.arm_frames import trail_scores
 from tracejury.judging.reports.arms import Arm, arm_pairs
 from tracejury.judging.reports.frames import Frames, Selection, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
