@@ -215,7 +215,7 @@ def _store(connection: Connection, joint_run: int, asked: _Asked, joint: JointVe
             trace_id=first.trace_id,
             trace_digest=first.trace_digest,
             repeat=first.repeat,
-            state="running",
+            state="pending",
             attempts=0,
         )
     ).inserted_primary_key

@@ -143,6 +143,13 @@ def wish(engine: Engine, run_key: int, status: RunStatus) -> None:
         connection.execute(update(_run).where(fits).values(status=status))
 
 
+def pause(engine: Engine, run_key: int, message: str) -> None:
+    """Pause a run that cannot be worked on, with its reason, unless a process owns it or it has ended."""
+    fits = and_(_run.c.run_key == run_key, _run.c.owner.is_(None), _run.c.status.not_in(("done", "cancelled")))
+    with write_transaction(engine) as connection:
+        connection.execute(update(_run).where(fits).values(status="paused", message=message))
+
+
 _WISHES: Mapping[RunStatus, tuple[RunStatus, ...]] = {
     "paused": ("queued", "running"),
     "cancelled": ("queued", "running", "paused", "out of budget"),

@@ -104,9 +104,7 @@ def set_run_status(connection: Connection, run_key: int, status: str, message: s
     )
 
 
-def add_cells(
-    connection: Connection, run_key: int, cells: Iterable[tuple[str, str, str, int]], *, state: str = "pending"
-) -> int:
+def add_cells(connection: Connection, run_key: int, cells: Iterable[tuple[str, str, str, int]]) -> int:
     """Cells `(judge_version, rubric, trace_id, repeat)` that are not there yet; returns how many were new."""
     digests = trace_digests(connection)
     there = set(
@@ -122,7 +120,7 @@ def add_cells(
             "trace_id": trace_id,
             "trace_digest": digests.get(trace_id),
             "repeat": repeat,
-            "state": state,
+            "state": "pending",
             "attempts": 0,
         }
         for version, rubric, trace_id, repeat in cells
