@@ -179,7 +179,10 @@ def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
     state = {"n/a": "not_applicable"}.get(outcome, "scored" if outcome.isdigit() else outcome)
     of = (cell.c.run_key == run_key, cell.c.rubric == judge, cell.c.state == state)
     score = (cell.c.score == int(outcome),) if outcome.isdigit() else ()
-    asked = (cell.c.trace_id, cell.c.repeat, cell.c.rubric, cell.c.reason, cell.c.latency_s.label("seconds"))
+    asked = (
+        *(cell.c.trace_id, cell.c.repeat, cell.c.rubric.label("dimension"), cell.c.reason),
+        cell.c.latency_s.label("seconds"),
+    )
     with read_transaction(workspace().engine) as connection:
         query = select(*asked, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
         found = query_frame(connection, query)
@@ -232,7 +235,14 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
     cell = tables.cell
     of_run = (cell.c.run_key == run_key, cell.c.finished_at.is_not(None))
     failed = (
-        *(cell.c.rubric, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts),
+        *(
+            cell.c.rubric.label("dimension"),
+            cell.c.trace_id,
+            cell.c.repeat,
+            cell.c.state,
+            cell.c.reason,
+            cell.c.attempts,
+        ),
         cell.c.judge_version,
     )
     with read_transaction(workspace().engine) as connection:
@@ -483,8 +493,12 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]
-    said = ("trace_id", "dimension", "repeat", "state", "score", "judge_version")
-    asked = (*(cell.c[name] for name in said), *(MEASURES[name].label(name) for name in order))
+    about = ("trace_id", "repeat", "state", "score", "judge_version")
+    asked = (
+        cell.c.rubric.label("dimension"),
+        *(cell.c[name] for name in about),
+        *(MEASURES[name].label(name) for name in order),
+    )
     with read_transaction(workspace().engine) as connection:
         found = query_frame(connection, select(*asked).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS))
         is_all = len(found) < MOST_ROWS

@@ -39,7 +39,7 @@ from tracejury.judging.reports.estimates import Bench, bias_lines, summary
 from tracejury.judging.reports.exploring import finding_places
 from tracejury.judging.reports.export import inputs_of
 from tracejury.judging.reports.frames import Frames, Selection, load_frames
-from tracejury.judging.runs.run_store import SqlRunStore, next_run, want_failed_again, wish
+from tracejury.judging.runs.run_control import want_failed_again
 from tracejury.judging.runs.verdict_imports import export_outcomes
 from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.store.people import ensure_annotator
@@ -90,8 +90,8 @@ class TestScore:
     def test_a_tie_is_a_verdict_without_a_score_that_says_so(self) -> None:
         outcome = joint(said("a", 0), said("b", 3)).outcome
         assert isinstance(outcome, Verdict)
-        assert (outcome.state, outcome.score) == ("not_applicable", None)
-        assert outcome.reason == "tie: 0 and 3; a tie is said, not broken"
+        assert (outcome.state, outcome.score) == ("tied", None)
+        assert outcome.reason == "tie: 0 and 3; ties are reported, not resolved"
 
     def test_failed_members_are_counted_and_have_no_vote(self) -> None:
         outcome = joint(said("a", 0), failed("b"), failed("c", "error")).outcome
@@ -328,11 +328,8 @@ class TestLedger:
             broken.setattr("tracejury.judging.juries.joint.joint_verdict", fails)
             with pytest.raises(ValueError, match="no such finding"):
                 made.run(says(2), says(2))
-            SqlRunStore(made.engine, made.run_key).pause("out of order")  # as the worker does then
-        told = "out of order; the jury's verdicts are not kept: ValueError: no such finding"
+        told = "its verdicts could not be put together: ValueError: no such finding"
         assert made.rows("select status, message from run where run_key = 1") == [("paused", told)]
-        wish(made.engine, made.run_key, "queued")
-        assert next_run(made.engine) == made.run_key
         assert made.run(says(2), says(2)).status == "done"
         assert made.rows("select score from cell where cost_usd = 0") == [(2,)]
 

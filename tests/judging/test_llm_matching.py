@@ -58,7 +58,7 @@ class Scripted:
         return ModelReply(text=answer, prompt_tokens=100, completion_tokens=10, cost_usd=self.cost)
 
     def matcher(self, name: str = "m", **more: Any) -> LlmMatcher:
-        return LlmMatcher(model=name, call=self, pace=RateLimiter(backoff_s=0.0), **more)
+        return LlmMatcher(model=name, call=self, rate=RateLimiter(backoff_s=0.0), **more)
 
 
 ERRORS = (error_label(1), error_label(2, spans=(5,), description="The answer is a guess.", evidence=()))
@@ -357,7 +357,7 @@ class TestLedger:
 def test_a_real_client_meets_a_scripted_provider(opened: Workspace) -> None:
     with Provider(in_turn(Status(code=429), Reset(), Answer(text=said(pair("E2", "F2", 0.8, "the hole"))))) as provider:
         model = LitellmModel(name="openai/fake", api_base=provider.base_url, api_key="k")
-        matcher = LlmMatcher(model="openai/fake", call=model, pace=RateLimiter(backoff_s=0.01))
+        matcher = LlmMatcher(model="openai/fake", call=model, rate=RateLimiter(backoff_s=0.01))
         told = propose_with_model(opened.engine, matcher)
         sent = provider.log.requests
     assert (told.answered, told.pairs, len(sent)) == (1, 1, 3)
