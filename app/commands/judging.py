@@ -9,7 +9,15 @@ from typing import Any
 
 import click
 
-from tracejury.app.commands.output import counted, opened, print_json, progress_bar, progress_line, say
+from tracejury.app.commands.output import (
+    STOPPED_BY_LIMIT,
+    counted,
+    opened,
+    print_json,
+    progress_bar,
+    progress_line,
+    say,
+)
 from tracejury.app.commands.traces import full_id
 from tracejury.ingest.store import load, read_transaction, trace_ids
 from tracejury.judging.judges.jury import Rule
@@ -42,7 +50,6 @@ from tracejury.judging.store import Workspace
 
 CHECKS = "checks"
 PARAMETERS = ("temperature", "max_tokens", "reasoning_effort")
-STOPPED_BY_LIMIT = 3  # exit code of what a limit of one's own stopped: start again with another, and it goes on
 
 
 def judge(

@@ -190,7 +190,7 @@ class TestLedger:
         label(grid)
         assert propose_matches(grid.engine)["pairs"] == 2  # the members' alone
         made = frames(grid)
-        scores = made.score_pairs.set_index("judge_model")["model"]
+        scores = made.score_pairs.set_index("judge_model")["judge_score"]
         assert scores.to_dict() == {"a · jury": 1, "b · jury": 1, "c · jury": 3, JURY: 1}
         caught = made.error_pairs.set_index("judge_model")[["caught", "localized"]]
         assert caught.loc[JURY].tolist() == [True, True]
@@ -276,7 +276,7 @@ class TestLedger:
         made.run(says(1), says(3), says(3))
         assert made.rows(kept) == [(None, 1), (3, None), (3, None)]
         label(made, score=3.0)
-        assert frames(made, judge_models=(JURY,)).score_pairs["model"].tolist() == [3]
+        assert frames(made, judge_models=(JURY,)).score_pairs["judge_score"].tolist() == [3]
 
     def test_a_paused_jury_speaks_where_all_its_members_did(self, tmp_path: Path) -> None:
         made = planned(tmp_path, traces=2, rubrics=("LC",), models=("a", "b"), mode="jury", concurrency=1)
@@ -296,7 +296,7 @@ class TestLedger:
         )  # trace 1: 2 2 2; trace 2: 2 1 and a failure, a tie; trace 3: 2 1 1
         with read_transaction(made.engine) as connection:
             votes = load_frames(connection, Selection()).jury_votes
-        table = jury_table(votes).set_index("judge")
+        table = jury_table(votes).set_index("dimension")
         assert table.loc["LC", ["n", "members", "voted", "absent", "several", "unanimous", "tied"]].tolist() == [
             3, 9, 8, 1, 3, 1, 1,
         ]  # fmt: skip

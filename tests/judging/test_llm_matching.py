@@ -310,8 +310,9 @@ class TestLedger:
 
     def test_a_budget_and_a_wrong_key_stop_before_the_next_call(self, opened: Workspace) -> None:
         spent = ask(opened, said(pair()), budget_usd=0.0)
-        assert (spent.answered, spent.stopped) == (0, "the budget of $0 is spent")
-        assert "bad key" in str(ask(opened, ModelError("auth", "bad key")).stopped)
+        assert (spent.answered, spent.stopped, spent.is_out_of_budget) == (0, "the budget of $0 is spent", True)
+        refused = ask(opened, ModelError("auth", "bad key"))
+        assert ("bad key" in str(refused.stopped), refused.is_out_of_budget) == (True, False)
 
     def test_costs_that_nobody_knows_are_counted_as_unknown(self, opened: Workspace) -> None:
         matcher = Scripted(said(), cost=None).matcher()
