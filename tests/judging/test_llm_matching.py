@@ -70,7 +70,7 @@ FINDINGS = tuple(
 
 def proposed(model: Scripted, **more: Any) -> Proposed | Failure:
     return asyncio.run(
-        propose_by_model(model.matcher(**more), ERRORS, FINDINGS, judge="TC", parents={span_id(4): span_id(1)})
+        propose_by_model(model.matcher(**more), ERRORS, FINDINGS, rubric="TC", parents={span_id(4): span_id(1)})
     )
 
 
