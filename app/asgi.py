@@ -18,6 +18,7 @@ from tracejury.app.api.otlp import watch_stragglers
 from tracejury.app.api.signin import is_signed_in
 from tracejury.app.config import config
 from tracejury.app.look import Look
+from tracejury.app.run_processes import RUNS
 from tracejury.app.session import workspace
 from tracejury.app.signin import SignInFirst
 
@@ -60,6 +61,7 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
         for task in (watcher, readying):
             task.cancel()
         estimates.queue().close()
+        RUNS.close()
 
 
 def middleware() -> list[Middleware]:

@@ -164,15 +164,15 @@ def text(trace: str, home: Path | None) -> None:
     type=click.Choice(["majority", "mean"]),
     default="majority",
     show_default=True,
-    help="How the models of a jury (--mode jury --model A,B,C) give one score; a tie is said, not broken.",
+    help="How the models of a jury (--mode jury --model A,B,C) give one score. Ties are reported, not resolved.",
 )
 @click.option("--agent", default=None, help="Agent description to give the judges (default: chosen by the trace).")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True)
+@click.option("--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most.")
+@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most.")
 @click.option(
-    "--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most, of all workers of the run."
+    "--budget", type=float, default=None, help="US dollars at most: the run stops before (exit code 3) and can go on."
 )
-@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most, of all workers of the run.")
-@click.option("--budget", type=float, default=None, help="US dollars at most.")
 @click.option(
     "--price",
     "prices",
@@ -191,14 +191,16 @@ def text(trace: str, home: Path | None) -> None:
     "--ask-again/--no-ask-again",
     default=True,
     show_default=True,
-    help="Send again what was sent before a worker or connection ended (perhaps paid twice), or leave it as an error.",
+    help="Send again what was sent before a process or connection ended (perhaps paid twice), or leave it as an error.",
 )
 @click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)
 @click.option("--max-tokens", type=click.IntRange(1), default=None)
 @click.option("--reasoning-effort", default=None)
-@click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call and write nothing.")
+@click.option("--resume", type=int, default=None, metavar="RUN", help="Go on with this run, as it was planned.")
+@click.option("--if-queued", is_flag=True, hidden=True, help="Unless somebody paused or cancelled it meanwhile.")
 @click.option("--failed-only", is_flag=True, help="Judge again what failed, in the last run of this kind.")
 @click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
 @click.option("--even-if-empty", is_flag=True, help="Judge traces that hold names and times only, too.")
@@ -217,14 +219,29 @@ def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **option
     sys.exit(judging.judge(trace_ids, home, as_json=as_json, **options))
 
 
-@main.command()
-@HOME
-@click.option("--once", is_flag=True, help="Stop when no run waits.")
-def worker(home: Path | None, once: bool) -> None:
-    """Take judge runs from the workspace and work on them."""
-    from tracejury.app.commands import judging
+@main.group()
+def rubric() -> None:
+    """Write rubrics of your own."""
 
-    sys.exit(judging.worker(home, once=once))
+
+@rubric.command("new")
+@click.argument("name")
+@HOME
+def rubric_new(name: str, home: Path | None) -> None:
+    """Write a commented rubric NAME into the workspace, to be filled in."""
+    from tracejury.app.commands import rubrics
+
+    sys.exit(rubrics.new(home, name))
+
+
+@rubric.command("check")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@JSON
+def rubric_check(file: Path, as_json: bool) -> None:
+    """Name every fault of a rubric FILE, or show the prompt that it makes."""
+    from tracejury.app.commands import rubrics
+
+    sys.exit(rubrics.check(file, as_json=as_json))
 
 
 @main.group()

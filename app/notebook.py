@@ -238,8 +238,8 @@ class Workspace:
     ) -> dict[str, Any]:
         from tracejury.ingest.store import trace_ids
         from tracejury.judging.judges.rubric import agent_descriptions
-        from tracejury.judging.runs.run_store import plan_run
-        from tracejury.judging.runs.runner import RunSpec, model_names
+        from tracejury.judging.runs.run_control import plan_run
+        from tracejury.judging.runs.run_spec import RunSpec, model_names
         from tracejury.judging.wiring import work_on
 
         known, engine = rubrics(self.store.home), self.store.engine
@@ -260,12 +260,11 @@ def filters_of(values: Mapping[str, Any]) -> Filters:
     if unknown:
         raise ValueError(f"no filter is called {unknown[0]!r}. Try: {', '.join(known)}")
     several = {name for name, default in known.items() if default == ()}
-    return Filters(
-        **{
-            name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
-            for name, value in values.items()
-        }
-    )
+    chosen: dict[str, Any] = {
+        name: ((value,) if isinstance(value, str) else tuple(value)) if name in several else value
+        for name, value in values.items()
+    }
+    return Filters(**chosen)
 
 
 def judge(trace: Trace | ShownTrace, dimension: str, *, model: str = CHECKS, **settings: Any) -> Verdict | Failure:

@@ -70,8 +70,6 @@ FLOORS = (
     "adjudication", "reports",
 )  # fmt: skip
 """The subjects of `judging` from the ground up: each knows those before it. `wiring` and `integrity` know them all."""
-LATE = {("runs", "juries")}
-"""A run that ends has its jury speak; the import stands in the function."""
 
 
 def test_no_arrow_inside_judging_runs_up() -> None:
@@ -82,7 +80,7 @@ def test_no_arrow_inside_judging_runs_up() -> None:
         for name in imports(path)
         if name.startswith("tracejury.judging.")
         for here, there in [(path.relative_to(ROOT / "judging").parts[0].removesuffix(".py"), name.split(".")[2])]
-        if here in floor and floor.get(there, -1) > floor[here] and (here, there) not in LATE
+        if here in floor and floor.get(there, -1) > floor[here]
     ]
     assert up == []
 

@@ -28,6 +28,7 @@ BLUE, SKY, ORANGE, VERMILLION = "#0072B2", "#56B4E9", "#E69F00", "#D55E00"
 PALE_ORANGE = "#F6D58C"
 FAILED = "#6B6F76"
 NOT_APPLICABLE = "#9CA1A9"  # quiet on a light page and on a dark one
+TIED, ERRORS_ONLY = "#CC79A7", "#009E73"
 GREEN, PURPLE, YELLOW, GREY = "#009E73", "#CC79A7", "#F0E442", "#8A8F98"
 SERIES: Final = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, YELLOW)
 """In the order in which judges, models and people take them; the eighth begins again."""
@@ -731,14 +732,16 @@ def size_bars(stored: pd.DataFrame) -> go.Figure:
 
 
 def score_bars(cells: pd.DataFrame) -> go.Figure:
-    """Scores given by each judge of a run, stacked; failures and not applicable named beside them.
+    """Scores given by each judge of a run, stacked; answers without a score and failures named beside them.
 
-    `cells`: judge, outcome (`0` to `3`, `n/a`, or the name of a failure), count, which are its `customdata`.
+    `cells`: judge, outcome (`0` to `3`, `n/a`, `tied`, `errors_only`, or the name of a failure), count, which are its
+    `customdata`.
     """
-    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | {"n/a": NOT_APPLICABLE}
+    unscored = {"n/a": NOT_APPLICABLE, "tied": TIED, "errors_only": ERRORS_ONLY}
+    colors = {str(score): color for score, color in enumerate(SCORE_COLORS)} | unscored
     order = in_order(cells["dimension"], DIMENSIONS)
     figure = go.Figure()
-    for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", "n/a")):
+    for outcome in in_order(cells["outcome"], ("0", "1", "2", "3", *unscored)):
         mine = cells[cells["outcome"] == outcome]
         said = outcome.replace("_", " ")
         look = {"color": colors[outcome]} if outcome in colors else _failed_look(outcome)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -157,7 +156,7 @@ def reader(file: Path) -> Callable[[], bytes]:
 
 
 def show_health() -> None:
-    state = health.health(workspace().engine, now=time.time_ns() // 1000)
+    state = health.health(workspace().engine)
     with st.container(horizontal=True):
         st.metric("Database", state.database, border=True)
         st.metric("Size", "on its server" if state.bytes is None else size(state.bytes), border=True)
@@ -211,14 +210,14 @@ def label_rows() -> None:
 
 
 def unfinished(runs: Sequence[health.RunHealth]) -> None:
-    alive = {None: "no worker has it", True: "worker alive", False: "worker gone"}
+    alive = {None: "no process owns it", True: "at work", False: "process gone"}
     table = pd.DataFrame(
         [
             {
                 "run": run.run_key,
                 "name": run.name,
                 "status": run.status,
-                "worker": alive[run.is_alive],
+                "process": alive[run.is_alive],
                 "seen": "never" if run.seen_s is None else f"{run.seen_s:.0f} s ago",
             }
             for run in runs

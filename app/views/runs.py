@@ -18,6 +18,7 @@ from tracejury.app.components.figures import cell_text, counted, definition, gre
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
+from tracejury.app.run_processes import RUNS
 from tracejury.app.session import link_params, must, user, workspace
 from tracejury.ingest.gaps import NOTHING_TO_READ
 from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
@@ -26,11 +27,12 @@ from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
 from tracejury.judging.judges.jury import RULES, Rule
 from tracejury.judging.judges.model import Prices, read_prices
-from tracejury.judging.judges.rubric import agent_descriptions, rubrics
+from tracejury.judging.judges.rubric import agent_descriptions, broken_files, rubrics
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_name, jury_outcomes, votes_of
-from tracejury.judging.records import CELL_STATES, DIMENSIONS
-from tracejury.judging.runs.run_store import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
-from tracejury.judging.runs.runner import Mode, RunSpec, model_names
+from tracejury.judging.records import CELL_STATES, DIMENSIONS, FAILED_STATES
+from tracejury.judging.runs.run_control import asks_models, plan_run, want_failed_again, watch, wish
+from tracejury.judging.runs.run_spec import Mode, RunSpec, model_names
+from tracejury.judging.runs.run_store import OPEN_STATES
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import judge_model_names
 
@@ -45,8 +47,12 @@ LISTED = {
     "not_applicable": st.column_config.NumberColumn(
         "not applicable", format="localized", help="The judge says that its dimension does not apply"
     ),
+    "errors_only": st.column_config.NumberColumn(
+        "errors only", format="localized", help="Answered by a judge that reports errors and gives no score"
+    ),
+    "tied": st.column_config.NumberColumn("tied", format="localized", help="The models of a jury share the vote"),
     "failed": st.column_config.NumberColumn("failed", format="localized", help="No answer, or one that is no verdict"),
-    "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet, or at work on it"),
+    "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet"),
     "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: no price is known"),
 }
 FAILED_SHOWN = 500  # failed judgements in the browser at once
@@ -60,8 +66,8 @@ def page() -> None:
     runs = listed()
     if runs.empty:
         st.info(
-            "No judge has run yet. Start one above (then `tracejury worker` works on it), judge offline with "
-            "`tracejury judge`, or bring answers in with `tracejury verdicts import`."
+            "No judge has run yet. Start a run above, judge offline with `tracejury judge`, or import answers with "
+            "`tracejury verdicts import`."
         )
         return
     run_key = choose(runs)
@@ -70,7 +76,7 @@ def page() -> None:
 
 
 def listed() -> pd.DataFrame:
-    """Every run, newest first: run, name, status, cells, scored, not_applicable, failed, waiting, cost_usd, by, at."""
+    """Every run, newest first: `_RUN_COLUMNS`."""
     run, cell = tables.run, tables.cell
     with read_transaction(workspace().engine) as connection:
         rows = connection.execute(select(run).order_by(run.c.run_key.desc())).all()
@@ -93,7 +99,7 @@ def listed() -> pd.DataFrame:
                 "status": row.status,
                 "cells": sum(by_run.get(row.run_key, {}).values()),
                 "scored": by_run.get(row.run_key, {}).get("scored", 0),
-                "not_applicable": by_run.get(row.run_key, {}).get("not_applicable", 0),
+                **{state: by_run.get(row.run_key, {}).get(state, 0) for state in _UNSCORED},
                 "failed": sum(by_run.get(row.run_key, {}).get(state, 0) for state in FAILED_STATES),
                 "waiting": sum(by_run.get(row.run_key, {}).get(state, 0) for state in OPEN_STATES),
                 "cost_usd": cost.get(row.run_key),
@@ -102,20 +108,12 @@ def listed() -> pd.DataFrame:
             }
             for row in rows
         ],
-        columns=[
-            "run",
-            "name",
-            "status",
-            "cells",
-            "scored",
-            "not_applicable",
-            "failed",
-            "waiting",
-            "cost_usd",
-            "by",
-            "at",
-        ],
+        columns=_RUN_COLUMNS,
     )
+
+
+_UNSCORED = ("not_applicable", "errors_only", "tied")
+_RUN_COLUMNS = ["run", "name", "status", "cells", "scored", *_UNSCORED, "failed", "waiting", "cost_usd", "by", "at"]
 
 
 def choose(runs: pd.DataFrame) -> int:
@@ -136,10 +134,10 @@ def one_run(run_key: int) -> None:
     st.progress((total - waiting) / total, text=f"{total - waiting:,} of {total:,} judgements · {found['status']}")
     if found["message"]:
         st.text(str(found["message"]))
-    if waiting and not found["worker_alive"]:
-        st.caption("No worker is at it. Start one: `tracejury worker`")
+    is_owned = has_owner(run_key, is_alive=bool(found["owner_alive"]))
     perhaps_paid(found["unanswered"], found["unanswered_usd"])
-    steer(run_key, str(found["status"]), states, can_run_again=is_workers(found["spec"]))
+    if asks_models(found["spec"]):
+        steer(run_key, str(found["status"]), states, is_owned=is_owned)
     shown = shown_of(listings.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
     if shown.outcomes.empty:
         return
@@ -159,7 +157,9 @@ def one_run(run_key: int) -> None:
 
 @st.fragment(key="card-outcomes")
 def outcomes_card(run_key: int, shown: Shown) -> None:
-    layout.title("Outcomes by judge", "Scores 0 to 3; n/a: not applicable; failures by name.")
+    layout.title(
+        "Outcomes by judge", "Scores 0 to 3; n/a: not applicable; other answers without a score, and failures, by name."
+    )
     event = st.plotly_chart(
         charts.score_bars(shown.outcomes), key="chart-outcomes", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Outcomes by judge",
@@ -280,7 +280,7 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
         return
     most = f"US$ {most_usd:,.4f} at most" if isinstance(most_usd, float) else "at a price unknown"
     st.caption(
-        f"{counted(requests, 'request')} went out and no answer is known (the worker or the connection ended, or the "
+        f"{counted(requests, 'request')} went out and no answer is known (the process or the connection ended, or the "
         f"time ran out): perhaps paid, {plain(most)}, beside the cost below."
     )
 
@@ -288,7 +288,7 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
 def jury(run_key: int, kept: Rule) -> None:
     """The joint scores of a jury's models, how they voted, ties said; `kept` is the rule of the verdicts in tables."""
     layout.title(
-        "The jury", "One score from its models' scores. A tie is said, not broken; a failed model has no vote."
+        "The jury", "One score from its models' scores. Ties are reported, not resolved; a failed model has no vote."
     )
     rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
     st.caption(f"In every table of agreement the jury stands by the rule of this run: {kept}.")
@@ -356,34 +356,48 @@ def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.Data
     return pd.DataFrame([one.row() for one in mine if is_all or sum(one.joint.votes.values()) > 1])
 
 
-def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:
+def has_owner(run_key: int, *, is_alive: bool) -> bool:
+    """Whether a process works on the run or is about to; says how the one that was started here ended."""
+    home = workspace().home
+    ended = RUNS.end_of(home, run_key)
+    if ended is not None and not is_alive:
+        st.warning(plain(ended))
+    return is_alive or bool(RUNS.is_at_work(home, run_key))
+
+
+def steer(run_key: int, status: str, states: dict[str, int], *, is_owned: bool) -> None:
+    """The buttons that fit where the run stands; one that wants to go on and has no process is resumed here too."""
     engine = workspace().engine
+    is_open = status in {"queued", "running"}
+    waits = is_open and not is_owned
+    if waits:
+        st.caption("No process works on this run. What was judged is kept; Resume goes on.")
     with st.container(horizontal=True):
-        if status in {"queued", "running"}:
+        if is_open and is_owned:
             st.button("Pause", key="pause", icon=":material/pause:", on_click=wish, args=(engine, run_key, "paused"))
-        if status == "paused":
-            st.button(
-                "Resume", key="resume", icon=":material/play_arrow:", on_click=wish, args=(engine, run_key, "queued")
-            )
-        if status in {"queued", "running", "paused"}:
+        if waits or status in {"paused", "out of budget"}:
+            st.button("Resume", key="resume", icon=":material/play_arrow:", on_click=go_on, args=(engine, run_key))
+        if is_open or status in {"paused", "out of budget"}:
             st.button(
                 "Cancel", key="cancel", icon=":material/stop:", on_click=wish, args=(engine, run_key, "cancelled")
             )
         failed = sum(states.get(state, 0) for state in FAILED_STATES)
-        if failed and status in {"done", "paused", "cancelled"} and can_run_again:
+        if failed and not is_open:
             st.button(
                 f"Judge {failed:,} failed again", key="again", icon=":material/replay:", on_click=judge_again,
                 args=(engine, run_key),
             )  # fmt: skip
 
 
+def go_on(engine: Engine, run_key: int) -> None:
+    """Queue the run again, and have a process of its own work on it."""
+    wish(engine, run_key, "queued")
+    RUNS.start(workspace().home, run_key)
+
+
 def judge_again(engine: Engine, run_key: int) -> None:
     want_failed_again(engine, run_key)
-
-
-def is_workers(spec: object) -> bool:
-    """Whether a worker can take the run: not offline checks, not imports."""
-    return isinstance(spec, dict) and "models" in spec and not is_offline(spec)
+    RUNS.start(workspace().home, run_key)
 
 
 def is_offline(spec: object) -> bool:
@@ -519,6 +533,8 @@ def failures(run_key: int, shown: Shown) -> None:
 
 def start() -> None:
     known, agents = rubrics(workspace().home), agent_descriptions(workspace().home)
+    for error in broken_files(workspace().home):
+        st.warning(plain(f"Left out: {error}"))
     with st.form("new-run", border=False):
         left, right = st.columns(2)
         model = left.text_input(
@@ -538,7 +554,7 @@ def start() -> None:
         )
         limits = limits_form()
         with st.container(horizontal=True):
-            wanted = st.form_submit_button("Queue the run", type="primary", icon=":material/playlist_add:")
+            wanted = st.form_submit_button("Start the run", type="primary", icon=":material/play_arrow:")
             asked = st.form_submit_button("Estimate the cost", icon=":material/calculate:")
     if not (wanted or asked):
         return
@@ -578,8 +594,9 @@ def start() -> None:
     name = f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
     key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, name=name, author=user().name)
     st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
-    calls = len(traces) * len(spec.rubrics) * spec.repeats
-    st.success(f"Run {key} is queued: {counted(calls, 'judgement')}. `tracejury worker` works on it.")
+    calls = len(traces) * len(spec.models) * len(spec.rubrics) * spec.repeats
+    RUNS.start(workspace().home, key)
+    st.success(f"Run {key} starts: {counted(calls, 'judgement')}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -647,11 +664,13 @@ MODES: Mapping[str, Mode] = {"trace": "trace", "span": "span", "jury": "jury"}
 _MODE_HELP = (
     "trace: one answer a trace; span: one answer a span; jury: several models (a, b, c), one score from theirs."
 )
-_RULE_HELP = "Of mode jury: the score with the most votes, or the score nearest to the mean. A tie is said, not broken."
-_PACE_HELP = "Of all workers of the run together."
+_RULE_HELP = (
+    "Of mode jury: the score with the most votes, or the score nearest to the mean. Ties are reported, not resolved."
+)
+_PACE_HELP = "Calls of this run are spaced evenly below it."
 _PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if one is known."
 _CACHE_HELP = "The stored reply to the same request (model, parameters, prefix, rubric, repeat) is not paid again."
-_ASK_HELP = "What was sent before a worker or connection ended may be paid twice; without this it ends as an error."
-_MODEL_HELP = "Any model name that litellm knows; its key is read from the worker's environment, never kept here."
+_ASK_HELP = "What was sent before a process or connection ended may be paid twice; without this it ends as an error."
+_MODEL_HELP = "Any model name that litellm knows; its key is read from the app's environment, never kept here."
 
 page()

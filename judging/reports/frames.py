@@ -14,7 +14,7 @@ from tracejury.judging.adjudication.majority_gold import majority_gold, majority
 from tracejury.judging.agreement.frames import among
 from tracejury.judging.agreement.majority import MAJORITY, VOTES
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.records import CELL_STATES, DIMENSIONS
+from tracejury.judging.records import ANSWERED_STATES, CELL_STATES, DIMENSIONS
 from tracejury.judging.reports import arm_frames
 from tracejury.judging.reports.columns import Columns, MadeOf, load_columns, newest_in_place
 from tracejury.judging.reports.filter_options import most_first, reference_annotators
@@ -401,8 +401,9 @@ def _splits(trace_ids: pd.Series, filters: Filters) -> pd.Series:
 
 
 def _states(cells: pd.DataFrame) -> pd.Series:
-    """scored, not_applicable, or failed."""
-    return cells["state"].where(cells["state"].isin(["scored", "not_applicable"]), "failed")
+    """scored, not_applicable (answered without a score, whatever the reason), or failed."""
+    answered = cells["state"].where(cells["state"] == "scored", "not_applicable")
+    return answered.where(cells["state"].isin(ANSWERED_STATES), "failed")
 
 
 _ERROR_PAIR = [
