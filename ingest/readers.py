@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 from tracejury.ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
+from tracejury.ingest.damage import mark_damaged
 from tracejury.ingest.formats import (
     gaia2,
     inspect_log,
@@ -295,10 +296,15 @@ def _guarded(
     recognised format only settle what others say, and give nothing by themselves.)
     """
     answered = False
+    damage: list[Rejected] = []
     try:
         for item in read():
             answered = True
-            yield item
+            if isinstance(item, Rejected):
+                damage += [item] if item.lost else []
+                yield item
+            else:
+                yield mark_damaged(item, damage)
         if must_answer and not answered:
             raise IngestError("no trace was found in it", remedy="check that it is the file that holds the run")
     except IngestError as error:

@@ -5,7 +5,7 @@ from tracejury.ingest.store.engine import open_engine, reading, writing
 from tracejury.ingest.store.load import load, load_source, load_span, source_blocks, source_of, trace_ids
 from tracejury.ingest.store.schema import metadata
 from tracejury.ingest.store.search import Hit, search
-from tracejury.ingest.store.write import Stored, StoreError, write, write_all
+from tracejury.ingest.store.write import Stored, StoreError, remove, write, write_all
 
 __all__ = [
     "Hit",
@@ -20,6 +20,7 @@ __all__ = [
     "open_engine",
     "pack",
     "reading",
+    "remove",
     "search",
     "source_blocks",
     "source_of",

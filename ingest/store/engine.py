@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection, Engine, create_engine, event
 
+T = TypeVar("T")
 _WRITERS = 0x7472616365  # "trace": the advisory lock that one writer at a time holds
 
 
@@ -56,3 +57,8 @@ def _on_sqlite_connect(dbapi_connection: Any, _record: object) -> None:
 def _on_sqlite_begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("tracejury_writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def chunks(items: Sequence[T], size: int) -> Iterable[Sequence[T]]:
+    """The items, so many at a time: a statement takes a bounded number of parameters."""
+    return (items[at : at + size] for at in range(0, len(items), size))
