@@ -378,14 +378,26 @@ _BEGINS_LINE = re.compile(r"^([ \t]*)[{\[]", re.MULTILINE)
 def _next_document(text: str, start: int) -> int:
     """Where the document after a damaged one begins, or the end of the text: never at a part of the damaged one.
 
-    A part of a document is indented deeper than its beginning, or follows a comma, a colon or an open bracket.
+    A part of an indented document stands deeper than its beginning; of another, after a comma or an open bracket.
     """
-    line = text.rfind("\n", 0, start) + 1
-    indent = len(text[line:start]) - len(text[line:start].lstrip(" \t"))
+    depth = _indentation(text, start)
+    is_indented = _indentation(text, _after_line(text, start)) > depth
     for match in _BEGINS_LINE.finditer(text, start + 1):
-        if len(match[1]) <= indent and _last_character(text, match.start()) not in ",:{[":
+        is_free = is_indented or _last_character(text, match.start()) not in ",:{["
+        if is_free and len(match[1]) <= depth:
             return match.start()
     return len(text)
+
+
+def _indentation(text: str, position: int) -> int:
+    """White space at the beginning of the line of `position`."""
+    line = text.rfind("\n", 0, position) + 1
+    return len(text[line : _after_line(text, line)]) - len(text[line : _after_line(text, line)].lstrip(" \t"))
+
+
+def _after_line(text: str, position: int) -> int:
+    end = text.find("\n", position)
+    return len(text) if end < 0 else end + 1
 
 
 def _last_character(text: str, end: int) -> str:

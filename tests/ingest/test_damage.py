@@ -76,9 +76,9 @@ def test_a_damaged_document_of_any_format_gives_no_trace_of_its_parts(name: str,
 
 def test_spans_beside_a_damaged_document_are_no_trace_of_their_own() -> None:
     whole = json.dumps(span("a" * 16))
-    (first, second) = read_all(f'{{"trace_id": "x", "spans": [\n{whole}\n{whole}\n'.encode())
-    assert isinstance(first, Rejected)
-    assert isinstance(second, Rejected)
+    items = read_all(f'{{"trace_id": "x", "spans": [\n{whole}\n{whole}\n'.encode())
+    assert len(items) == 3
+    assert all(isinstance(item, Rejected) for item in items)
 
 
 def test_a_whole_trace_after_a_damaged_one_is_read() -> None:
