@@ -94,7 +94,7 @@ class Redactor:
         """
         found: Counter[str] = Counter()
         if isinstance(item, Rejected):
-            return replace(item, **{name: self.text(getattr(item, name), found) for name in ("reason", "place")})
+            return replace(item, reason=self.text(item.reason, found), place=self.text(item.place, found))
         clean: Trace = self._deep(replace(item, source=Source(file="", place=""), trace_id=""), found)
         data = self._bytes(item.source.data)
         warnings = list(clean.warnings)

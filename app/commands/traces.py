@@ -14,14 +14,20 @@ from sqlalchemy import Connection, select
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
 from tracejury.ingest.store import load, reading, schema
 from tracejury.ingest.trace import Trace
+from tracejury.judging.ledger import Workspace
 
 
 def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options: Any) -> int:
     """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
+    return ingest_into(opened(home), paths, as_json=as_json, **options)
+
+
+def ingest_into(workspace: Workspace, paths: Sequence[str], *, as_json: bool, **options: Any) -> int:
+    """As `ingest`; labels that a replaced trace leaves without their span are named."""
     from tracejury.ingest.batch import Report
     from tracejury.ingest.batch import ingest as run
+    from tracejury.judging.ledger.removal import unanchored_now
 
-    workspace = opened(home)
     with progress_line("reading", " traces") as bar:
 
         def progress(report: Report) -> None:
@@ -30,6 +36,12 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
 
         report = run(workspace.engine, paths, progress=progress, **options)
     name_rejected(report.rejected)
+    unanchored = unanchored_now(workspace, report.replaced)
+    for label in unanchored:
+        say(
+            f"label {label.label_id} of {label.annotator} on {label.trace_id} names spans that are not there now: "
+            f"{', '.join(label.span_ids)}. Try: open the trace in Work and move it"
+        )
     if as_json:
         print_json(
             {
@@ -39,6 +51,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
                 "rejected": [asdict(one) for one in report.rejected],
                 "warnings": dict(report.warnings),
             }
+            | ({"replaced": report.replaced, "unanchored": list(map(asdict, unanchored))} if report.replaced else {})
         )
     else:
         for warning in report.warning_texts[:50]:
@@ -48,6 +61,7 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
         click.echo(
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
             f"{counted(report.duplicates, 'duplicate')}, {len(report.rejected)} rejected"
+            + (f", {len(report.replaced)} of them in the place of other content" if report.replaced else "")
         )
     return 1 if report.rejected else 0
 

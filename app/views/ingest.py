@@ -11,13 +11,17 @@ from tracejury.app import loading
 from tracejury.app.components import charts, layout
 from tracejury.app.components.behind import chosen_point, listing, open_in_explore, open_in_work
 from tracejury.app.components.figures import counted
+from tracejury.app.components.removing import remove_form
 from tracejury.app.components.sheet import sheet
 from tracejury.app.preflight import Preflight, inspect, storable
-from tracejury.app.session import link_params, workspace
+from tracejury.app.session import link_params, user, workspace
 from tracejury.ingest.batch import Report, store
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, reading
 from tracejury.ingest.trace import Rejected
+from tracejury.judging.ledger import WorkspaceError
+from tracejury.judging.ledger.backup import back_up_first
+from tracejury.judging.ledger.removal import unanchored_now
 
 SHOWN = 50  # warnings
 CONFIG = {"displaylogo": False, "displayModeBar": False}
@@ -79,7 +83,7 @@ def report(found: Preflight) -> None:
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
-            help="Same id, other content: refused, for labels point at what is there.",
+            help="Same id, other content: refused unless you replace them, for labels point at what is there.",
         )  # fmt: skip
         st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with doubts are stored.")
         st.metric("Rejected", f"{len(found.rejected):,}", border=True, help="Named below with place and remedy.")
@@ -87,8 +91,13 @@ def report(found: Preflight) -> None:
 
 def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Store {counted(found.new, 'trace')}" if found.new else "Nothing new to store"
-        wanted = st.button(label, type="primary", disabled=not found.new, key="store", icon=":material/save:")
+        replaces = found.changed > 0 and st.toggle(
+            f"Replace {counted(found.changed, 'changed trace')}", key="replace",
+            help="Backed up first. Labels stay; those on spans that are gone are listed.",
+        )  # fmt: skip
+        count = found.new + (found.changed if replaces else 0)
+        label = f"Store {counted(count, 'trace')}" if count else "Nothing new to store"
+        wanted = st.button(label, type="primary", disabled=not count, key="store", icon=":material/save:")
         redact = st.toggle(
             "Mask secrets first", key="redact", help="Keys and tokens are masked before anything is kept."
         )
@@ -101,12 +110,29 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
         done = so_far.traces + so_far.duplicates
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
-    made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
+    try:
+        if replaces:
+            back_up_first(workspace(), "before-replacement")
+        made = store(workspace().engine, storable(inputs), redact=redact, replace=replaces, progress=show)
+    except WorkspaceError as error:
+        st.error(f"Nothing was stored: {error}")
+        return
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
         f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
+        f"{after_replacement(made)}"
     )
     st.rerun()
+
+
+def after_replacement(made: Report) -> str:
+    """What is to be said of traces that took the place of others, and of labels that lost their span."""
+    if not made.replaced:
+        return ""
+    told = f" {counted(len(made.replaced), 'trace')} took the place of other content."
+    lost = unanchored_now(workspace(), made.replaced)
+    named = ", ".join(f"{one.label_id} of {one.annotator} on {one.trace_id}" for one in lost[:SHOWN])
+    return f"{told} Labels on spans that are not there now ({len(lost)}): {named}." if lost else told
 
 
 def told_last_time() -> None:
@@ -225,12 +251,25 @@ def here() -> None:
         st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Choose a row for its traces.")
         if row is not None:
             open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")
+        removal_of([str(trace_id) for trace_id in traces["trace_id"]])
         doubted = traces[traces["warning_count"] > 0]
         if len(doubted):
             told = counted(int(doubted["warning_count"].sum()), "warning")
             with st.expander(f"{told} on {counted(len(doubted), 'trace')}", on_change="rerun", key="noted") as opened:
                 if opened.open:
                     noted([str(trace_id) for trace_id in doubted["trace_id"]])
+
+
+def removal_of(trace_ids: Sequence[str]) -> None:
+    """The way to take traces out, folded away."""
+    with st.expander("Remove traces", key="removal", on_change="rerun") as opened:
+        if not opened.open:
+            return
+        me = user()
+        done = remove_form(workspace(), trace_ids, by=me.name, may_delete_labels=me.may("admin"))
+        if done is not None:
+            st.session_state["stored"] = done
+            st.rerun()
 
 
 @st.cache_data(show_spinner=False, max_entries=2)
