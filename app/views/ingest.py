@@ -11,10 +11,10 @@ from tracejury.app import loading
 from tracejury.app.components import charts, layout
 from tracejury.app.components.behind import chosen_point, listing, open_in_explore, open_in_work
 from tracejury.app.components.figures import counted
-from tracejury.app.components.removing import remove_form
 from tracejury.app.components.sheet import sheet
 from tracejury.app.preflight import Preflight, inspect, storable
 from tracejury.app.session import link_params, user, workspace
+from tracejury.app.views.admin_forms.removal import remove_form
 from tracejury.ingest.batch import Report, store
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, reading
