@@ -16,7 +16,16 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-from tracejury.ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
+from tracejury.ingest.bounded import (
+    DAMAGE,
+    MAX_BYTES,
+    Allowance,
+    count_member,
+    read_bounded,
+    read_member,
+    read_zstd,
+    too_large,
+)
 from tracejury.ingest.damage import mark_damaged
 from tracejury.ingest.formats import (
     gaia2,
@@ -406,15 +415,19 @@ def _unpack(entry: Entry, data: bytes, opener: Callable[[Entry, bytes], Iterator
 
 
 def _zip(entry: Entry, data: bytes) -> Iterator[Entry]:
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        for member in archive.infolist():
-            if not member.is_dir():
-                yield from _member(entry, member.filename, lambda m=member: read_member(data, m))  # type: ignore[misc]
+    archive = zipfile.ZipFile(io.BytesIO(data))  # stays open: its members are read after they are all listed
+    members, allowance = archive.infolist(), Allowance(len(data))
+    count_member(len(members))
+    for member in members:
+        if not member.is_dir():
+            load = lambda m=member: allowance.taken(m.header_offset, read_member(data, archive, m))  # noqa: E731
+            yield from _member(entry, member.filename, load)
 
 
 def _tar(entry: Entry, data: bytes) -> Iterator[Entry]:
     with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-        for member in archive:
+        for number, member in enumerate(archive):
+            count_member(number)
             if member.isfile():
                 load = lambda m=member: data[m.offset_data : m.offset_data + m.size]  # noqa: E731
                 yield from _member(entry, member.name, load)

@@ -358,6 +358,38 @@ def test_an_input_beyond_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPat
     assert "larger than" in found.reason
 
 
+def test_the_list_of_an_archive_is_read_once_however_many_files_it_holds(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[object] = []
+
+    class Counted(zipfile.ZipFile):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            opened.append(self)
+            super().__init__(*args, **options)
+
+    packed = zipped(**{f"{number}.json": ONE.replace(b"01", b"%02d" % number) for number in range(10, 60)})
+    monkeypatch.setattr(zipfile, "ZipFile", Counted)
+    traces = read_all(packed, "many.zip")
+    assert len(traces) == 50
+    assert all(isinstance(trace, Trace) for trace in traces)
+    assert len(opened) <= 1 + len(READERS)  # and each reader may look whether it is its own
+
+
+def test_an_archive_of_too_many_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "MAX_MEMBERS", 2)
+    for pack in (zipped, tarred):
+        (found,) = read_all(pack(**dict.fromkeys(("a.json", "b.json", "c.json", "d.json"), ONE)), "many")
+        assert isinstance(found, Rejected)
+        assert "more than 2 files" in found.reason
+
+
+def test_files_of_an_archive_may_not_unpack_beyond_reason_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 5_000)
+    monkeypatch.setattr(bounded, "MAX_RATIO", 3)
+    traces = {f"{number}.json": ONE + b" " * 2_000 for number in range(12)}
+    found = read_all(zipped(**traces), "bomb.zip")
+    assert any(isinstance(one, Rejected) and "zip bomb" in one.reason for one in found)
+
+
 @QUICK
 @given(data=st.data())
 def test_a_damaged_archive_is_named(data: st.DataObject) -> None:
