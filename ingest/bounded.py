@@ -65,7 +65,7 @@ class Allowance:
     total: int = 0
 
     def taken(self, place: int, data: bytes) -> bytes:
-        """The bytes of the member at `place`, counted once however often they are asked for. Raises `IngestError` beyond it."""
+        """The bytes of the member at `place`, counted once. Raises `IngestError` beyond what is allowed."""
         self.total += len(data) - self.sizes.get(place, 0)
         self.sizes[place] = len(data)
         if self.total > max(RATIO_FREE_BYTES, MAX_RATIO * self.packed):
