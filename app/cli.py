@@ -48,10 +48,12 @@ def demo(home: Path | None, port: int, no_serve: bool) -> None:
 @HOME
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
-def serve(home: Path | None, host: str, port: int) -> None:
+@click.option("--i-know", "is_agreed", is_flag=True, help="Listen beyond this machine though nobody signs in.")
+def serve(home: Path | None, host: str, port: int, is_agreed: bool) -> None:
     """Open the app on this workspace."""
     from tracejury.app.commands import serving
 
+    serving.refuse_open_door(host, is_agreed=is_agreed)
     sys.exit(serving.serve(home, host=host, port=port))
 
 

@@ -23,6 +23,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from tracejury.app.api import scripts
+from tracejury.app.api.answers import is_from_here
 from tracejury.app.config import config
 from tracejury.app.grants import TokenError
 from tracejury.app.session import workspace
@@ -32,6 +33,8 @@ from tracejury.judging.ledger import Workspace
 
 MAX_BODY = 64 * 1024**2  # bytes, unpacked
 REQUESTS_A_SECOND = 50
+CONTENT_TYPES = ("application/x-protobuf", "application/json")
+"""None of those that a browser sends to another site without asking first."""
 STRAGGLER_S, LOOK_EVERY_S = 600.0, 60.0
 _log = logging.getLogger(__name__)
 
@@ -55,7 +58,12 @@ def otlp_routes(opener: Callable[[], Workspace], *, requests_a_second: float = R
 
 
 def _refused(request: Request, opener: Callable[[], Workspace]) -> Response | None:
-    """With sign-in on, an exporter needs a token (OTEL_EXPORTER_OTLP_HEADERS)."""
+    """No page of another site may send; with sign-in on, an exporter needs a token (OTEL_EXPORTER_OTLP_HEADERS)."""
+    if not is_from_here(request):
+        return _status(403, "the request comes from another site: exporters send no Origin")
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind not in CONTENT_TYPES:
+        return _status(415, f"content type {kind!r}: use {' or '.join(CONTENT_TYPES)}")
     if config().sign_in == "off":
         return None
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from html import escape
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 
 from tracejury.app import signin
+from tracejury.app.api.answers import is_from_here
 from tracejury.app.config import config
 from tracejury.app.session import person_of_session, workspace
 from tracejury.ingest.store import reading
@@ -94,15 +95,6 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
         return _entered(request, space().secret(), found, wanted)
 
     return (Route(signin.PATH, form, methods=["GET"]), Route(signin.PATH, enter, methods=["POST"]))
-
-
-def is_from_here(request: Request) -> bool:
-    """Whether our own page sent the form: the browser says so; where it says nothing, the origin must be ours."""
-    site = request.headers.get("sec-fetch-site")
-    if site is not None:
-        return site in {"same-origin", "none"}
-    origin = request.headers.get("origin")
-    return origin is None or urlsplit(origin).netloc == request.headers.get("host")
 
 
 def _entered(request: Request, secret: str, found: Person, wanted: str) -> Response:
