@@ -8,6 +8,7 @@ from typing import Literal
 
 import streamlit as st
 
+from tracejury.app.components.figures import plain
 from tracejury.app.loading import Choice, Options
 from tracejury.app.session import FILTERS
 from tracejury.judging.agreement.frames import Missing
@@ -133,7 +134,7 @@ def _upload(keep: Callable[[bytes, str], str]) -> None:
     try:
         name = keep(file.getvalue(), file.name)
     except ValueError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     st.success(f"Kept as {name}. Choose it in the list.")
 

@@ -10,7 +10,7 @@ import streamlit as st
 from tracejury.app import loading
 from tracejury.app.components import charts, layout
 from tracejury.app.components.behind import chosen_point, listing, open_in_explore, open_in_work
-from tracejury.app.components.figures import counted
+from tracejury.app.components.figures import counted, plain
 from tracejury.app.components.sheet import sheet
 from tracejury.app.preflight import Preflight, inspect, storable
 from tracejury.app.session import link_params, user, workspace
@@ -115,7 +115,7 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
             back_up_first(workspace(), "before-replacement")
         made = store(workspace().engine, storable(inputs), redact=redact, replace=replaces, progress=show)
     except WorkspaceError as error:
-        st.error(f"Nothing was stored: {error}")
+        st.error(plain(f"Nothing was stored: {error}"))
         return
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
@@ -138,7 +138,7 @@ def after_replacement(made: Report) -> str:
 def told_last_time() -> None:
     told = st.session_state.pop("stored", None)
     if told is not None:
-        st.success(told, icon=":material/check:")
+        st.success(plain(told), icon=":material/check:")
 
 
 def details(found: Preflight) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
-from tracejury.app.components.figures import counted
+from tracejury.app.components.figures import counted, plain
 from tracejury.ingest.store import reading
 from tracejury.judging.ledger import Workspace, WorkspaceError
 from tracejury.judging.ledger.removal import count_labels, remove_traces
@@ -34,7 +34,7 @@ def remove_form(workspace: Workspace, trace_ids: Sequence[str], *, by: str, may_
     try:
         removal = remove_traces(workspace, chosen, with_labels=with_labels and may_delete_labels, by=by)
     except WorkspaceError as error:
-        st.error(f"Nothing was removed: {error}")
+        st.error(plain(f"Nothing was removed: {error}"))
         return None
     fate = f"{counted(removal.labels, 'row')} of labels deleted" if with_labels else "their labels stay"
     return f"{counted(len(removal.traces), 'trace')} removed, {fate}. Backup: {removal.backup.name}."
