@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from tracejury.app.commands.faults import Commands
+
 HOME = click.option(
     "--home",
     type=click.Path(file_okay=False, path_type=Path),
@@ -20,7 +22,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON docu
 DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="tracejury")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 def main(verbose: bool) -> None:

@@ -15,7 +15,7 @@ from tracejury.app.commands.traces import full_id, ingest_into
 from tracejury.app.config import config
 from tracejury.ingest.store import reading, schema
 from tracejury.judging.ledger import WorkspaceError
-from tracejury.judging.ledger.backup import back_up, back_up_first
+from tracejury.judging.ledger.backup import back_up, back_up_first, set_damaged_aside
 from tracejury.judging.ledger.backup import restore as put_back
 from tracejury.judging.ledger.removal import count_labels, remove_traces
 
@@ -57,6 +57,9 @@ def backup(file: Path, home: Path | None) -> None:
 
 
 def restore(file: Path, home: Path | None, *, is_agreed: bool) -> None:
+    aside = set_damaged_aside(home) if is_agreed else None
+    if aside is not None:
+        say(f"the damaged database is kept as {aside}")
     workspace = opened(home)
     with reading(workspace.engine) as connection:
         traces = connection.scalar(select(func.count()).select_from(schema.trace)) or 0

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sqlalchemy import URL, Engine
 
-from tracejury.judging.ledger.workspace import Workspace, WorkspaceError, migrate
+from tracejury.judging.ledger.workspace import Workspace, WorkspaceError, database_file, migrate, open_workspace
 
 FOLDER = "backups"
 
@@ -62,6 +62,25 @@ def restore(workspace: Workspace, file: Path) -> None:
         _run(["pg_restore", *options, f"--dbname={engine.url.database}", str(file)], engine.url)
     engine.dispose()
     migrate(engine)
+
+
+def set_damaged_aside(home: Path | str | None) -> Path | None:
+    """Move a SQLite database that cannot be opened into the folder of backups; where it is now, None of a good one."""
+    try:
+        open_workspace(home).engine.dispose()
+    except WorkspaceError:
+        file = database_file(home)
+        if file is None or not file.is_file():
+            raise
+        folder = file.parent / FOLDER
+        folder.mkdir(exist_ok=True)
+        aside = folder / f"{time.strftime('%Y%m%dT%H%M%S', time.gmtime())}-damaged.db"
+        for suffix in ("", "-wal", "-shm"):
+            part = file.with_name(file.name + suffix)
+            if part.exists():
+                part.replace(aside.with_name(aside.name + suffix))
+        return aside
+    return None
 
 
 @contextmanager

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, Engine, func, select
+from sqlalchemy.exc import DatabaseError
 
-from tracejury.ingest.check import Problem
+from tracejury.ingest.check import Problem, damaged
 from tracejury.ingest.store import load, reading, schema
 from tracejury.judging.ledger import tables
 from tracejury.judging.ledger.labels import error_labels
@@ -19,8 +20,11 @@ UNDER_WAY = ("pending", "running", "replied")
 
 def check_ledger(engine: Engine) -> list[Problem]:
     """Every problem of the ledger; imported labels may name spans that are not there, and that is said too."""
-    with reading(engine) as connection:
-        return [*_check_ops(connection), *_check_cells(connection), *_check_labels(connection)]
+    try:
+        with reading(engine) as connection:
+            return [*_check_ops(connection), *_check_cells(connection), *_check_labels(connection)]
+    except DatabaseError as error:
+        return [damaged(error)]
 
 
 def _check_ops(connection: Connection) -> Iterator[Problem]:
