@@ -23,8 +23,7 @@ def back_up(engine: Engine, file: Path) -> None:
     """Write the whole database to `file`, as it is at one moment. Raises `WorkspaceError`; nothing half is left."""
     with _whole_or_not_at_all(file) as partial:
         if engine.dialect.name == "sqlite":
-            with closing(_raw(engine)) as source, closing(sqlite3.connect(partial)) as target:
-                source.backup(target)
+            _copy(engine, partial)
         else:
             _run(["pg_dump", "--format=custom", f"--file={partial}"], engine.url)
 
@@ -40,8 +39,8 @@ def back_up_first(workspace: Workspace, reason: str) -> Path:
         ) from error
     suffix = "db" if workspace.engine.dialect.name == "sqlite" else "dump"
     stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    number = len(list(folder.glob(f"{stamp}-*")))
-    file = folder / f"{stamp}-{number}-{reason}.{suffix}"
+    number = len(list(folder.glob(f"tracejury-{stamp}-*")))
+    file = folder / f"tracejury-{stamp}-{number}-{reason}.{suffix}"
     back_up(workspace.engine, file)
     return file
 
@@ -99,6 +98,16 @@ def _whole_or_not_at_all(file: Path) -> Iterator[Path]:
         raise WorkspaceError(f"cannot write the backup {file}: {error}. Try: free space, or another folder") from error
     finally:
         partial.unlink(missing_ok=True)
+
+
+def _copy(engine: Engine, file: Path) -> None:
+    """Copy an SQLite database while others read and write it, into one file without a log beside it, and check it."""
+    with closing(_raw(engine)) as source, closing(sqlite3.connect(file)) as target:
+        source.backup(target)
+        target.execute("PRAGMA journal_mode=DELETE")
+        answer = target.execute("PRAGMA quick_check").fetchone()
+    if answer is None or answer[0] != "ok":
+        raise sqlite3.DatabaseError(f"the copy is damaged: {answer}")
 
 
 def _raw(engine: Engine) -> sqlite3.Connection:
