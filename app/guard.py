@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import time
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from urllib.parse import urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
@@ -15,6 +18,9 @@ from tracejury.app import signin
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
 WILDCARDS = frozenset({"0.0.0.0", "::", ""})
 METRICS = "/_stcore/metrics"
+PATIENCE_S = 30.0
+SLOWEST = 2_000
+"""Bytes a second that a body must come with, once PATIENCE_S seconds are over."""
 _HARMLESS = frozenset({"GET", "HEAD", "OPTIONS"})
 _OWN_SITE = frozenset({"same-origin", "none"})
 HEADERS = {
@@ -41,8 +47,15 @@ class Guard:
     Authorization header and the session cookie.
     """
 
-    def __init__(self, app: ASGIApp, *, hosts: Collection[str] | None, may_read_metrics: IsAllowed) -> None:
-        self.app, self.may_read_metrics = app, may_read_metrics
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        hosts: Collection[str] | None,
+        may_read_metrics: IsAllowed,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.app, self.may_read_metrics, self.clock = app, may_read_metrics, clock
         self.hosts = None if hosts is None else frozenset(hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -55,7 +68,8 @@ class Guard:
         elif scope["type"] == "websocket":
             await self.app(self._of_one_origin(scope), receive, send)
         else:
-            await self.app(scope, receive, with_headers(send, Headers(scope=scope).get("host", "")))
+            sent = with_headers(send, Headers(scope=scope).get("host", ""))
+            await _in_time(self.app, scope, receive, sent, self.clock)
 
     def _problem(self, scope: Scope) -> str | None:
         headers = Headers(scope=scope)
@@ -98,6 +112,45 @@ class Guard:
         cookie = signin.cookie_of(headers.get("cookie"))
         allowed = await run_in_threadpool(self.may_read_metrics, headers.get("authorization"), cookie)
         return None if allowed else "metrics need a right. Try: Authorization: Bearer and `tracejury token`"
+
+
+class _TooSlowError(Exception):
+    """A body that does not come."""
+
+
+async def _in_time(app: ASGIApp, scope: Scope, receive: Receive, send: Send, clock: Callable[[], float]) -> None:
+    """Run the app on a request whose body must keep coming: one that does not gets 408, and its connection ends."""
+    has_begun = is_whole = is_over = False
+    size, begun = 0, clock()
+
+    async def received() -> Message:
+        nonlocal is_whole, is_over, size
+        if is_whole:  # what comes now is only the end of the connection
+            return await receive()
+        try:
+            message = await asyncio.wait_for(receive(), max(begun + PATIENCE_S + size / SLOWEST - clock(), 0))
+        except TimeoutError as error:
+            if not has_begun:
+                await _too_slow(scope, receive, send)
+            is_over = True
+            raise _TooSlowError from error
+        size += len(message.get("body", b""))
+        is_whole = not message.get("more_body", False)
+        return message
+
+    async def sent(message: Message) -> None:
+        nonlocal has_begun
+        has_begun = True
+        if not is_over:
+            await send(message)
+
+    with suppress(_TooSlowError):
+        await app(scope, received, sent)
+
+
+async def _too_slow(scope: Scope, receive: Receive, send: Send) -> None:
+    problem = "the request came too slowly. Try: a faster connection, or less at once"
+    await JSONResponse({"error": problem}, 408, {"Connection": "close"})(scope, receive, send)
 
 
 def with_headers(send: Send, host: str) -> Send:

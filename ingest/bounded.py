@@ -6,6 +6,8 @@ import io
 import struct
 import zipfile
 import zlib
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import IO, cast
 
@@ -27,17 +29,33 @@ DAMAGE = (OSError, EOFError, zlib.error, zipfile.BadZipFile, NotImplementedError
 _ZIP_ZSTD = 93
 
 
-def read_bounded(stream: IO[bytes], packed: int) -> bytes:
-    """All bytes of a stream, whatever size its archive declares. Raises `IngestError` beyond the limits."""
-    parts, size = [], 0
-    while chunk := stream.read(1024**2):
-        parts.append(chunk)
-        size += len(chunk)
-        if size > MAX_BYTES:
-            raise too_large(size)
-        if size > RATIO_FREE_BYTES and size > MAX_RATIO * max(packed, 1):
-            raise _bomb()
-    return b"".join(parts)
+def read_bounded(opened: Callable[[], AbstractContextManager[IO[bytes]]], packed: int) -> bytes:
+    """All bytes of a stream, whatever size its archive declares. Raises `IngestError` beyond the limits.
+
+    A large one is measured before it is held: what is refused then takes no memory.
+    """
+    parts: list[bytes] = []
+    size = 0
+    with opened() as stream:
+        while chunk := stream.read(1024**2):
+            size += len(chunk)
+            if size <= RATIO_FREE_BYTES:
+                parts.append(chunk)
+            else:
+                parts.clear()
+                _check(size, packed)
+    if size <= RATIO_FREE_BYTES:
+        _check(size, packed)
+        return b"".join(parts)
+    with opened() as stream:
+        return stream.read(size)
+
+
+def _check(size: int, packed: int) -> None:
+    if size > MAX_BYTES:
+        raise too_large(size)
+    if size > RATIO_FREE_BYTES and size > MAX_RATIO * max(packed, 1):
+        raise _bomb()
 
 
 def read_member(data: bytes, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> bytes:
@@ -48,8 +66,7 @@ def read_member(data: bytes, archive: zipfile.ZipFile, member: zipfile.ZipInfo) 
     try:
         if member.compress_type == _ZIP_ZSTD:
             return _read_zstd_member(data, member)
-        with archive.open(member) as stream:
-            return read_bounded(stream, member.compress_size)
+        return read_bounded(lambda: archive.open(member), member.compress_size)
     except RuntimeError as error:
         raise IngestError(f"cannot be unpacked: {error}", remedy="pack it without a password") from error
     except (*DAMAGE, ValueError) as error:
@@ -88,9 +105,13 @@ def _bomb() -> IngestError:
 
 def read_zstd(data: bytes) -> bytes:
     """All frames of zstd data, within the limits."""
-    decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
-    with decompressor.stream_reader(io.BytesIO(data), read_across_frames=True) as stream:
-        return read_bounded(cast("IO[bytes]", stream), len(data))
+
+    def opened() -> AbstractContextManager[IO[bytes]]:
+        decompressor = zstandard.ZstdDecompressor(max_window_size=2**31)
+        stream = decompressor.stream_reader(io.BytesIO(data), read_across_frames=True)
+        return cast("AbstractContextManager[IO[bytes]]", stream)
+
+    return read_bounded(opened, len(data))
 
 
 def _read_zstd_member(data: bytes, member: zipfile.ZipInfo) -> bytes:

@@ -467,8 +467,7 @@ def _gzip(entry: Entry, data: bytes) -> Iterator[Entry]:
 
 
 def _from_gzip(data: bytes) -> bytes:
-    with gzip.GzipFile(fileobj=io.BytesIO(data)) as stream:
-        return read_bounded(cast("IO[bytes]", stream), len(data))
+    return read_bounded(lambda: cast("IO[bytes]", gzip.GzipFile(fileobj=io.BytesIO(data))), len(data))
 
 
 def _zstd(entry: Entry, data: bytes) -> Iterator[Entry]:

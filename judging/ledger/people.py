@@ -286,7 +286,7 @@ def _tries(connection: Connection, name: str | None, origin: Mapping[str, str], 
     return [at for _, at in times]
 
 
-def _attempts(connection: Connection, now: int) -> Sequence[Row[Any]]:
+def _attempts(connection: Connection, now: int) -> Sequence[Row[str, str, str, int]]:
     table = tables.audit
     return connection.execute(
         select(table.c.what, table.c.subject, table.c.detail, table.c.created_at)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -12,8 +13,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.testclient import TestClient
+from starlette.types import Message
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from tracejury.app import guard
 from tracejury.app.cli import main
 from tracejury.app.config import LISTENS, config
 from tracejury.app.guard import HEADERS, Guard, host_name, is_local
@@ -32,12 +35,12 @@ async def talk(socket: WebSocket) -> None:
 
 
 def client(hosts: frozenset[str] | None, base: str = HERE) -> TestClient:
-    guard = Middleware(Guard, hosts=hosts, may_read_metrics=lambda token, _cookie: token == "Bearer good")
+    before = Middleware(Guard, hosts=hosts, may_read_metrics=lambda token, _cookie: token == "Bearer good")
     routes = [
         Route("/{path:path}", echo, methods=["GET", "POST", "PUT", "DELETE"]),
         WebSocketRoute("/_stcore/stream", talk),
     ]
-    return TestClient(Starlette(routes=routes, middleware=[guard]), base_url=base)
+    return TestClient(Starlette(routes=routes, middleware=[before]), base_url=base)
 
 
 LOCAL = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -174,3 +177,48 @@ def test_the_app_is_not_opened_to_others_without_sign_in(host: str, settings: py
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "localhost", "::1"])
 def test_this_machine_alone_needs_no_sign_in(host: str) -> None:
     assert is_local(host)
+
+
+async def whole(request: Request) -> Response:
+    return JSONResponse({"size": len(await request.body())})
+
+
+def test_a_body_that_does_not_come_ends_the_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "PATIENCE_S", 0.05)
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        if not sent:
+            await asyncio.sleep(5)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    app = Guard(Starlette(routes=[Route("/", whole, methods=["POST"])]), hosts=None, may_read_metrics=lambda *_: False)
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"x")], "query_string": b""}
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 408
+
+
+def test_a_body_that_drips_is_ended_however_often_a_byte_comes() -> None:
+    now = [0.0]
+    sent: list[Message] = []
+
+    async def receive() -> Message:
+        now[0] += 10
+        await asyncio.sleep(0.01)
+        return {"type": "http.request", "body": b"x", "more_body": True}
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+
+    app = Guard(
+        Starlette(routes=[Route("/", whole, methods=["POST"])]),
+        hosts=None,
+        may_read_metrics=lambda *_: False,
+        clock=lambda: now[0],
+    )
+    scope = {"type": "http", "method": "POST", "path": "/", "headers": [(b"host", b"x")], "query_string": b""}
+    asyncio.run(app(scope, receive, send))
+    assert sent[0]["status"] == 408

@@ -8,6 +8,7 @@ import io
 import json
 import tarfile
 import time
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -349,6 +350,27 @@ def test_a_zip_bomb_is_refused_by_what_comes_out(monkeypatch: pytest.MonkeyPatch
         (found,) = read_all(packed, "bomb")
         assert isinstance(found, Rejected)
         assert "zip bomb" in found.reason
+
+
+def test_a_bomb_that_is_refused_is_never_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 4_000_000)
+    zeros = b"0" * 60_000_000
+    for packed in (zipped(**{"a.json": zeros}), gzip.compress(zeros), zstandard.compress(zeros)):
+        tracemalloc.start()
+        (found,) = read_all(packed, "bomb")
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert isinstance(found, Rejected)
+        assert peak < 20_000_000
+
+
+def test_a_large_input_that_is_no_bomb_is_read_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bounded, "RATIO_FREE_BYTES", 1_000)
+    text = json.dumps(document(span("a" * 16, {"x": str(list(range(500_000)))}))).encode()
+    for packed in (zipped(**{"a.json": text}), gzip.compress(text), zstandard.compress(text)):
+        (trace,) = read_all(packed, "large")
+        assert isinstance(trace, Trace)
+        assert trace.source.data == text
 
 
 def test_an_input_beyond_the_size_limit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
