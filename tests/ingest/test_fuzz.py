@@ -17,7 +17,8 @@ from tracejury.ingest.trace import Trace
 
 SPAN_KEYS = {
     "trail": {"span_name", "span_id", "span_attributes"}, "otlp": {"spanId", "startTimeUnixNano"},
-    "otel_sdk": {"context", "start_time", "name"}, "phoenix": {"context.span_id", "start_time"}, "trulens": {"event_id"},
+    "otel_sdk": {"context", "start_time", "name"}, "phoenix": {"context.span_id", "start_time"},
+    "trulens": {"event_id"},
 }  # fmt: skip
 """Keys that each span of a format has and nothing else does, by which spans are counted apart from its reader."""
 MARKS = (b'"', b"{", b"}", b"[", b"]", b",", b"\n{", b"\x00", b"\\")
