@@ -15,8 +15,10 @@ from streamlit import App
 from tracejury.app import adjudicating, estimates
 from tracejury.app.api import ROUTES
 from tracejury.app.api.otlp import watch_stragglers
+from tracejury.app.api.scripts import may_read_metrics
 from tracejury.app.api.signin import is_signed_in
 from tracejury.app.config import config
+from tracejury.app.guard import Guard
 from tracejury.app.look import Look
 from tracejury.app.run_processes import RUNS
 from tracejury.app.session import workspace
@@ -65,9 +67,12 @@ async def lifespan(_app: App) -> AsyncIterator[None]:
 
 
 def middleware() -> list[Middleware]:
-    """In the password mode nobody gets a page before they have signed in; a page comes with its style."""
+    """First what is not for this app is refused; in the password mode nobody gets a page before they have signed in;
+    a page comes with its style.
+    """
+    guard = Middleware(Guard, hosts=config().hosts, may_read_metrics=may_read_metrics)
     first = [Middleware(SignInFirst, is_signed_in=is_signed_in)] if config().sign_in == "password" else []
-    return [*first, Middleware(Look)]
+    return [guard, *first, Middleware(Look)]
 
 
 app = App(

@@ -10,6 +10,8 @@ from typing import Any
 
 import click
 
+from tracejury.app.commands.faults import Commands
+
 HOME = click.option(
     "--home",
     type=click.Path(file_okay=False, path_type=Path),
@@ -21,7 +23,7 @@ SCORE_FORMS = ("langfuse", "phoenix", "label-studio", "argilla", "langsmith", "m
 DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.version_option(package_name="tracejury")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 def main(verbose: bool) -> None:
@@ -49,10 +51,12 @@ def demo(home: Path | None, port: int, no_serve: bool) -> None:
 @HOME
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8501, show_default=True)
-def serve(home: Path | None, host: str, port: int) -> None:
+@click.option("--i-know", "is_agreed", is_flag=True, help="Listen beyond this machine though nobody signs in.")
+def serve(home: Path | None, host: str, port: int, is_agreed: bool) -> None:
     """Open the app on this workspace."""
     from tracejury.app.commands import serving
 
+    serving.refuse_open_door(host, is_agreed=is_agreed)
     sys.exit(serving.serve(home, host=host, port=port))
 
 
@@ -118,15 +122,63 @@ def fetch(name: str, home: Path | None) -> None:
     sys.exit(fetching.fetch(name, home))
 
 
-@main.command("traces")
+@main.group("traces", invoke_without_command=True)
 @HOME
 @JSON
 @click.option("--csv", "csv_file", type=click.Path(dir_okay=False, path_type=Path), help="Write a CSV file.")
-def list_traces(home: Path | None, as_json: bool, csv_file: Path | None) -> None:
-    """List the traces of the workspace."""
+@click.pass_context
+def traces_group(context: click.Context, home: Path | None, as_json: bool, csv_file: Path | None) -> None:
+    """List the traces of the workspace; `remove` and `replace` change which there are."""
     from tracejury.app.commands import traces
 
-    traces.list_traces(home, as_json=as_json, csv_file=csv_file)
+    if context.invoked_subcommand is None:
+        traces.list_traces(home, as_json=as_json, csv_file=csv_file)
+
+
+@traces_group.command("remove")
+@click.argument("trace_ids", metavar="TRACE...", nargs=-1, required=True)
+@HOME
+@click.option("--with-labels", is_flag=True, help="Delete what people stored about them, too.")
+@JSON
+def traces_remove(trace_ids: tuple[str, ...], home: Path | None, with_labels: bool, as_json: bool) -> None:
+    """Take traces out of the workspace, after a backup. Labels stay and count again with the trace."""
+    from tracejury.app.commands import removing
+
+    sys.exit(removing.remove(trace_ids, home, with_labels=with_labels, as_json=as_json))
+
+
+@traces_group.command("replace")
+@click.argument("paths", nargs=-1, required=True)
+@HOME
+@click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
+@click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
+@JSON
+def traces_replace(paths: tuple[str, ...], home: Path | None, format_: str | None, redact: bool, as_json: bool) -> None:
+    """Ingest PATHS in the place of traces of the same id, after a backup. Labels stay."""
+    from tracejury.app.commands import removing
+
+    sys.exit(removing.replace(paths, home, as_json=as_json, format=format_, redact=redact))
+
+
+@main.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@HOME
+def backup(file: Path, home: Path | None) -> None:
+    """Write the whole database to FILE while people work."""
+    from tracejury.app.commands import removing
+
+    removing.backup(file, home)
+
+
+@main.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@HOME
+@click.option("--yes", is_flag=True, help="Replace what the workspace holds now (it is backed up first).")
+def restore(file: Path, home: Path | None, yes: bool) -> None:
+    """Put the backup FILE in the place of the database. Stop the app first."""
+    from tracejury.app.commands import removing
+
+    removing.restore(file, home, is_agreed=yes)
 
 
 @main.command()

@@ -20,7 +20,7 @@ from sqlalchemy.sql.elements import ColumnElement
 from tracejury.app import estimates, listings
 from tracejury.app.estimates import estimate
 from tracejury.app.session import workspace
-from tracejury.ingest.spreadsheet import safe_cell, safe_texts
+from tracejury.ingest.spreadsheet import csv_text
 from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
@@ -184,11 +184,7 @@ def rows_bytes(dataset: Dataset, frame: pd.DataFrame, form: str, made_from: Made
 
 def csv_bytes(frame: pd.DataFrame) -> bytes:
     """CSV in UTF-8: lists as JSON, and no cell that a spreadsheet would run as a formula."""
-    safe = _plain(frame)
-    for name in safe.columns.difference(numeric_columns(safe), sort=False):
-        safe[name] = safe_texts(safe[name])
-    safe = safe.rename(columns=safe_cell)
-    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
+    return csv_text(_plain(frame)).encode("utf-8", "backslashreplace")
 
 
 def table_frame(table: Table, filters: Filters, *, blind: Collection[str] = ()) -> pd.DataFrame:

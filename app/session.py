@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import TypeVar
 from urllib.parse import urlencode
 
 import streamlit as st
@@ -36,6 +38,9 @@ _SAID = "said"
 _DRAWN = "drawn_revisions"
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, kw_only=True)
 class User:
     """The person at the screen; `name` stands at every label, `epoch` in every token made for them."""
@@ -46,6 +51,10 @@ class User:
 
     def may(self, role: Role) -> bool:
         return RANK[self.role] >= RANK[role]
+
+
+_asker: ContextVar[User | None] = ContextVar("asker", default=None)
+"""For whom something deferred is made, where no page runs."""
 
 
 @st.cache_resource(show_spinner=False)
@@ -76,6 +85,9 @@ def signed_in() -> User | None:
     With sign-in off this is `?as=NAME`, else TRACEJURY_USER, with every right. With `password` it is who the
     session cookie says, with `oidc` whose e-mail address the provider vouches for; the role is the store's.
     """
+    asker = _asker.get()
+    if asker is not None:
+        return asker
     match config().sign_in:
         case "password":
             found = person_of_session(signin.read(workspace().secret(), st.context.cookies.get(signin.COOKIE)))
@@ -84,6 +96,43 @@ def signed_in() -> User | None:
         case _:
             return User(name=st.query_params.get("as") or config().user, role="admin")
     return None if found is None else User(name=found.name, role=found.role, epoch=found.epoch)
+
+
+class NoRightError(Exception):
+    """Somebody asked for what they may no longer have; the message says what to do."""
+
+
+def deferred(make: Callable[[], T], *, role: Role) -> Callable[[], T]:
+    """`make`, to be called when the page is no longer run (a download that is pressed): for who is at the screen now.
+
+    They must still be signed in, active, and of this role then. Whatever fails, the person is told: Streamlit keeps
+    quiet of what is no plain exception.
+    """
+    who = user()
+
+    def made() -> T:
+        _must_still(who, role)
+        before = _asker.set(who)
+        try:
+            return make()
+        except Exception:
+            raise
+        except BaseException as stop:
+            raise NoRightError("the page that offered this is gone. Try: reload the page") from stop
+        finally:
+            _asker.reset(before)
+
+    return made
+
+
+def _must_still(who: User, role: Role) -> None:
+    """Raise `NoRightError` for somebody who signed out, was deactivated or lost the role since."""
+    if config().sign_in == "off":
+        return
+    with read_transaction(workspace().engine) as connection:
+        found = person(connection, who.name)
+    if found is None or found.epoch != who.epoch or RANK[found.role] < RANK[role]:
+        raise NoRightError(f"{who.name} may no longer do this. Try: sign in again")
 
 
 def person_of_session(session: signin.Session | None) -> Person | None:

@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
+from urllib.parse import urlsplit
 
 import orjson
 from sqlalchemy import select
@@ -88,3 +89,12 @@ class Readings:
 
 def _json(body: Any, status: int) -> Response:
     return Response(json_bytes(body), status, _FRESH, "application/json")
+
+
+def is_from_here(request: Request) -> bool:
+    """Whether our own page sent the form: the browser says so; where it says nothing, the origin must be ours."""
+    site = request.headers.get("sec-fetch-site")
+    if site is not None:
+        return site in {"same-origin", "none"}
+    origin = request.headers.get("origin")
+    return origin is None or urlsplit(origin).netloc == request.headers.get("host")

@@ -9,8 +9,11 @@ from typing import Literal, NamedTuple
 from itsdangerous import BadData, URLSafeSerializer
 from starlette.requests import Request
 
+from tracejury.app import signin
 from tracejury.app.api.rights import still_may
+from tracejury.app.config import config
 from tracejury.app.grants import TokenError
+from tracejury.app.session import person_of_session, workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.audit import record
@@ -74,3 +77,14 @@ def bearer(request: Request) -> str | None:
 
 def _serializer(space: Workspace) -> URLSafeSerializer:
     return URLSafeSerializer(space.secret(), salt="tracejury-script")
+
+
+def may_read_metrics(authorization: str | None, cookie: str | None) -> bool:
+    """Whether the app's own measurements may be read: with a token for exports, or by a signed-in administrator."""
+    kind, _, token = (authorization or "").partition(" ")
+    try:
+        checked_script(workspace(), token.strip() if kind.lower() == "bearer" else None, use="export")
+    except TokenError:
+        found = person_of_session(signin.read(workspace().secret(), cookie)) if config().sign_in == "password" else None
+        return found is not None and found.role == "admin"
+    return True

@@ -12,6 +12,7 @@ from tracejury.app.commands.output import counted, say
 
 TRAIL = "PatronusAI/TRAIL"
 _TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3"})
+AGAIN = "Try: check the network and HF_TOKEN, then again; what is there already is not loaded twice"
 GATED = (
     f"{TRAIL} is gated: ask for access on its page, make a token, and run again with HF_TOKEN set "
     "(or after `hf auth login`)"
@@ -52,11 +53,11 @@ def _download(repository: str, folder: Path) -> list[Path]:
     except (GatedRepoError, RepositoryNotFoundError) as error:
         raise click.ClickException(GATED) from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise click.ClickException(f"the hub cannot be reached or refuses: {_first_line(error)}") from error
+        raise click.ClickException(f"the hub cannot be reached or refuses: {_first_line(error)}. {AGAIN}") from error
     except Exception as error:  # the hub's HTTP library has its own errors of connection, which it does not wrap
         if type(error).__module__.split(".")[0] not in _TRANSPORTS:
             raise
-        raise click.ClickException(f"the hub cannot be reached: {_first_line(error)}") from error
+        raise click.ClickException(f"the hub cannot be reached: {_first_line(error)}. {AGAIN}") from error
 
 
 def _first_line(error: Exception) -> str:

@@ -8,6 +8,7 @@ from typing import Literal
 
 import streamlit as st
 
+from tracejury.app.components.figures import plain
 from tracejury.app.session import FILTERS
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.agreement.majority import MAJORITY
@@ -137,7 +138,7 @@ def _upload(keep: Callable[[bytes, str], str]) -> None:
     try:
         name = keep(file.getvalue(), file.name)
     except ValueError as error:
-        st.error(str(error))
+        st.error(plain(str(error)))
         return
     st.success(f"Kept as {name}. Choose it in the list.")
 

@@ -6,6 +6,7 @@ import streamlit as st
 
 from tracejury.app.api.scripts import MOST_DAYS, USES, USUAL_DAYS, mint_script
 from tracejury.app.components import layout
+from tracejury.app.components.figures import plain
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
 from tracejury.ingest.store import write_transaction
@@ -57,7 +58,7 @@ def change(name: str, old: str, new: str) -> None:
         with write_transaction(workspace().engine) as connection:
             change_person(connection, name, by=name, password=new)
     except (PeopleError, TooManyTriesError) as problem:
-        st.error(f"Not changed: {problem}.")
+        st.error(plain(f"Not changed: {problem}."))
         return
     st.success("The password is changed. Reload the page and sign in with it.")
 

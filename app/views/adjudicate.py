@@ -277,7 +277,7 @@ def score_form(one: AdjudicationItem, dimension: str, given: Mapping[str, float 
     default = grade(one.decided.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
     key = f"{one.dispute.trace_id}-{dimension}"
     with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        final = st.segmented_control(f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}")
+        final = st.segmented_control(plain(f"{dimension}: {said}"), GRADES, default=default, key=f"grade-{key}")
         reason = st.text_input(
             "Reason", key=f"reason-{key}", placeholder="reason, if they differ", width=170, label_visibility="collapsed"
         )
@@ -377,13 +377,13 @@ def widget(label_id: str) -> str:
 def error_group(one: AdjudicationItem, group: ErrorGroup, titles: SpanTitles) -> None:
     if group.missing:
         mark = "Disputed: " if group.is_disputed else ""
-        st.caption(f"{mark}not seen by {', '.join(group.missing)}")
+        st.caption(plain(f"{mark}not seen by {', '.join(group.missing)}"))
     for rater, label in group.labels:
         label_card(rater, label, one.decided.outcome_of(label.label_id))
     key, ids = widget(group.label_ids[0]), [*group.label_ids, *one.behind(group)]
     with st.container(horizontal=True):
         for rater, label in group.labels:
-            if st.button(f"Keep {rater}'s", key=f"keep-{widget(label.label_id)}"):
+            if st.button(plain(f"Keep {rater}'s"), key=f"keep-{widget(label.label_id)}"):
                 keep(label, [other for other in ids if other != label.label_id])
         if len(group.labels) > 1 and st.button("Merge", key=f"merge-{key}") and act("merge", ids) is not False:
             say("Merged.")

@@ -14,7 +14,7 @@ from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import open_in_compare, open_in_explore
 from tracejury.app.components.figures import plain
 from tracejury.app.config import config
-from tracejury.app.session import link_params, must, said, say, user, workspace
+from tracejury.app.session import deferred, link_params, must, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction, write_transaction
@@ -147,7 +147,11 @@ def show_backup() -> None:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.text(f"{one.name} · {size(one.stat().st_size)}")
             st.download_button(
-                "Download", data=reader(one), file_name=one.name, key=f"get-{one.name}", on_click="ignore"
+                "Download",
+                data=deferred(reader(one), role="admin"),
+                file_name=one.name,
+                key=f"get-{one.name}",
+                on_click="ignore",
             )
 
 

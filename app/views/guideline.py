@@ -190,7 +190,7 @@ def publish(body: dict[str, str], note: str) -> None:
         with write_transaction(workspace().engine) as connection:
             version = guidelines.publish(connection, body, author=user().name, note=note)
     except GuidelineError as problem:
-        st.error(f"Not published: {problem}.")
+        st.error(plain(f"Not published: {problem}."))
         return
     st.success(f"Version {version} is published.")
 

@@ -11,15 +11,19 @@ from tracejury.app import listings
 from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import data_table
 from tracejury.app.components.drilldown import chosen_point, listing, open_in_explore, open_in_work
-from tracejury.app.components.figures import counted
+from tracejury.app.components.figures import counted, plain
 from tracejury.app.preflight import Preflight, inspect, storable
-from tracejury.app.session import link_params, must, workspace
+from tracejury.app.session import link_params, must, user, workspace
+from tracejury.app.views.admin_forms.removal import remove_form
 from tracejury.ingest.batch import Report, store
 from tracejury.ingest.conventions.mapped import maps_of, using
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected
 from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
+from tracejury.judging.store import WorkspaceError
+from tracejury.judging.store.backup import back_up_first
+from tracejury.judging.store.removal import unanchored_now
 from tracejury.judging.store.revisions import Revision
 
 SHOWN = 50  # warnings
@@ -82,7 +86,7 @@ def report(found: Preflight) -> None:
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
-            help="Same id, other content: joined where it adds to what is there, refused where it contradicts.",
+            help="Same id, other content: joined where it adds to what is there, else refused unless you replace it.",
         )  # fmt: skip
         st.metric(
             "Not fully readable", f"{found.unread:,}", border=True,
@@ -95,9 +99,14 @@ def report(found: Preflight) -> None:
 
 def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
+        replaces = found.changed > 0 and st.toggle(
+            f"Replace {counted(found.changed, 'changed trace')}", key="replace",
+            help="Backed up first. Labels stay; those on spans that are gone are listed.",
+        )  # fmt: skip
+        count = found.new + (found.changed if replaces else 0)
         more = "Join what completes stored traces" if found.late else "Nothing new to store"
-        label = f"Store {counted(found.new, 'trace')}" if found.new else more
-        is_idle = not found.new and not found.late
+        label = f"Store {counted(count, 'trace')}" if count else more
+        is_idle = not count and not found.late
         wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
             "Mask secrets first", key="redact", help="Keys and tokens are masked before anything is kept."
@@ -111,22 +120,39 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
         done = so_far.traces + so_far.duplicates + len(so_far.completed)
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
-    with using(maps_of(workspace().home)):
-        made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
+    try:
+        if replaces:
+            back_up_first(workspace(), "before-replacement")
+        with using(maps_of(workspace().home)):
+            made = store(workspace().engine, storable(inputs), redact=redact, replace=replaces, progress=show)
+    except WorkspaceError as error:
+        st.error(plain(f"Nothing was stored: {error}"))
+        return
     if made.evaluated:
         keep_recorded_evaluations(workspace().engine, made.evaluated)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
         f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
         + "".join(f"\n\n{line}" for line in (*made.completed, *made.waiting))
+        + after_replacement(made)
     )
     st.rerun()
+
+
+def after_replacement(made: Report) -> str:
+    """What is to be said of traces that took the place of others, and of labels that lost their span."""
+    if not made.replaced:
+        return ""
+    told = f" {counted(len(made.replaced), 'trace')} took the place of other content."
+    lost = unanchored_now(workspace(), made.replaced)
+    named = ", ".join(f"{one.label_id} of {one.annotator} on {one.trace_id}" for one in lost[:SHOWN])
+    return f"{told} Labels on spans that are not there now ({len(lost)}): {named}." if lost else told
 
 
 def told_last_time() -> None:
     told = st.session_state.pop("stored", None)
     if told is not None:
-        st.success(told, icon=":material/check:")
+        st.success(plain(told), icon=":material/check:")
 
 
 def details(found: Preflight) -> None:
@@ -239,12 +265,25 @@ def here() -> None:
         st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Choose a row for its traces.")
         if row is not None:
             open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")
+        removal_of([str(trace_id) for trace_id in traces["trace_id"]])
         doubted = traces[traces["warning_count"] > 0]
         if len(doubted):
             told = counted(int(doubted["warning_count"].sum()), "warning")
             with st.expander(f"{told} on {counted(len(doubted), 'trace')}", on_change="rerun", key="noted") as opened:
                 if opened.open:
                     noted([str(trace_id) for trace_id in doubted["trace_id"]])
+
+
+def removal_of(trace_ids: Sequence[str]) -> None:
+    """The way to take traces out, folded away."""
+    with st.expander("Remove traces", key="removal", on_change="rerun") as opened:
+        if not opened.open:
+            return
+        me = user()
+        done = remove_form(workspace(), trace_ids, by=me.name, may_delete_labels=me.may("admin"))
+        if done is not None:
+            st.session_state["stored"] = done
+            st.rerun()
 
 
 @st.cache_data(show_spinner=False, max_entries=2)

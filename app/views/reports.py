@@ -22,7 +22,7 @@ from tracejury.app.components.snapshot import snapshot
 from tracejury.app.estimates import NoEstimateError, Revisions, shown_revision
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import of_one_revision, with_placeholder
-from tracejury.app.session import link_params, must, token
+from tracejury.app.session import deferred, link_params, must, token
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import Inputs, Table, numeric_columns, printed
 from tracejury.judging.records import DIMENSIONS
@@ -76,7 +76,7 @@ def whole_report(filters: Filters) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.download_button(
             "All tables as ZIP",
-            data=archive,
+            data=deferred(archive, role="researcher"),
             file_name="tracejury-report.zip",
             mime=datasets.MIMES["zip"],
             icon=":material/folder_zip:",
@@ -87,7 +87,7 @@ def whole_report(filters: Filters) -> None:
         )
         st.download_button(
             "Web page with charts",
-            data=web_page,
+            data=deferred(web_page, role="researcher"),
             file_name="tracejury-report.html",
             mime="text/html",
             icon=":material/web:",
@@ -239,7 +239,7 @@ def export_buttons(filters: Filters, rows: int, name: str, made: Callable[[str],
             label = f"Export {counted(rows, 'row')} (current filter)" if form == "csv" else title
             st.download_button(
                 label,
-                data=partial(made, form),
+                data=deferred(partial(made, form), role="researcher"),
                 file_name=f"{name}.{form}",
                 mime=datasets.MIMES[form],
                 icon=":material/download:" if form == "csv" else None,
@@ -249,7 +249,7 @@ def export_buttons(filters: Filters, rows: int, name: str, made: Callable[[str],
             )
         st.download_button(
             "Manifest",
-            data=manifest,
+            data=deferred(manifest, role="researcher"),
             file_name=f"{name}.manifest.json",
             mime="application/json",
             icon=":material/fingerprint:",

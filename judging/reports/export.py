@@ -16,7 +16,7 @@ import orjson
 import pandas as pd
 from sqlalchemy import Connection
 
-from tracejury.ingest.spreadsheet import safe_cell, safe_texts
+from tracejury.ingest import spreadsheet
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.majority import vote_table
 from tracejury.judging.agreement.tables import (
@@ -140,10 +140,7 @@ def _write(folder: Path, file: str, data: bytes, *, table: str, rows: int) -> Wr
 
 def input_csv(frame: pd.DataFrame) -> bytes:
     """An input as CSV in UTF-8: true and false in words, empty where missing."""
-    safe = frame.copy()
-    for name in safe.columns.difference(numeric_columns(safe), sort=False):
-        safe[name] = safe_texts(safe[name])
-    return safe.to_csv(index=False, lineterminator="\n").encode("utf-8", "backslashreplace")
+    return spreadsheet.csv_text(frame).encode("utf-8", "backslashreplace")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -272,10 +269,7 @@ def _hash(rows: Sequence[Any]) -> str:
 
 def csv_text(frame: pd.DataFrame, table: Table) -> str:
     """`printed` as CSV; text that a spreadsheet would run as a formula is quoted, figures are not."""
-    text = printed(frame, table)
-    for column in text.columns.intersection(frame.columns.difference(numeric_columns(frame)), sort=False):
-        text[column] = safe_texts(text[column])
-    return text.rename(columns=safe_cell).to_csv(index=False, lineterminator="\n")
+    return spreadsheet.csv_text(printed(frame, table), figures=numeric_columns(frame))
 
 
 def _csv(frame: pd.DataFrame, table: Table, made_from: MadeFrom) -> bytes:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sqlite3
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import pandas as pd
 from sqlalchemy import Connection, Engine, Select, Table, func, select
@@ -17,9 +16,10 @@ from tracejury.ingest.store import marked_traces, read_transaction, schema
 from tracejury.judging.records import FAILED_STATES
 from tracejury.judging.runs.run_owner import is_alive, silent_s
 from tracejury.judging.store import tables
+from tracejury.judging.store.backup import FOLDER as FOLDER
+from tracejury.judging.store.backup import back_up
 from tracejury.judging.store.judge_models import is_own_word
-
-FOLDER = "backups"
+from tracejury.judging.store.workspace import WorkspaceError
 
 
 class BackupError(Exception):
@@ -85,15 +85,10 @@ def backup(engine: Engine, folder: Path) -> Path:
     if database_file(engine) is None:
         raise BackupError(f"the database is on a {engine.dialect.name} server: back it up with its own tools")
     target = folder / f"tracejury-{datetime.now(UTC):%Y%m%d-%H%M%S}-{time.monotonic_ns() % 1_000_000:06d}.db"
-    partial = target.with_suffix(".partial")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        try:
-            _copy(engine, partial)
-            partial.replace(target)
-        finally:
-            partial.unlink(missing_ok=True)
-    except (OSError, sqlite3.Error) as error:
+        back_up(engine, target)
+    except (OSError, WorkspaceError) as error:
         raise BackupError(f"the backup could not be written to {folder}: {error}") from error
     return target
 
@@ -101,20 +96,6 @@ def backup(engine: Engine, folder: Path) -> Path:
 def backups(folder: Path) -> list[Path]:
     """The backups there are, newest first."""
     return sorted(folder.glob("tracejury-*.db"), reverse=True)
-
-
-def _copy(engine: Engine, target: Path) -> None:
-    copy = sqlite3.connect(target)
-    raw = engine.raw_connection()
-    try:
-        cast("sqlite3.Connection", raw.driver_connection).backup(copy)
-        copy.execute("PRAGMA journal_mode=DELETE")  # one file, without a log beside it
-        answer = copy.execute("PRAGMA quick_check").fetchone()
-    finally:
-        raw.close()
-        copy.close()
-    if answer is None or answer[0] != "ok":
-        raise sqlite3.DatabaseError(f"the copy is damaged: {answer}")
 
 
 def label_rows(connection: Connection) -> pd.DataFrame:

@@ -200,7 +200,7 @@ def test_a_judge_is_named_by_model_and_dimension_or_by_its_model_alone() -> None
 
 
 def test_a_name_cannot_make_a_picture_or_a_link() -> None:
-    assert plain("![x](http://e.invalid)") == r"\!\[x\]\(http\://e.invalid\)"
+    assert plain("![x](http://e.invalid)") == r"\!\[x\]\(http\://" + "\u2060" + r"e.invalid\)"
     assert plain("ada") == "ada"
 
 
