@@ -60,8 +60,9 @@ format: $(STAMP)/installed  ## Format and mend what lint can mend
 bench: $(STAMP)/installed  ## Measure speed and size, ratios side by side
 	$(BIN)/python -m tests.benchmarks $(ARGS)
 
-lock: pyproject.toml  ## Renew requirements.lock
+lock: pyproject.toml  ## Renew requirements.lock and the list of ARE's environment
 	$(BIN)/uv pip compile pyproject.toml --group dev --generate-hashes --no-annotate --no-header --quiet -o requirements.lock
+	$(BIN)/uv pip compile --group are --universal --python-version 3.11 --generate-hashes --no-annotate --no-header --quiet -o data/gaia2/requirements.txt
 
 clean:  ## Remove the environment and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis
