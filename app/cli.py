@@ -178,6 +178,16 @@ def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **op
     sys.exit(benchmark.run(scenarios, home, as_json=as_json, **options))
 
 
+@gaia2.command("proof")
+@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
+@JSON
+def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
+    """Show, offline, that stock ARE's judge fails a run that is right, and ours does not."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.proof(are_python, as_json=as_json))
+
+
 @gaia2.command("runs")
 @HOME
 @JSON

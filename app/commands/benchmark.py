@@ -279,6 +279,24 @@ def _share(rate: Any) -> str:
     return "none" if rate.rate is None else f"{rate.succeeded}/{rate.scored} ({rate.rate:.1%})"
 
 
+def proof(are_python: Path | None, *, as_json: bool) -> int:
+    """Judge one right run by ARE's engine and by ours. Exit code 1 where they do not differ as described."""
+    from tracejury.judging.gaia2.proof import JUDGE_REPLY, prove
+
+    try:
+        proofs = prove(find(are_python))
+    except Gaia2Error as error:
+        raise click.ClickException(str(error)) from error
+    if as_json:
+        print_json([{"engine": one.engine, "success": one.success, "rationale": one.rationale} for one in proofs])
+    else:
+        click.echo(f"The agent does what the oracle does; the judge's model always answers {JUDGE_REPLY}.")
+        for one in proofs:
+            last = (one.rationale or "").strip().rsplit("reason: ", 1)[-1] if not one.success else ""
+            click.echo(f"{one.engine:6} judge engine: {'success' if one.success else 'failed'}  {last}")
+    return 0 if [one.success for one in proofs] == [False, True] else 1
+
+
 def show_runs(home: Path | None, *, as_json: bool) -> int:
     """Where every run stands that was started here."""
     from tracejury.judging.gaia2.folders import run_states

@@ -183,6 +183,16 @@ def make_engines(parent: Parent, live: Live, job: dict[str, Any]) -> tuple[Any, 
     return AgentEngine(job["model"]), JudgeEngine(job.get("judge_model") or "none")
 
 
+def stock_judge_engine(reply: str) -> Any:
+    """ARE's own judge engine, with litellm's mock for a model that always answers this (for the proof)."""
+    from are.simulation.agents.are_simulation_agent_config import LLMEngineConfig
+    from are.simulation.validation.configs import create_judge_engine
+
+    engine = create_judge_engine(LLMEngineConfig(model_name="gpt-4o-mini", provider="openai"))
+    engine.mock_response = reply
+    return engine
+
+
 def load_scenario(job: dict[str, Any], judge_engine: Any) -> Any:
     """The scenario, ready to run. Raises whatever ARE raises for one that it cannot read."""
     from are.simulation.data_handler.importer import JsonScenarioImporter
@@ -361,6 +371,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     watch(stop)
     try:
         agent_engine, judge_engine = make_engines(parent, live, job)
+        if job.get("stock_judge_reply"):
+            judge_engine = stock_judge_engine(job["stock_judge_reply"])
         scenario = load_scenario(job, judge_engine)
         config = runner_config(job, scenario)
         runner = make_runner(job, live, agent_engine, seen)
