@@ -353,12 +353,21 @@ def watch(stop: dict[str, Any]) -> None:
             return
         raised = args.exc_value
         told = f"{args.exc_type.__name__}: {raised}"
-        stop["error"] = raised if isinstance(raised, EndRunError) else EndRunError("judge_failed", told)
+        known = raised if isinstance(raised, EndRunError) else None
+        stop["error"] = known or EndRunError(_who_failed(args.exc_traceback, stop), told)
         signal.pthread_kill(threading.main_thread().ident or 0, _SUPERVISOR_SIGNAL)
 
     signal.signal(signal.SIGTERM, end)
     signal.signal(_SUPERVISOR_SIGNAL, end)
     threading.excepthook = thread_died
+
+
+def _who_failed(frames: Any, stop: dict[str, Any]) -> str:
+    """Whose failure ended the environment's thread: the set-up's, the judge's (it runs there), or its own."""
+    if not stop.get("set_up"):
+        return "setup_failed"
+    files = {frame.filename.replace("\\", "/") for frame in traceback.extract_tb(frames)}
+    return "judge_failed" if any("/simulation/validation/" in file for file in files) else "environment_error"
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
@@ -376,6 +385,7 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
         scenario = load_scenario(job, judge_engine)
         config = runner_config(job, scenario)
         runner = make_runner(job, live, agent_engine, seen)
+        stop["set_up"] = True
         validation = runner.run(config, scenario)
         result |= {
             "success": validation.success,

@@ -257,15 +257,15 @@ def _state_of(cell: Cell) -> dict[str, Json]:
 # What came of a run -----------------------------------------------------------------------------------------------
 
 
-def _own_status(ended: Ended, settings: RunSettings) -> RunStatus | None:
-    """The status where it is ours to say; None where ARE's own result says it."""
+def _own_status(ended: Ended, settings: RunSettings, *, began: bool) -> RunStatus | None:
+    """The status where it is ours to say; None where ARE's own result says it. `began`: the log holds an entry."""
     result = ended.result or {}
     if ended.how == "time_limit":
         return "timeout"
     if ended.how == "stopped":
         return "stopped"
     if ended.how == "died" or ended.result is None:
-        return "setup_failed" if settings.oracle or not result.get("step") else "stopped"
+        return "stopped" if began else "setup_failed"
     own = result.get("run_status")
     if own in STATUSES:
         return own
@@ -280,7 +280,8 @@ def _own_status(ended: Ended, settings: RunSettings) -> RunStatus | None:
 
 def _output_line(cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> dict[str, Json]:
     """The run in the form of ARE's `output.jsonl`, with what is ours beside it."""
-    status = _own_status(ended, cell.settings)
+    live = folder / "live.jsonl"
+    status = _own_status(ended, cell.settings, began=live.exists() and live.stat().st_size > 0)
     result = ended.result or {}
     score, are_status = _as_are(status, result)
     has_trace = any((folder / TRACE / form / f"{cell.name}.json").exists() for form in ("hf", "gui"))
@@ -327,7 +328,7 @@ def _as_are(status: RunStatus | None, result: dict[str, Json]) -> tuple[float | 
     """The score and the status that ARE's own benchmark writes for such a run."""
     if status in {"timeout", "judge_failed", "agent_raised"}:
         return 0.0, "failed"
-    if status in {"stopped", "setup_failed"}:
+    if status in {"stopped", "setup_failed", "environment_error"}:
         return None, "exception"
     if status == "no_judge":
         return None, "no_validation"

@@ -50,7 +50,8 @@ class RunSettings:
     @property
     def hash(self) -> str:
         """Eight hex digits of all settings."""
-        told = json.dumps(asdict(self), sort_keys=True).encode()
+        numbers = {"time_limit_s": float(self.time_limit_s)}  # 1860 and 1860.0 are one limit
+        told = json.dumps({**asdict(self), **numbers}, sort_keys=True).encode()
         return hashlib.sha256(told).hexdigest()[:8]
 
     @property
