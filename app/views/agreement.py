@@ -47,6 +47,7 @@ from tracejury.app.datasets import findings_said, open_to_me
 from tracejury.app.loading import Choice
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params
+from tracejury.app.views.benchmark_rates import benchmark_view
 from tracejury.judging.agreement import ceiling, errors, majority
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.findings import WITHOUT
@@ -59,9 +60,10 @@ from tracejury.judging.figures import SUITES, each_once
 from tracejury.judging.ledger.workload import COUNTS
 from tracejury.judging.records import DIMENSIONS
 
-VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
+VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team", "Benchmark")
 OF_PEOPLE = ("Raters", "A against B", "Team")
 """The views that compare people alone where no judge has answered yet."""
+WITHOUT_JUDGES = (*OF_PEOPLE, "Benchmark")
 
 
 def page() -> None:
@@ -110,7 +112,7 @@ def view_of(choice: Choice, at: loading.Standing) -> None:
         bind="query-params",
         persist_state="session",
     )
-    if is_alone and view not in OF_PEOPLE:
+    if is_alone and view not in WITHOUT_JUDGES:
         st.info(NO_JUDGE)
     else:
         DRAW[str(view)](choice, found)
@@ -1543,6 +1545,7 @@ DRAW: dict[str, Callable[[Choice, Inputs], None]] = {
     "Raters": raters_view,
     "A against B": versus_view,
     "Team": team_view,
+    "Benchmark": lambda _choice, _found: benchmark_view(),
 }
 
 page()

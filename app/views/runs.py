@@ -19,6 +19,7 @@ from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
 from tracejury.app.session import link_params, user, workspace
+from tracejury.app.views.benchmark_runs import benchmark_card
 from tracejury.ingest.store import reading, trace_ids
 from tracejury.ingest.table import query_frame
 from tracejury.judging.agreement.figure import TOO_FEW
@@ -56,6 +57,7 @@ def page() -> None:
     layout.heading("Runs")
     with st.expander("Start a run", icon=":material/play_arrow:", key="start"):
         start()
+    benchmark_card()
     runs = listed()
     if runs.empty:
         st.info(

@@ -16,7 +16,7 @@ from tracejury.ingest.formats.gaia2.values import mapping, number, text
 from tracejury.ingest.gsr import STATUSES, Run, RunStatus
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.store import reading, schema
-from tracejury.ingest.trace import IngestError, Json
+from tracejury.ingest.trace import Json
 from tracejury.judging.gaia2.answers import Answerer, Chat, Spending, model_label
 from tracejury.judging.gaia2.environment import AreEnvironment
 from tracejury.judging.gaia2.folders import (
@@ -30,6 +30,7 @@ from tracejury.judging.gaia2.folders import (
     run_name,
     write_state,
 )
+from tracejury.judging.gaia2.live import last_words, partial_export
 from tracejury.judging.gaia2.process import Ended, WorkerProcess
 from tracejury.judging.gaia2.scenarios import Scenario
 from tracejury.judging.gaia2.settings import RunSettings
@@ -219,7 +220,10 @@ def _leftover(folder: Path) -> Ended | None:
     result = folder / "result.json"
     told = mapping(parse_json(result.read_bytes())) if result.exists() else None
     return Ended(
-        how="ended" if told else "stopped", result=told, seconds=number((told or {}).get("seconds")) or 0.0, log=""
+        how="ended" if told else "stopped",
+        result=told,
+        seconds=number((told or {}).get("seconds")) or 0.0,
+        log=last_words(folder),
     )
 
 
@@ -354,24 +358,9 @@ def _save_partial_trace(cell: Cell, folder: Path, ended: Ended) -> None:
     live, gui = folder / "live.jsonl", folder / TRACE / "gui" / f"{cell.name}.json"
     if gui.exists() or not live.exists() or not (lines := live.read_bytes().splitlines()):
         return
-    export = mapping(parse_json(cell.scenario.text.encode()))
-    metadata = mapping(export.get("metadata"))
-    definition = mapping(metadata.get("definition"))
-    simulation: dict[str, Json] = {"agent_id": "default", "model_id": model_label(cell.settings.model)}
-    told: dict[str, Json] = {"run_number": cell.repeat, "config": cell.scenario.capability, "has_exception": True}
-    definition = {**definition, **told, "exception_message": ended.log.splitlines()[-1] if ended.log else None}
-    export["world_logs"] = [line.decode("utf-8", "replace") for line in lines if _is_whole(line)]
-    export["metadata"] = {**metadata, "definition": definition, "simulation": simulation}
+    export = partial_export(mapping(parse_json(cell.scenario.text.encode())), _job(cell, folder), lines)
     gui.parent.mkdir(parents=True, exist_ok=True)
     gui.write_text(json.dumps(export), encoding="utf-8")
-
-
-def _is_whole(line: bytes) -> bool:
-    """Whether a line of the live log was written to its end."""
-    try:
-        return isinstance(parse_json(line), dict)
-    except IngestError:
-        return False
 
 
 __all__ = ["Benchmark", "Cell", "Done", "Models", "plan"]

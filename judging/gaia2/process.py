@@ -19,6 +19,7 @@ from tracejury.ingest.formats.gaia2.values import mapping
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.trace import IngestError, Json
 from tracejury.judging.gaia2.environment import scrubbed
+from tracejury.judging.gaia2.live import last_words
 
 GRACE_S = 20.0
 """Seconds that a run told to end may take to write its partial trace, before it is killed."""
@@ -83,7 +84,7 @@ class WorkerProcess:
         result = self._result()
         if result is None and how == "ended":
             how = "died"
-        return Ended(how=how, result=result, seconds=time.monotonic() - self._started, log=self._last_words())
+        return Ended(how=how, result=result, seconds=time.monotonic() - self._started, log=last_words(self._folder))
 
     def _listen(self) -> None:
         for line in self._process.stdout or ():
@@ -127,10 +128,3 @@ class WorkerProcess:
             return mapping(parse_json(file.read_bytes())) if file.exists() else None
         except (OSError, IngestError):
             return None
-
-    def _last_words(self) -> str:
-        try:
-            text = (self._folder / "log.txt").read_text(encoding="utf-8", errors="replace")
-        except OSError:
-            return ""
-        return "\n".join(text.strip().splitlines()[-20:])[-4000:]
