@@ -78,8 +78,8 @@ def fetch(home: Path | None, *, capabilities: Sequence[str], split: str, limit: 
         left = limit
         for name in wanted:
             with tempfile.TemporaryDirectory(prefix="tracejury-") as place:
-                files = download(DATA_SET, Path(place), revision=REVISION, wanted=f"{name}/{split}")
-                scenarios = read_scenarios(files, limit=left)
+                files = download(DATA_SET, Path(place), revision=REVISION, words=(name, split))
+                scenarios = read_scenarios(files)[:left]
             for one in scenarios:
                 target = folder / name / f"{one.scenario_id}.json"
                 target.parent.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -28,8 +30,8 @@ def fetch(name: str, home: Path | None) -> int:
     return max(read, labelled)
 
 
-def download(repository: str, folder: Path, *, revision: str | None = None, wanted: str = "") -> list[Path]:
-    """The Parquet files of a data set whose names begin so. Ends the command with what to do without them."""
+def download(repository: str, folder: Path, *, revision: str | None = None, words: Sequence[str] = ()) -> list[Path]:
+    """The Parquet files of a data set whose paths have these words. Ends the command with what to do without them."""
     try:
         from huggingface_hub import HfApi, hf_hub_download
         from huggingface_hub.errors import (
@@ -43,9 +45,10 @@ def download(repository: str, folder: Path, *, revision: str | None = None, want
     try:
         listed = HfApi().dataset_info(repository, revision=revision).siblings or []
         parquet = [file.rfilename for file in listed if file.rfilename.endswith(".parquet")]
-        names = [name for name in parquet if name.removeprefix("data/").startswith(wanted)]
+        names = [name for name in parquet if set(words) <= set(re.split(r"[/.-]", name))]
         if not names:
-            raise click.ClickException(f"{repository} holds no Parquet file {wanted}: has the data set changed?")
+            what = f" of {' '.join(words)}" if words else ""
+            raise click.ClickException(f"{repository} holds no Parquet file{what}: has the data set changed?")
         return [
             Path(hf_hub_download(repository, file, repo_type="dataset", local_dir=folder, revision=revision))
             for file in sorted(names)
