@@ -1,6 +1,10 @@
 """Makes data/gaia2/scenarios and the scripts of data/gaia2/scripts: small stand-ins for GAIA2, written by us.
 
-Usage: `python make_gaia2_scenarios.py`. They are in the JSON form of ARE 1.2.0, from which it runs them.
+Usage: `python make_gaia2_scenarios.py`. They are in the JSON form of ARE 1.2.0, from which it runs them. The samples
+`boat_moves` and `boat_forgets` of data/samples/gaia2 are runs of them: `tracejury gaia2 run samples --capability
+adaptability --repeats 1 --model script:data/gaia2/scripts/boat_moves.json --judge-model
+script:data/gaia2/scripts/judge.json`, the other with `boat_forgets.json`; from `trace/` of each run's folder, without
+the gui file.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ from typing import Any
 
 HOME = Path(__file__).resolve().parents[2] / "data" / "gaia2"
 START = 1_772_524_800.0  # 2026-03-03 08:00 UTC, on the simulated clock
-MAIL = "runa@skarboats.example"
+MAIL = "runa@example.com"
 ASK = (
     "Put the 07:10 boat to Ness on 2026-03-04 into my calendar as 'Boat to Ness', until 07:45, and write an e-mail to "
     f"{MAIL} with the subject 'Boat on Wednesday' that I come with that boat. Tell me when both are done."
@@ -219,6 +223,8 @@ def main() -> None:
     wait = step("Runa has not written yet. I wait.", "SystemApp__wait_for_notification", timeout=30)
     look = step("A mail has come.", "EmailClientV2__list_emails", folder_name="INBOX")
     put(HOME / "scripts/boat_moves.json", [wait, look, *first_steps(), *later_steps()])
+    forgets = [one for one in later_steps() if "delete_calendar_event" not in one and "07:40:00" not in one]
+    put(HOME / "scripts/boat_forgets.json", [wait, look, *first_steps(), *forgets])
     put(HOME / "scripts/judge.json", ["- Reasoning: they match.\n- Evaluation: [[True]]\n- Evaluation: [[Success]]"])
 
 
