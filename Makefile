@@ -38,10 +38,15 @@ $(STAMP)/browser:
 	fi
 	@mkdir -p $(STAMP) && touch $@
 
+# The environment of ARE that the tests of GAIA2 runs need; kept in .venv/cache.
+$(STAMP)/are: data/gaia2/requirements.txt $(STAMP)/installed
+	@TRACEJURY_CACHE=$(CURDIR)/$(VENV)/cache $(BIN)/tracejury gaia2 setup
+	@touch $@
+
 demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the app
 	$(BIN)/tracejury demo $(ARGS)
 
-test: $(STAMP)/installed $(STAMP)/browser  ## Run every test, the browser's included (three at once: a browser waits more than it works)
+test: $(STAMP)/installed $(STAMP)/browser $(STAMP)/are  ## Run every test, the browser's included (three at once: a browser waits more than it works)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m 'not soak' $(ARGS)
 
 soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a worker killed 100 times, 200 items by keys

@@ -35,19 +35,28 @@ class Chat(Protocol):
 
 @dataclass(kw_only=True)
 class Spending:
-    """What all runs together have spent, and how much they may. Used by the threads of all runs."""
+    """What all runs together have spent, and how much they may. Used by the threads of all runs.
+
+    A call under way counts with the most that it can cost, so that runs side by side stay within the limit too.
+    """
 
     limit_usd: float | None = None
     spent_usd: float = 0.0
+    _under_way_usd: float = 0.0
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
-    def allows(self, most_usd: float) -> bool:
-        """Whether a call that costs at most so much may still be made."""
+    def reserve(self, most_usd: float) -> bool:
+        """Whether a call that costs at most so much may be made; if so, it counts from now on."""
         with self._lock:
-            return self.limit_usd is None or self.spent_usd + most_usd <= self.limit_usd
+            if self.limit_usd is not None and self.spent_usd + self._under_way_usd + most_usd > self.limit_usd:
+                return False
+            self._under_way_usd += most_usd
+            return True
 
-    def add(self, usd: float | None) -> None:
+    def settle(self, most_usd: float, usd: float | None) -> None:
+        """The call is over and cost so much (None: not known, or nothing)."""
         with self._lock:
+            self._under_way_usd -= most_usd
             self.spent_usd += usd or 0.0
 
 
@@ -67,6 +76,7 @@ class Answerer:
     judge_tokens: int = 0
     cost_usd: float = 0.0
     dropped: set[str] = field(default_factory=set)
+    judge_dropped: set[str] = field(default_factory=set)
     calls: int = 0
     errors: list[str] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -81,49 +91,55 @@ class Answerer:
         parameters = dict(self.judge_parameters if is_judge else self.parameters)
         if stop := question.get("stop"):
             parameters["stop"] = stop
-        if not self._may_ask(messages, is_judge=is_judge):
+        most = self._most_usd(messages, is_judge=is_judge)
+        if not self.spending.reserve(most):
             told = f"the budget of ${self.spending.limit_usd:.4f} does not reach for another call"
             return {"end": "stopped", "error": told}
         self.calls += not is_judge
+        cost: float | None = None
         try:
-            reply = self._ask(chat, messages, parameters)
+            reply = self._ask(chat, messages, parameters, self.judge_dropped if is_judge else self.dropped)
+            cost = self._cost_of(reply, is_judge=is_judge)
         except ModelError as error:
             if not is_judge:
                 self.errors.append(error.message)
             fatal = "judge_failed" if is_judge else "setup_failed"
             return {"error": error.message, **({"end": fatal} if error.kind in FATAL else {})}
-        return self._told(reply, is_judge=is_judge)
+        finally:
+            self.spending.settle(most, cost)
+        return self._told(reply, cost, is_judge=is_judge)
 
-    def _ask(self, chat: Chat, messages: Messages, parameters: dict[str, Json]) -> ModelReply:
+    def _ask(self, chat: Chat, messages: Messages, parameters: dict[str, Json], dropped: set[str]) -> ModelReply:
         """The reply, asked for again after errors that pass; a parameter that the provider refuses is left out."""
         attempt = 0
         while True:
             try:
-                sent = {name: value for name, value in parameters.items() if name not in self.dropped}
-                return chat(messages, sent)
+                return chat(messages, {name: value for name, value in parameters.items() if name not in dropped})
             except ModelError as error:
-                if error.kind == "rejected_parameter" and error.parameter and error.parameter not in self.dropped:
-                    self.dropped.add(error.parameter)
+                if error.kind == "rejected_parameter" and error.parameter and error.parameter not in dropped:
+                    dropped.add(error.parameter)
                     continue
                 attempt += 1
                 if error.kind not in RETRIED or attempt >= ATTEMPTS:
                     raise
                 self.sleep(min(60.0, 2.0**attempt) if error.retry_after_s is None else error.retry_after_s)
 
-    def _may_ask(self, messages: Messages, *, is_judge: bool) -> bool:
+    def _most_usd(self, messages: Messages, *, is_judge: bool) -> float:
+        """The most that a call can cost, 0 where there is no budget to hold."""
         prices = self.judge_prices if is_judge else self.prices
         if self.spending.limit_usd is None or prices is None:
-            return True
+            return 0.0
         limit = None if is_judge else self.parameters.get("max_tokens")
         answer = limit if isinstance(limit, int) else _ANSWER_TOKENS
         sent = sum(estimate_tokens(json_text(dict(message)) or "") for message in messages)
-        return self.spending.allows(prices.cost(prompt=sent, completion=answer))
+        return prices.cost(prompt=sent, completion=answer)
 
-    def _told(self, reply: ModelReply, *, is_judge: bool) -> dict[str, Json]:
+    def _cost_of(self, reply: ModelReply, *, is_judge: bool) -> float | None:
         prices = self.judge_prices if is_judge else self.prices
-        cost = reply.cost_usd if reply.cost_usd is not None else None if prices is None else prices.cost_of(reply)
+        return reply.cost_usd if prices is None or reply.cost_usd is not None else prices.cost_of(reply)
+
+    def _told(self, reply: ModelReply, cost: float | None, *, is_judge: bool) -> dict[str, Json]:
         total = (reply.prompt_tokens or 0) + (reply.completion_tokens or 0)
-        self.spending.add(cost)
         with self._lock:
             self.cost_usd += cost or 0.0
             if is_judge:

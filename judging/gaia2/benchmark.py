@@ -18,7 +18,7 @@ from tracejury.ingest.parse import parse_json
 from tracejury.ingest.store import reading, schema
 from tracejury.ingest.trace import Json
 from tracejury.judging.gaia2.answers import Answerer, Chat, Spending, model_label
-from tracejury.judging.gaia2.environment import AreEnvironment
+from tracejury.judging.gaia2.environment import AreEnvironment, Gaia2Error
 from tracejury.judging.gaia2.folders import (
     OUTPUT,
     STOP,
@@ -146,6 +146,8 @@ class Benchmark:
             ended = leftover or self._work(cell, folder, answerer)
             done = self._store(cell, folder, ended, answerer)
         self.on_done(done)
+        if leftover is not None and done.run.status in TO_DO_AGAIN:  # what a killed start left is stored; now make it
+            return self._make(replace(cell, attempt=cell.attempt + 1))
         return done
 
     def _answerer(self, cell: Cell) -> Answerer:
@@ -177,16 +179,17 @@ class Benchmark:
     def _store(self, cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> Done:
         """Write what came of the run and take it into the workspace; `state.json` and `output.jsonl` last."""
         _save_partial_trace(cell, folder, ended)
-        line = _output_line(cell, folder, ended, answerer)
         trace = folder / TRACE
         trace.mkdir(exist_ok=True)
-        (folder / f"{OUTPUT}.part").write_text(json.dumps(line) + "\n", encoding="utf-8")
-        (folder / f"{OUTPUT}.part").replace(trace / OUTPUT)
+        if not (trace / OUTPUT).exists():  # else a start that was killed wrote it, and may have stored it
+            line = _output_line(cell, folder, ended, answerer)
+            (folder / f"{OUTPUT}.part").write_text(json.dumps(line) + "\n", encoding="utf-8")
+            (folder / f"{OUTPUT}.part").replace(trace / OUTPUT)
         with self._storing:
             report = ingest(self.engine, [trace])
             if report.rejected:
                 first = report.rejected[0]
-                raise RuntimeError(f"the run {cell.name} cannot be stored: {first.file}: {first.reason}")
+                raise Gaia2Error(f"the run {cell.name} cannot be stored: {first.file}: {first.reason}")
             run = self._run_of(cell.name)
             if self.then is not None and self._has_steps(cell.name):
                 self.then(cell.name)
@@ -319,6 +322,7 @@ def _output_line(cell: Cell, folder: Path, ended: Ended, answerer: Answerer) -> 
         "wall_s": round(ended.seconds, 3),
         "model_errors": [*answerer.errors[-3:]],
         "parameters_refused": [*sorted(answerer.dropped)],
+        "judge_parameters_refused": [*sorted(answerer.judge_dropped)],
     }
     return {
         "task_id": cell.scenario.scenario_id,

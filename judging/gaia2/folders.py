@@ -1,8 +1,8 @@
 """The folders of runs: where each run keeps what it needs, where it stands, and what came of it.
 
 `<home>/gaia2/runs/<settings>/<capability>/<scenario>/run_<repeat>[_again_<n>]/` holds the job, the live log and
-`trace/`, which is what the workspace takes; `trace/output.jsonl` is written last: a folder with it is done.
-`state.json` says where a run stands.
+`trace/`, which is what the workspace takes, `trace/output.jsonl` last. `state.json` says where a run stands, and that
+it has ended once the workspace has it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def read_state(folder: Path) -> RunState | None:
 
 
 def is_done(folder: Path) -> bool:
-    return (folder / TRACE / OUTPUT).exists()
+    """Whether the run has ended and is in the workspace: the state says so after both."""
+    status = _json_of(folder / STATE).get("status")
+    return (folder / TRACE / OUTPUT).exists() and status not in {None, "running"}
 
 
 @contextmanager

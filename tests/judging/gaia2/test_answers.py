@@ -64,6 +64,23 @@ def test_a_refused_parameter_is_left_out_from_then_on_and_named() -> None:
     assert answerer.dropped == {"temperature"}
 
 
+def test_what_the_judge_refuses_is_still_sent_to_the_agent() -> None:
+    judge = Recorder(ModelError("rejected_parameter", "no temperature", parameter="temperature"), REPLY)
+    agent = Recorder(REPLY)
+    answerer = Answerer(agent=agent, judge=judge, parameters={"temperature": 0.5})
+    answerer({"ask": "judge", "messages": []})
+    answerer({"ask": "agent", "messages": []})
+    assert (agent.sent, answerer.judge_dropped, answerer.dropped) == ([{"temperature": 0.5}], {"temperature"}, set())
+
+
+def test_calls_side_by_side_stay_within_the_budget_together() -> None:
+    spending = Spending(limit_usd=1.0)
+    assert [spending.reserve(0.6), spending.reserve(0.6)] == [True, False]
+    spending.settle(0.6, 0.1)
+    assert spending.reserve(0.6)
+    assert spending.spent_usd == pytest.approx(0.1)
+
+
 def test_an_error_that_passes_is_asked_again_and_one_that_stays_is_told() -> None:
     waits: list[float] = []
     model = Recorder(ModelError("rate_limit", "slow down", retry_after_s=3.0), REPLY)

@@ -30,7 +30,8 @@ from tracejury.judging.ledger.workspace import Workspace
 from tracejury.judging.model import ModelReply, Prices
 from tracejury.judging.outcomes import outcome_tables, runs_of
 
-pytestmark = pytest.mark.slow
+# The first of these tests may have to make the environment, where `make test` has not.
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 DATA = Path(__file__).resolve().parents[3] / "data" / "gaia2"
 GOOD_JUDGE = ["- Evaluation: [[true]]\n- Evaluation: [[SUCCESS]]"]
 ENTRY = json.loads((DATA / "scripts/boat_entry.json").read_text(encoding="utf-8"))
@@ -276,7 +277,13 @@ def test_a_run_whose_starter_was_killed_keeps_its_trace_at_the_next_start(tmp_pa
     assert [cell.attempt for cell in cells] == [1]
     models = Models(agent=lambda: ScriptChat(ENTRY), judge=None)
     benchmark = Benchmark(home=home, engine=one.home.engine, environment=are, models=models)
-    assert ended(benchmark.run(cells, workers=1)) == ("stopped", None, None, "person")
+    (done,) = benchmark.run(cells, workers=1)
+    assert (done.cell.attempt, done.run.status) == (2, "no_judge")
+    with reading(one.home.engine) as connection:
+        first = load(connection, cells[0].name)
+    assert kinds(first)["TOOL"] == 1
+    assert first.outcome is not None
+    assert first.outcome.exception_message == "ended by a signal"
 
 
 def _same(script: str) -> RunSettings:
