@@ -122,6 +122,120 @@ def fetch(name: str, home: Path | None) -> None:
     sys.exit(fetching.fetch(name, home))
 
 
+@main.group()
+def gaia2() -> None:
+    """Run GAIA2 here: scenarios of Meta's ARE with any model, each run a trace of the workspace."""
+
+
+@gaia2.command("setup")
+@click.option("--python", type=click.Path(path_type=Path), help="A Python that has ARE already: use it from now on.")
+@click.option("--check", is_flag=True, help="Only say what is there; exit code 1 where nothing is.")
+@JSON
+def gaia2_setup(python: Path | None, check: bool, as_json: bool) -> None:
+    """Make the environment of its own that runs ARE (750 MB, half a minute), in the cache folder."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.setup(python, check=check, as_json=as_json))
+
+
+@gaia2.command("fetch")
+@click.option("--capability", "capabilities", multiple=True, metavar="NAME", help="Only these (may be given again).")
+@click.option("--split", default="validation", show_default=True)
+@click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
+@HOME
+def gaia2_fetch(capabilities: tuple[str, ...], split: str, limit: int | None, home: Path | None) -> None:
+    """Load the scenarios of GAIA2 from the hub, at a pinned revision, with your own token (HF_TOKEN)."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.fetch(home, capabilities=capabilities, split=split, limit=limit))
+
+
+def _number_or_none(_context: object, parameter: click.Parameter, value: str) -> float | int | None:
+    """A number, or nothing for `none`: then the model is not told."""
+    if value.lower() == "none":
+        return None
+    try:
+        return int(value) if parameter.name == "max_tokens" else float(value)
+    except ValueError as error:
+        raise click.BadParameter(f"a number or none, not {value!r}") from error
+
+
+@gaia2.command("run")
+@click.argument("scenarios", nargs=-1, required=True)
+@click.option("--model", default=None, help="The agent's model by litellm's name, or script:FILE (a list of replies).")
+@click.option("--judge-model", default=None, help="The model of the benchmark's judge; script:FILE too.")
+@click.option("--no-judge", is_flag=True, help="Ask no judge: runs are made and not scored.")
+@click.option("--capability", multiple=True, metavar="NAME", help="Only scenarios of these (may be given again).")
+@click.option("--limit", type=click.IntRange(1), default=None, help="At most so many scenarios in all.")
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Runs of each scenario.")
+@click.option("--temperature", default="0.5", show_default=True, callback=_number_or_none, help="A number, or none.")
+@click.option("--max-tokens", default="16384", show_default=True, callback=_number_or_none, help="A number, or none.")
+@click.option("--max-iterations", type=click.IntRange(1), default=80, show_default=True, help="Steps of the agent.")
+@click.option("--time-limit", type=float, default=1860.0, show_default=True, help="Seconds a run may take.")
+@click.option(
+    "--duration", type=click.IntRange(1), default=1800, show_default=True, help="Simulated seconds (Time: 420)."
+)
+@click.option(
+    "--time",
+    type=click.Choice(["measured", "fixed"]),
+    default="measured",
+    show_default=True,
+    help="How the simulated clock goes on while the model thinks.",
+)
+@click.option("--seed", type=int, default=None, help="Sent to the model, another for each run.")
+@click.option("--workers", type=click.IntRange(1), default=2, show_default=True, help="Runs at a time.")
+@click.option("--budget", type=click.FloatRange(0), default=None, metavar="USD", help="Make no call beyond it.")
+@click.option("--price", default=None, metavar="IN,OUT", help="US$ per million tokens of the agent's model.")
+@click.option("--judge-price", default=None, metavar="IN,OUT", help="US$ per million tokens of the judge's model.")
+@click.option("--api-base", default=None, help="Address of the server of the agent's model.")
+@click.option("--judge-api-base", default=None, help="Address of the server of the judge's model.")
+@click.option("--again", default="", metavar="STATUS,...", help="Make runs again that ended so, e.g. timeout.")
+@click.option("--oracle", is_flag=True, help="Play the scenario's own events, without an agent.")
+@click.option("--noise", is_flag=True, help="Failing tools and events of the environment (GAIA2's noise phase).")
+@click.option("--agent-to-agent", is_flag=True, help="Apps are agents too (GAIA2's agent2agent phase).")
+@click.option("--then-judge", type=click.Choice(["checks"]), default=None, help="Judge each run as it ends.")
+@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
+@click.option("--dry-run", is_flag=True, help="Only say which runs would be made.")
+@HOME
+@JSON
+def gaia2_run(scenarios: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
+    """Run SCENARIOS: JSON or Parquet files, folders of them, or `samples` for the shipped stand-ins."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.run(scenarios, home, as_json=as_json, **options))
+
+
+@gaia2.command("proof")
+@click.option("--are-python", type=click.Path(path_type=Path), default=None, help="The Python that has ARE.")
+@JSON
+def gaia2_proof(are_python: Path | None, as_json: bool) -> None:
+    """Show, offline, that stock ARE's judge fails a run that is right, and ours does not."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.proof(are_python, as_json=as_json))
+
+
+@gaia2.command("runs")
+@HOME
+@JSON
+def gaia2_runs(home: Path | None, as_json: bool) -> None:
+    """Show where every run stands."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.show_runs(home, as_json=as_json))
+
+
+@gaia2.command("stop")
+@click.argument("names", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Every run under way.")
+@HOME
+def gaia2_stop(names: tuple[str, ...], everything: bool, home: Path | None) -> None:
+    """End runs under way; each keeps its partial trace."""
+    from tracejury.app.commands import benchmark
+
+    sys.exit(benchmark.stop(names, home, everything=everything))
+
+
 @main.group("traces", invoke_without_command=True)
 @HOME
 @JSON

@@ -55,6 +55,7 @@ from tracejury.app.options import ArmOption
 from tracejury.app.painting import paint
 from tracejury.app.placeholders import of_one_revision, watch, with_placeholder
 from tracejury.app.session import link_params, must
+from tracejury.app.views.benchmark_rates import benchmark_view
 from tracejury.judging.agreement import ceiling, errors, majority
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.findings import WITHOUT
@@ -69,9 +70,10 @@ from tracejury.judging.reports.estimates import SUITES, each_once
 from tracejury.judging.reports.filters import FilterOptions, Filters
 from tracejury.judging.reports.workload import COUNTS
 
-VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
+VIEWS = ("Overview", "Errors", "Scores", "Consistency", "Raters", "A against B", "Team", "Benchmark")
 OF_PEOPLE = ("Raters", "A against B", "Team")
 """The views that compare people alone where no judge has answered yet."""
+WITHOUT_JUDGES = (*OF_PEOPLE, "Benchmark")
 
 
 def page() -> None:
@@ -102,7 +104,7 @@ def view_of(filters: Filters, at: Revisions) -> None:
         bind="query-params",
         persist_state="session",
     )
-    if is_alone and view not in OF_PEOPLE:
+    if is_alone and view not in WITHOUT_JUDGES:
         st.info(NO_JUDGE)
     else:
         DRAW[str(view)](filters, found)
@@ -1601,6 +1603,7 @@ DRAW: dict[str, Callable[[Filters, Inputs], None]] = {
     "Raters": raters_view,
     "A against B": versus_view,
     "Team": team_view,
+    "Benchmark": lambda _choice, _found: benchmark_view(),
 }
 
 page()

@@ -224,29 +224,37 @@ class LitellmModel:
 
     async def __call__(self, request: ModelRequest) -> ModelReply:
         """One call, never retried here. Raises `ModelError`, whatever the provider or litellm raise."""
+        messages = messages_of(request, marks_cache=marks_cache(self.name))
+        return await self._complete(messages, form_arguments(request), request.parameters)
+
+    async def chat(self, messages: Sequence[Mapping[str, Json]], parameters: Mapping[str, Json]) -> ModelReply:
+        """One call with these very messages, such as an agent's; never retried here. Raises `ModelError`."""
+        return await self._complete([dict(message) for message in messages], {}, parameters)
+
+    async def _complete(
+        self, messages: Sequence[Mapping[str, Any]], form: Mapping[str, Any], parameters: Mapping[str, Json]
+    ) -> ModelReply:
         litellm = await _loaded()
         started = time.monotonic()
-        try:
-            async with asyncio.timeout(self.timeout_s):  # a body that trickles in never meets the client's own limit
-                response = await litellm.acompletion(**self._arguments(request))
-        except TimeoutError as error:
-            raise ModelError("timeout", f"no answer within {self.timeout_s:g} s") from error
-        except Exception as error:
-            raise classify(error, request.parameters) from error
-        reply = read_response(response, latency_s=time.monotonic() - started)
-        return _with_cost(reply, self._cost(litellm, response, reply))
-
-    def _arguments(self, request: ModelRequest) -> dict[str, Any]:
-        return {
+        arguments = {
             "model": self.name,
-            "messages": messages_of(request, marks_cache=marks_cache(self.name)),
+            "messages": messages,
             "timeout": self.timeout_s,
             "num_retries": 0,
             "max_retries": 0,
             **self._place(),
-            **form_arguments(request),
-            **request.parameters,
+            **form,
+            **parameters,
         }
+        try:
+            async with asyncio.timeout(self.timeout_s):  # a body that trickles in never meets the client's own limit
+                response = await litellm.acompletion(**arguments)
+        except TimeoutError as error:
+            raise ModelError("timeout", f"no answer within {self.timeout_s:g} s") from error
+        except Exception as error:
+            raise classify(error, parameters) from error
+        reply = read_response(response, latency_s=time.monotonic() - started)
+        return _with_cost(reply, self._cost(litellm, response, reply))
 
     def _place(self) -> dict[str, Any]:
         return {
