@@ -14,10 +14,10 @@ from tracejury.app.commands.output import counted, opened, print_json, say
 from tracejury.app.commands.traces import full_id, ingest_into
 from tracejury.app.config import config
 from tracejury.ingest.store import read_transaction, schema
+from tracejury.judging.removal import count_labels, remove_traces
 from tracejury.judging.store import WorkspaceError
 from tracejury.judging.store.backup import back_up, back_up_first, set_damaged_aside
 from tracejury.judging.store.backup import restore as put_back
-from tracejury.judging.store.removal import count_labels, remove_traces
 
 
 def remove(trace_ids: Sequence[str], home: Path | None, *, with_labels: bool, as_json: bool) -> int:

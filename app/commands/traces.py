@@ -33,7 +33,7 @@ def ingest_into(
     from tracejury.ingest.batch import ingest as run
     from tracejury.ingest.conventions.mapped import using
     from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
-    from tracejury.judging.store.removal import unanchored_now
+    from tracejury.judging.removal import unanchored_now
 
     with progress_line("reading", " traces") as bar:
 

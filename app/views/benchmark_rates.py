@@ -82,8 +82,8 @@ def rate_rows(runs: list[Run], *, is_judged: bool) -> pd.DataFrame:
             rows.append(
                 {
                     "label": f"{capability} · {', '.join(names)}",
-                    "system": "/".join(key),
-                    "judge": capability,
+                    "judge_model": "/".join(key),
+                    "dimension": capability,
                     "value": sum(one.score or 0.0 for one in scored) / len(scored) if scored else None,
                     "low": low,
                     "high": high,

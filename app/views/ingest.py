@@ -21,9 +21,9 @@ from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected
 from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
+from tracejury.judging.removal import unanchored_now
 from tracejury.judging.store import WorkspaceError
 from tracejury.judging.store.backup import back_up_first
-from tracejury.judging.store.removal import unanchored_now
 from tracejury.judging.store.revisions import Revision
 
 SHOWN = 50  # warnings

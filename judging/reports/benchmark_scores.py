@@ -31,11 +31,11 @@ def mean_scores(cells: pd.DataFrame) -> pd.DataFrame:
 
     `cells` are finished cells, the newest of each last: trace_id, judge, system, repeat, score.
     """
-    newest = cells.drop_duplicates(["system", "judge", "trace_id", "repeat"], keep="last")
+    newest = cells.drop_duplicates(["judge_model", "dimension", "trace_id", "repeat"], keep="last")
     scored = newest[newest["score"].notna()]
-    by = scored.groupby(["trace_id", "system"], sort=False)["score"]
+    by = scored.groupby(["trace_id", "judge_model"], sort=False)["score"]
     means = by.agg(mean_score="mean", scores="count").reset_index()
-    return means.rename(columns={"system": "scorer"})
+    return means.rename(columns={"judge_model": "scorer"})
 
 
 def beside_scores(runs: pd.DataFrame, means: pd.DataFrame) -> pd.DataFrame:

@@ -8,8 +8,8 @@ import streamlit as st
 
 from tracejury.app.components.figures import counted, plain
 from tracejury.ingest.store import read_transaction
+from tracejury.judging.removal import count_labels, remove_traces
 from tracejury.judging.store import Workspace, WorkspaceError
-from tracejury.judging.store.removal import count_labels, remove_traces
 
 MOST_OFFERED = 5_000  # a browser's list of choices; the command takes any
 
