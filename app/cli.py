@@ -171,7 +171,7 @@ def text(trace: str, home: Path | None) -> None:
     show_default=True,
     help="Send again what was sent before a worker or connection ended (perhaps paid twice), or leave it as an error.",
 )
-@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
+@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)
 @click.option("--max-tokens", type=click.IntRange(1), default=None)
@@ -291,7 +291,7 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 @HOME
 @click.option("--judge-model", default=None, help="Only the findings of this judge model.")
 @click.option("--model", default=None, help="Ask a model too (any litellm name); without it the rule alone proposes.")
-@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
+@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Calls at a time.")
 @click.option("--budget", type=float, default=None, help="US dollars after which no call is begun.")
 @click.option(

@@ -44,11 +44,13 @@ def page() -> None:
 def why_empty(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> bool:
     """Whether two sides are there; says what is missing and what brings it."""
     if traces.empty:
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
     elif not people:
-        st.info("No person has submitted a review yet. Label a trace on the Work page and submit it.")
+        st.info("No annotator has submitted a trace yet. Try: label a trace on the Work page and submit it.")
     elif not judge_models:
-        st.info("No judge has answered yet. Run `tracejury judge` (offline, no key needed), then `tracejury match`.")
+        st.info(
+            "No judge has given a verdict yet. Try: `tracejury judge` (offline, no key needed), then `tracejury match`."
+        )
     else:
         return True
     return False
@@ -59,7 +61,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
     trace_id, reference, judge_model, repeat = sides(traces, people, named_too(judge_models))
     with read_transaction(workspace().engine) as connection:
         if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
-            st.info("You are at work on this trace yourself, blind. Submit it first; then it can be compared.")
+            st.info("You are labelling this trace blind. Submit it before you compare it.")
             return
         found = compare_trace(
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
@@ -118,13 +120,13 @@ def not_judged(found: Comparison, judged: list[str]) -> None:
     """A trace this judge did not answer on: nothing there is missed, and nothing is caught."""
     failed = sorted({cell.outcome.state for cell in found.cells})
     told = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
-    st.info(f"{plain(found.judge_model)} {told}: there is nothing to compare here.")
+    st.info(f"{plain(found.judge_model)} {told}. Nothing can be compared.")
     if judged:
         st.caption(
             f"{counted(len(judged), 'trace')} that {plain(found.reference)} labelled and this judge answered on."
         )
         st.button(
-            "Go to the first of them", key="to_judged", icon=":material/arrow_forward:",
+            "Go to the first trace", key="to_judged", icon=":material/arrow_forward:",
             on_click=_go_to, args=(judged[0],),
         )  # fmt: skip
 
@@ -206,7 +208,7 @@ def lanes(marks: pd.DataFrame, *, spans: int) -> None:
     if not marks.empty:
         st.plotly_chart(
             charts.lanes(marks, spans=spans), key=LANES, config=CONFIG, on_select="rerun", selection_mode="points",
-            alt="Errors of both sides over the spans",
+            alt="Errors of the annotator and findings of the judge by span",
         )  # fmt: skip
 
 
@@ -241,24 +243,24 @@ def progress(open_pairs: dict[str, int]) -> str:
     total, waiting = len(open_pairs), sum(count > 0 for count in open_pairs.values())
     return (
         f"{counted(sum(open_pairs.values()), 'pair')} undecided on {waiting} of {counted(total, 'compared trace')} "
-        "with findings. Keys: J/K next and previous pair · Y same error · N not the same · M match · "
-        "V valid new error · F false alarm · D duplicate · U next undecided."
+        "with findings. Keys: J next pair · K previous pair · Y same error · N different errors · M match · V valid "
+        "new error · F false alarm · D duplicate · U next undecided pair."
     )
 
 
 def scores_and_replies(found: Comparison) -> None:
     left, right = st.columns([2, 3], gap="medium")
     with left, st.container(border=True):
-        layout.title("Scores", "0 to 3. Differences of two points or more are marked.")
+        layout.title("Scores", "0 to 3. Differences of two points or more are bold and vermilion.")
         table = score_table(found)
         if table.empty:
-            st.caption("Neither side scored a dimension of this trace.")
+            st.caption("Neither the annotator nor the judge scored a dimension of this trace.")
         else:
             st.dataframe(table.style.apply(_mark_big, axis=1).format(precision=0, na_rep="–"), hide_index=True)
     with right, st.container(border=True):
-        layout.title("What the judge wrote")
+        layout.title("Judge's answers")
         if not found.cells:
-            st.caption("This judge has no answer on this trace.")
+            st.caption("This judge has no verdict on this trace.")
         for cell in found.cells:
             reply(cell)
 
@@ -279,7 +281,7 @@ def score_table(found: Comparison) -> pd.DataFrame:
         said = "not scored" if score is None else ("not applicable" if score.not_applicable else "scored")
         change = None if given is None or model is None else model - given
         rows.append((dimension, given, model, change, said, state))
-    columns = ["dimension", "reference", "judge", "judge − reference", "reference says", "judge says"]
+    columns = ["dimension", "reference", "judge", "judge − reference", "reference outcome", "judge outcome"]
     return pd.DataFrame(rows, columns=columns).astype(dict.fromkeys(columns[1:4], "Float64"))
 
 
@@ -306,11 +308,11 @@ def reply(cell: JudgedCell) -> None:
         call = outcome.call
         st.caption("Raw reply")
         if call.raw_reply is None:
-            st.text("none kept")
+            st.text("no reply stored")
         else:
             st.code(call.raw_reply, language=None, wrap_lines=True, height=280)
         if call.reasoning is not None:
-            st.caption("Reasoning beside the answer")
+            st.caption("Reasoning of the model")
             st.code(call.reasoning, language=None, wrap_lines=True, height=280)
 
 

@@ -40,7 +40,7 @@ def page() -> None:
     layout.heading("Explore", beside=lambda: loading.saved_views_menu("explore"))
     traces = loading.traces()
     if traces.empty:
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
     own = loading.blind_to_me() & set(traces["trace_id"])
     known = exploring.without_opinions(known_now(), own)
@@ -438,7 +438,7 @@ def similar(errors: pd.DataFrame) -> None:
         return
     row = sheet(table, most=7, key="alike", is_chosen=True)
     if row is None:
-        st.caption(f"The {len(table)} most alike; likeness 0 to 1. Choose a row to open it.")
+        st.caption(f"The {len(table)} most alike; likeness 0 to 1. Select a row to open it.")
         return
     one = table.iloc[row]
     link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]), pair=str(one["label_id"]))

@@ -37,7 +37,7 @@ def page() -> None:
     layout.heading("Reports", beside=lambda: loading.saved_views_menu("reports"))
     choice = filters.choose(loading.options(), loading.keep_split)
     if not loading.has_traces():
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
     held = of_one_revision(choice)
     if held is not None:

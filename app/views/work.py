@@ -61,10 +61,10 @@ def page() -> None:
         queues = queue.queues_for(connection, user().name, also=int(asked) if asked.isdecimal() else None)
         has_queues = bool(queues) or bool(queue.queues(connection))
     if not ids:
-        st.info("No trace is here yet. The Ingest page, or `tracejury ingest`, brings some in.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
     if not queues and has_queues and not user().may("adjudicator"):
-        st.info("No queue is open to you now. Whoever leads the work assigns people on the Admin page.")
+        st.info("No queue is open to you. Try: ask an administrator to assign you on the Admin page.")
         return
     key = chosen_queue(queues)
     unread = version_to_read(queues, key)
@@ -84,8 +84,8 @@ def version_to_read(queues: Sequence[Row[Any]], key: int | None) -> int | None:
 
 
 def ask_to_read(version: int) -> None:
-    st.info(f"Version {version} of the guideline is new to you. Read and acknowledge it, then go on here.")
-    if st.button("Open the guideline", type="primary", key="to_guideline"):
+    st.info(f"You have not read version {version} of the guideline yet. Read and acknowledge it, then continue here.")
+    if st.button("Open guideline", type="primary", key="to_guideline"):
         st.switch_page("views/guideline.py", query_params=link_params(version=str(version)))
 
 
@@ -166,14 +166,14 @@ def why_nothing(key: int) -> str:
     with read_transaction(workspace().engine) as connection:
         row = next(row for row in queue.queues(connection) if row.queue_key == key)
     if row.closed_at is not None:
-        return "This queue is closed. What you did in it is kept."
+        return "This queue is closed. Your labels are saved."
     left = row.places - min(row.done, row.places)
     if left and not row.is_practice:
         return (
             f"Nothing is left for you in this queue. Its last {counted(left, 'place')} are other people's; "
             "one that somebody gives up may come to you: look again later."
         )
-    return "Nothing is left for you in this queue. Thank you."
+    return "You have finished this queue. Thank you."
 
 
 def place_in_hand(key: int) -> Assigned | None:
@@ -228,7 +228,7 @@ def follow_queue_act(place: Assigned) -> None:
         st.toast("Submit or skip this trace to get the next one." if kind == "next" else "This is the first trace.")
         return
     if kind == "submitted" and place.occasion == queue.PRACTICE:
-        st.toast("The right answers stand on the Guideline page, under Practice.")
+        st.toast("The correct answers are on the Guideline page, under Practice.")
     st.query_params.from_dict(link_params(queue=str(place.queue_key), place=None if to is None else str(to)))
 
 

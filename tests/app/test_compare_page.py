@@ -53,7 +53,7 @@ def test_scores_stand_side_by_side_and_a_failure_is_no_score(shown: Workspace, o
     at = open_page("compare", trace=first, judge_model="checks", person="ada")
     table = at.dataframe[0].value
     assert list(table["dimension"]) == ["LC", "EE", "PQ", "PA", "GF", "TS", "TC"]
-    assert set(table["judge says"]) <= {"scored", "not applicable"}
+    assert set(table["judge outcome"]) <= {"scored", "not applicable"}
 
 
 def test_a_judge_without_answer_on_the_trace_says_so(full: Workspace, open_page: OpenPage) -> None:

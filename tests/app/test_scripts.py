@@ -151,7 +151,7 @@ class TestTheAccountPage:
     def test_a_token_is_shown_once_and_taken_back(self, space: Workspace, open_page: OpenPage) -> None:
         at = open_page("account")
         at.number_input(key="script_days").set_value(3)
-        at.button(key="FormSubmitter:script_token-Make a token").click().run()
+        at.button(key="FormSubmitter:script_token-Create token").click().run()
         token = at.code[0].value
         assert checked_script(space, token, use="export").user == "ada"
         at.run()

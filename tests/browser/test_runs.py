@@ -17,7 +17,7 @@ def test_a_run_is_queued_and_paused(page: Page, sample_server: str, sample_space
     settled(page)
     page.get_by_text("Start a run").click()
     page.get_by_label("Model", exact=True).fill("scripted/model")
-    page.get_by_role("button", name="Queue the run").click()
+    page.get_by_role("button", name="Start run").click()
     expect(page.get_by_text("is queued")).to_be_visible()
     page.locator(".st-key-pause button").click()
     expect(page.locator(".st-key-resume button")).to_be_visible()

@@ -13,7 +13,7 @@ export const TJ_KEYS = [
   { id: "plan", keys: ["P"], title: "Next plan", group: "Read" },
   { id: "answer", keys: ["F"], title: "Final answer", group: "Read" },
   { id: "pretty", keys: ["V"], title: "Raw or laid-out JSON", group: "Read" },
-  { id: "judgeText", keys: ["Shift+V"], title: "What a judge reads, or the conversation", group: "Read" },
+  { id: "judgeText", keys: ["Shift+V"], title: "Judge's view, or the conversation", group: "Read" },
   { id: "showAll", keys: ["Q"], title: "Show all text of this span", group: "Read" },
   { id: "copyId", keys: ["Y"], title: "Copy the span's id", group: "Read" },
   { id: "link", keys: ["X"], title: "Copy a link to the span", group: "Read" },
