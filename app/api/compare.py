@@ -104,7 +104,7 @@ def _decide(space: Workspace, readings: Readings, body: Mapping[str, Any]) -> di
 
 def _must_not_be_blind(connection: Connection, grant: Grant) -> None:
     if not may_see_judges(connection, annotator=grant.user, role="adjudicator", trace_id=grant.subject):
-        raise NotServedError(403, "you are at work on this trace yourself, blind", "submit it first")
+        raise NotServedError(403, "you are labelling this trace blind", "submit it first")
 
 
 def _store(connection: Any, before: Comparison, body: Mapping[str, Any], author: str) -> None:

@@ -108,7 +108,7 @@ def _among(name: str, known: Collection[str], what: str) -> str:
 
 
 def _unknown(name: str, known: Collection[str], what: str) -> NotServedError:
-    there = f"use one of: {'; '.join(sorted(known))}" if known else "there is none yet"
+    there = f"use one of: {'; '.join(sorted(known))}" if known else "this workspace holds none"
     return NotServedError(422, f"no {what} is called {name[:60]!r}", there)
 
 
@@ -153,7 +153,7 @@ def _export(
         choice = loading.with_frames(choice)
         return _file(datasets.dataset_bytes(datasets.BY_NAME[name], choice, form, blind=blind), name, form)
     except NotComputedError as error:
-        raise NotServedError(503, str(error), "ask again") from error
+        raise NotServedError(503, str(error), "try again") from error
     except SplitError as error:
         raise NotServedError(422, str(error), "choose a split that is there") from error
 

@@ -83,7 +83,7 @@ def _answer(signal: Signal, rejected: int, *, is_protobuf: bool) -> Response:
     told = answer()
     if rejected:
         setattr(told.partial_success, counted, rejected)
-        told.partial_success.error_message = "without a trace id: not kept"
+        told.partial_success.error_message = "without a trace id: not stored"
     if is_protobuf:
         return Response(told.SerializeToString(), media_type="application/x-protobuf")
     return JSONResponse(MessageToDict(told))
@@ -103,7 +103,7 @@ async def watch_stragglers(opener: Callable[[], Workspace]) -> None:
             shown = await run_in_threadpool(show_stragglers, opener().engine, older_than_s=STRAGGLER_S)
             await run_in_threadpool(keep_recorded_evaluations, opener().engine, shown)
         except Exception:  # a locked database now must not end the watch for ever
-            _log.warning("looking for traces without a root failed; it goes on in a minute", exc_info=True)
+            _log.warning("looking for traces without a root failed; the next attempt is in a minute", exc_info=True)
 
 
 async def _body(request: Request) -> bytes | Response:
@@ -122,7 +122,7 @@ async def _body(request: Request) -> bytes | Response:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
             body = stream.read(MAX_BODY + 1)
     except (OSError, EOFError, zlib.error):
-        return _status(400, "the body is no gzip")
+        return _status(400, "the body is not gzip")
     if len(body) > MAX_BODY:
         return _status(413, f"unpacks to more than {MAX_BODY // 1024**2} MiB")
     return body

@@ -51,7 +51,9 @@ def _revealed(space: Workspace, trace_id: str, token: object) -> dict[str, Any]:
 def _must_be_revealed(connection: Connection, grant: Grant) -> None:
     if not may_see_judges(connection, annotator=grant.user, role="annotator", trace_id=grant.subject):
         raise NotServedError(
-            403, "what judges and other people said is shown only after submitting", "submit this trace first"
+            403,
+            "judges' findings and other annotators' labels are hidden until you submit this trace",
+            "submit this trace first",
         )
     review = tables.review
     row = connection.execute(
@@ -66,12 +68,12 @@ def _must_be_revealed(connection: Connection, grant: Grant) -> None:
     ).one_or_none()
     if row is None or row.status != "submitted":
         raise NotServedError(
-            403, "what judges and other people said is shown only after submitting", "submit this trace first"
+            403,
+            "judges' findings and other annotators' labels are hidden until you submit this trace",
+            "submit this trace first",
         )
     if not row.revealed:
-        raise NotServedError(
-            403, "what judges and other people said has not been revealed on this trace", "choose Reveal first"
-        )
+        raise NotServedError(403, "judges' findings are not revealed on this trace", "choose Reveal first")
 
 
 def _judge_model(connection: Connection, grant: Grant, name: str) -> dict[str, Any]:

@@ -28,5 +28,5 @@ def still_may(space: Workspace, name: str, role: Role) -> Person | None:
     with read_transaction(space.engine) as connection:
         found = person(connection, name)
     if found is None or RANK[found.role] < RANK[role]:
-        raise TokenError("this person may no longer do this", status=403)
+        raise TokenError("this person no longer has the right to do this", status=403)
     return found

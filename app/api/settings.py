@@ -66,7 +66,7 @@ def _put(space: Workspace, body: Mapping[str, Any]) -> dict[str, Any]:
     with write_transaction(space.engine) as connection:
         before = desk_settings(connection, grant.user)
         if body.get("base_revision") != before["revision"]:
-            raise NotServedError(409, "the settings were changed in another window", "they are read again")
+            raise NotServedError(409, "the settings were changed in another window", "the page reads them again")
         after = {"revision": before["revision"] + 1, "keys": keys, "pretty": pretty}
         ensure_annotator(connection, grant.user)
         everything = orjson.dumps({**_all(connection, grant.user), DESK: after}).decode()

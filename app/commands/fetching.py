@@ -13,8 +13,8 @@ from tracejury.app.commands.output import counted, say
 TRAIL = "PatronusAI/TRAIL"
 _TRANSPORTS = frozenset({"httpx", "httpx2", "httpcore", "httpcore2", "requests", "urllib3"})
 GATED = (
-    f"{TRAIL} is gated: ask for access on its page, make a token, and run again with HF_TOKEN set "
-    "(or after `hf auth login`)"
+    f"{TRAIL} is gated. Try: request access on its page, create a token, and run again with HF_TOKEN set (or after "
+    f"`hf auth login`)"
 )
 
 
@@ -40,7 +40,7 @@ def _download(repository: str, folder: Path) -> list[Path]:
             RepositoryNotFoundError,
         )
     except ImportError as error:
-        raise click.ClickException("fetching needs the hub's library: pip install 'tracejury[hub]'") from error
+        raise click.ClickException("fetch needs the Hugging Face library. Try: pip install 'tracejury[hub]'") from error
     try:
         listed = HfApi().dataset_info(repository).siblings or []
         names = [file.rfilename for file in listed if file.rfilename.endswith(".parquet")]
@@ -52,11 +52,11 @@ def _download(repository: str, folder: Path) -> list[Path]:
     except (GatedRepoError, RepositoryNotFoundError) as error:
         raise click.ClickException(GATED) from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise click.ClickException(f"the hub cannot be reached or refuses: {_first_line(error)}") from error
+        raise click.ClickException(f"the hub is unreachable or refused the request: {_first_line(error)}") from error
     except Exception as error:  # the hub's HTTP library has its own errors of connection, which it does not wrap
         if type(error).__module__.split(".")[0] not in _TRANSPORTS:
             raise
-        raise click.ClickException(f"the hub cannot be reached: {_first_line(error)}") from error
+        raise click.ClickException(f"the hub is unreachable: {_first_line(error)}") from error
 
 
 def _first_line(error: Exception) -> str:

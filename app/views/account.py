@@ -9,7 +9,7 @@ from tracejury.app.components import layout
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
 from tracejury.ingest.store import write_transaction
-from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, sign_in, take_back_scripts
+from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, sign_in, revoke_script_tokens
 
 
 def page() -> None:
@@ -41,9 +41,9 @@ def script_tokens(name: str) -> None:
             "Copy the token now: it is not shown again. It expires after the chosen days, when you lose the "
             "role, or when you revoke it."
         )
-    if st.button("Revoke all my tokens", key="take_back", icon=":material/key_off:"):
+    if st.button("Revoke all my tokens", key="revoke_tokens", icon=":material/key_off:"):
         with write_transaction(workspace().engine) as connection:
-            take_back_scripts(connection, name, by=name)
+            revoke_script_tokens(connection, name, by=name)
         st.success("All your tokens are revoked.")
 
 

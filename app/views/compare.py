@@ -221,7 +221,7 @@ def chosen_lane(marks: pd.DataFrame) -> str | None:
 def lane_marks(found: Comparison, text: TraceText) -> pd.DataFrame:
     """key, lane, seq, state, label, is_valid: a mark for each span of an error and each citation.
 
-    What names no span of the trace stands at the first one, marked as invalid.
+    What matches no span of the trace stands at the first one, marked as invalid.
     """
     place = {block.span_id: block.seq for block in text.blocks}
     rows = []

@@ -81,7 +81,7 @@ def whole_report(choice: Choice) -> None:
             type="primary",
             on_click="ignore",
             key="zip",
-            help="Every table as CSV, Markdown and LaTeX, the rows behind them as CSV, and manifest.json.",
+            help="Every table as CSV, Markdown and LaTeX, the input rows as CSV, and manifest.json.",
         )
         st.download_button(
             "Web page with charts",
@@ -91,14 +91,14 @@ def whole_report(choice: Choice) -> None:
             icon=":material/web:",
             on_click="ignore",
             key="html",
-            help="One self-contained file: needs no network and no Tracejury to be read.",
+            help="One self-contained file that opens without a network and without Tracejury.",
         )
 
 
 @st.fragment(key="one-table")
 @awaited(height=420)
 def one_table(choice: Choice, found: Inputs) -> None:
-    layout.title("Tables", "The paper's Tables 1 to 17 and our own, rounded half-up as the paper prints them.")
+    layout.title("Tables", "The paper's Tables 1 to 17 and Tracejury's own tables, rounded half-up like the paper's.")
     known = {title_of(table): table for table in datasets.available(found)}
     name = st.selectbox(
         "Table", list(known), key="table", label_visibility="collapsed", bind="query-params", persist_state="session"
@@ -108,7 +108,7 @@ def one_table(choice: Choice, found: Inputs) -> None:
     try:
         frame = datasets.table_frame(table, choice, blind=blind)
     except ValueError as error:
-        st.warning(f"This table cannot be made from the current choice: {plain(str(error))}")
+        st.warning(f"These filters give no table: {plain(str(error))}")
         return
     if frame.empty:
         st.info(why_empty(table, choice))
@@ -130,8 +130,8 @@ def one_table(choice: Choice, found: Inputs) -> None:
         selection_mode="single-row",
     )
     more = f" The first {PREVIEWED} are shown." if len(frame) > PREVIEWED else ""
-    more += " Choose a row to open its trace." if is_of_traces(frame) else ""
-    why = ": the column reason says why" if "reason" in frame else ""
+    more += " Select a row to open its trace." if is_of_traces(frame) else ""
+    why = "; the column reason explains them" if "reason" in frame else ""
     st.caption(
         f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent{why}.{more}"
     )
@@ -173,7 +173,7 @@ OPENED = ("judge_model", "dimension", "annotator", "error_id", "label_id", "find
 @st.fragment(key="rows-behind")
 @awaited(height=380)
 def rows_behind(choice: Choice) -> None:
-    layout.title("Rows behind the tables", "The current filter holds for each as its description says.")
+    layout.title("Input rows of the tables", "Each description names the filters that apply.")
     titles = {dataset.title: dataset for dataset in datasets.DATASETS}
     chosen = st.segmented_control(
         "Rows", list(titles), default="Error pairs", required=True, key="rows", label_visibility="collapsed",
@@ -182,12 +182,13 @@ def rows_behind(choice: Choice) -> None:
     dataset = titles[str(chosen)]
     blind = loading.blind_to_me()
     frame = datasets.open_rows(dataset.frame(choice), blind)
-    st.caption(f"{dataset.about} Choose a row to open its trace.")
+    st.caption(f"{dataset.about} Select a row to open its trace.")
     if blind:
-        st.info(f"{counted(len(blind), 'trace')} left out: you are at work on {'it' if len(blind) == 1 else 'them'} "
-                "yourself, blind. Figures count them all the same.")  # fmt: skip
+        st.info(f"{counted(len(blind), 'trace')} left out because you are labelling "
+            f"{'it' if len(blind) == 1 else 'them'} "
+                "blind. Estimates include them.")  # fmt: skip
     if frame.empty:
-        st.info("No row fits the current filter.")
+        st.info("No row matches the filters.")
         return
     row = sheet(frame.head(PREVIEWED), most=7, digits=4, key=f"preview-{dataset.name}", is_chosen=is_of_traces(frame))
     if row is not None:
@@ -204,15 +205,15 @@ def rows_behind(choice: Choice) -> None:
 def stable_address(name: str) -> None:
     """Drawn anew while the page is open, so that the token in it is never out of date."""
     st.caption(
-        f"The same by a stable address, good for {grants.MAX_AGE_S // 60} minutes and renewed while this page is open. "
-        "A script leaves the token out and sends its own as `Authorization: Bearer`: `tracejury token`, or the "
-        "Account page, makes one."
+        f"Stable URL of these rows; its token expires after {grants.MAX_AGE_S // 60} minutes and is renewed while "
+        f"this page is open. A script omits this token and sends its own as `Authorization: Bearer`. Try: `tracejury "
+        f"token`, or the Account page."
     )
     st.code(address(name), language=None, wrap_lines=True)
 
 
 def about_of(choice: Choice) -> str:
-    return f"Human: {loading.frames(choice).reference} · {choice.label()}"
+    return f"Reference: {loading.frames(choice).reference} · {choice.label()}"
 
 
 def still_open(rows: pd.DataFrame) -> pd.DataFrame:
@@ -251,18 +252,18 @@ def export_buttons(choice: Choice, rows: int, name: str, made: Callable[[str], b
             icon=":material/fingerprint:",
             on_click="ignore",
             key=f"{name}-manifest",
-            help="What these rows were made from: versions, hashes, filters, seed, draws, rules for missing.",
+            help="Inputs of these rows: versions, hashes, filters, seed, resamples, and rules for missing values.",
         )
 
 
 def provenance(choice: Choice) -> None:
-    layout.title("Provenance", "Stands beside every report as manifest.json.")
+    layout.title("Provenance", "Every report contains this record as manifest.json.")
     content = orjson.dumps(manifest_now(choice), option=orjson.OPT_INDENT_2).decode()
     st.download_button(
         "Manifest", data=content, file_name="manifest.json", mime="application/json", on_click="ignore", key="manifest",
         icon=":material/fingerprint:",
     )  # fmt: skip
-    with st.expander("Show it", key="manifest-shown"):
+    with st.expander("Show manifest", key="manifest-shown"):
         st.code(content, language="json", height=320)
 
 

@@ -219,7 +219,7 @@ def test_a_token_that_has_run_out_decides_nothing(
         client.post("/api/compare/decide", json=sent),
         client.get(f"/api/compare/texts/{comparison.trace_id}", params={"token": sent["token"]}),
     ]
-    assert [(one.status_code, one.json()["error"]) for one in answers] == [(401, "the token is out of date")] * 2
+    assert [(one.status_code, one.json()["error"]) for one in answers] == [(401, "the token has expired")] * 2
 
 
 def test_who_is_at_work_on_the_trace_blind_reads_and_decides_nothing_of_it(full: Workspace, client: TestClient) -> None:

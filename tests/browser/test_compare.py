@@ -161,7 +161,7 @@ def test_a_pass_that_ran_out_is_renewed_and_the_decision_stored(
     def run_out(route: Route) -> None:
         tokens.append(route.request.post_data_json["token"])
         if len(tokens) == 1:
-            route.fulfill(status=401, json={"error": "the token is out of date", "remedy": "reload the page"})
+            route.fulfill(status=401, json={"error": "the token has expired", "remedy": "reload the page"})
         else:
             route.continue_()
 

@@ -139,7 +139,7 @@ def test_revealed_findings_stand_beside_ones_own_and_lead_to_their_spans(open_de
     expect(findings).to_have_count(3)
     expect(page.locator(".tj-said h3 bdi")).to_have_text(["marker-system/oracle-7", "Person 1"])
     expect(findings.first.locator(".tj-finding-head")).to_have_text("LChighMARKERCATEGORY")
-    expect(findings.first.locator(".tj-cite-lost")).to_have_text("S99 MARKERCITE names no span")
+    expect(findings.first.locator(".tj-cite-lost")).to_have_text("S99 MARKERCITE matches no span")
     findings.first.get_by_role("button", name="Go to span S6").click()
     assert desk.current() == "S6"
     findings.nth(1).get_by_role("button", name="Go to span S4").click()

@@ -124,13 +124,13 @@ class Comparison {
       this.button(`Next undecided`, "U", () => this.next(), { title: `${this.undecidedElsewhere} undecided on other traces` }),
     );
     const list = tjcEl("ul", { class: "tjc-list", role: "listbox", "aria-label": "Pairs" }, ...this.pairs.map((pair) => this.rowNode(pair)));
-    return tjcEl("div", { class: "tjc-side" }, bar, this.pairs.length ? list : tjcEl("div", { class: "tjc-list tjc-empty", text: "Neither side names an error here: they agree that the trace has none, or the judge did not answer (see below)." }));
+    return tjcEl("div", { class: "tjc-side" }, bar, this.pairs.length ? list : tjcEl("div", { class: "tjc-list tjc-empty", text: "Neither the annotator nor the judge reports an error: they agree that the trace has none, or the judge gave no verdict (see below)." }));
   }
 
   rowNode(pair) {
     const lines = [];
-    if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `H ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
-    if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `J ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
+    if (pair.error) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `Error ${pair.error.dimensions.join("+")} ${pair.error.impact}` }), pair.error.description || "(no description)"));
+    if (pair.finding) lines.push(tjcEl("div", { class: "tjc-line" }, tjcEl("i", { text: `Finding ${tjcAspect(pair.finding)}` }), pair.finding.description || "(no description)"));
     return tjcEl("li", {
       class: "tjc-row", role: "option", "aria-selected": String(pair.key === this.chosen), "data-key": pair.key,
       "data-decided": pair.decided ? "yes" : "no",
@@ -156,7 +156,7 @@ class Comparison {
     const acts = [];
     if (pair.error && pair.finding) {
       acts.push(this.button("Same error", "Y", () => this.decide("confirmed"), { "aria-pressed": String(pair.status === "confirmed") }));
-      acts.push(this.button("Not the same", "N", () => this.decide("rejected")));
+      acts.push(this.button("Different errors", "N", () => this.decide("rejected")));
     }
     if (pair.finding && !pair.error) {
       for (const [label, key, verdict] of TJC_VERDICTS) {
@@ -189,7 +189,7 @@ class Comparison {
   referenceNode(error) {
     const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Annotator: ${this.reference}` }));
     if (!error) {
-      card.append(tjcEl("p", { class: "tjc-quiet", text: "No error of this person is matched with the finding." }));
+      card.append(tjcEl("p", { class: "tjc-quiet", text: "Unmatched: no error of this annotator matches the finding." }));
       return card;
     }
     card.append(
@@ -204,14 +204,14 @@ class Comparison {
     const finding = pair.finding;
     const card = tjcEl("div", { class: "tjc-card" }, tjcEl("h4", { text: `Judge: ${this.judgeModel}` }));
     if (!finding) {
-      const why = pair.rejected ? `Missed: ${pair.rejected} proposed match${pair.rejected > 1 ? "es were" : " was"} rejected.` : "Missed: no finding of this judge is matched with the error.";
+      const why = pair.rejected ? `Missed: ${pair.rejected} proposed match${pair.rejected > 1 ? "es were" : " was"} rejected.` : "Missed: no finding of this judge matches the error.";
       card.append(tjcEl("p", { class: "tjc-quiet", text: why }));
       return card;
     }
     const cites = tjcEl("p", { class: "tjc-quiet" }, [tjcAspect(finding), finding.impact && finding.impact + " impact", finding.category].filter(Boolean).join(" · ") + " · cites ");
     finding.citations.forEach((citation, place) => {
       if (place) cites.append(", ");
-      cites.append(citation.span ? tjcEl("span", { text: citation.span }) : tjcEl("span", { class: "tjc-bad", title: "This id stands in no span of the trace", text: `✕ ${citation.cite}` }));
+      cites.append(citation.span ? tjcEl("span", { text: citation.span }) : tjcEl("span", { class: "tjc-bad", title: "This citation matches no span of the trace", text: `✕ ${citation.cite}` }));
     });
     if (!finding.citations.length) cites.append("no span");
     card.append(cites, tjcEl("p", { text: finding.description || "(no description)" }));
@@ -392,7 +392,7 @@ class Comparison {
       if (response.ok) return body;
       this.message = `${body.error || `The server answered ${response.status}`}. ${body.remedy || ""}`;
     } catch (error) {
-      if (error.name !== "AbortError") this.message = "The server does not answer. Try again.";
+      if (error.name !== "AbortError") this.message = "The server did not answer. Try again.";
     }
     return null;
   }

@@ -102,7 +102,7 @@ export class Scores {
     values.push(choice("na", "n/a", score.not_applicable, () => this.toggleNotApplicable(), "not applicable"));
     const name = el("button", { class: "tj-score-name", "data-hold": "name-" + key, on: { click: () => this.choose(row) } }, el("b", { text: key }), el("span", { text: title }));
     const sure = score.confidence === null ? null : el("span", { class: "tj-sure", title: `confidence ${score.confidence} of 3`, text: "•".repeat(score.confidence) });
-    const after = isChanged ? el("span", { class: "tj-tag tj-tag-after", title: "Changed after the judges were shown; your blind answer is kept", text: "blind " + (blind.not_applicable ? "n/a" : blind.value) }) : null;
+    const after = isChanged ? el("span", { class: "tj-tag tj-tag-after", title: "Changed after the reveal; your blind answer stays stored", text: "blind " + (blind.not_applicable ? "n/a" : blind.value) }) : null;
     return el("div", { class: "tj-score-row" + (row === this.row ? " tj-now" : ""), "data-dimension": key }, name, after, sure, el("div", { class: "tj-score-choices", role: "radiogroup", "aria-label": title }, ...values));
   }
 
