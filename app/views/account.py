@@ -9,7 +9,7 @@ from tracejury.app.components import layout
 from tracejury.app.config import config
 from tracejury.app.session import sign_out_now, user, workspace
 from tracejury.ingest.store import write_transaction
-from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, sign_in, revoke_script_tokens
+from tracejury.judging.store.people import PeopleError, TooManyTriesError, change_person, revoke_script_tokens, sign_in
 
 
 def page() -> None:

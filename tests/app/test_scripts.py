@@ -23,7 +23,7 @@ from tracejury.app.config import config
 from tracejury.app.grants import Grant, TokenError, mint
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.store import Workspace, open_workspace, tables
-from tracejury.judging.store.people import add_person, change_person, sign_out, revoke_script_tokens
+from tracejury.judging.store.people import add_person, change_person, revoke_script_tokens, sign_out
 
 
 @pytest.fixture
