@@ -65,7 +65,7 @@ def check_store(engine: Engine, *, repair: bool = False, progress: Progress | No
 def _mended(problems: list[Problem], what: str, mend: Callable[[], None]) -> list[Problem]:
     if problems:
         mend()
-    return [replace(one, remedy=f"mended: {what} was made again") for one in problems]
+    return [replace(one, remedy=f"repaired: {what} was rebuilt") for one in problems]
 
 
 def _check_file(connection: Connection) -> Iterator[Problem]:

@@ -253,7 +253,7 @@ def _without_trailing_commas(text: str) -> str:
 
 def _as_json5(text: str) -> str:
     if len(text) > _MOST_FUZZY:
-        raise ValueError("too long to be mended")
+        raise ValueError("too long to be repaired")
     return json.dumps(json5.loads(text))
 
 

@@ -306,8 +306,8 @@ def refuse_if_changed(connection: Connection, trace_id: str, drawn: ItemRevision
     """Raises `AdjudicationError` where somebody decided on the trace, or changed what they said of it, since."""
     if item_revision(connection, trace_id) != drawn:
         raise AdjudicationError(
-            "somebody decided on this trace, or a rater changed it, since this page was drawn: it is drawn anew now, "
-            "look at it and decide again"
+            "somebody decided on this trace, or a rater changed a label, after this page was drawn. Try: read the "
+            "updated page and decide again"
         )
 
 
@@ -383,7 +383,7 @@ def add(
     quote: str = "",
 ) -> str:
     """An error that no rater saw; gives the gold's label id, by which it is edited and rejected. Needs a reason."""
-    _must_reason(reason, "an error that no rater saw")
+    _must_reason(reason, "an error that no rater marked")
     if len(_opinions(connection, {trace_id}).get(trace_id, {})) < 2:
         raise AdjudicationError(f"fewer than two people have submitted trace {trace_id}")
     spans = _once(span_ids)
@@ -418,9 +418,9 @@ def set_score(
 ) -> None:
     """The final score of a dimension, None for not applicable. Where raters differ the reason is required."""
     if dimension not in DIMENSIONS:
-        raise AdjudicationError(f"{dimension!r} is no dimension: use one of {', '.join(DIMENSIONS)}")
+        raise AdjudicationError(f"{dimension!r} is not a dimension: use one of {', '.join(DIMENSIONS)}")
     if value is not None and value not in SCORES:
-        raise AdjudicationError(f"{value!r} is no score: use 0, 1, 2, 3 or not applicable")
+        raise AdjudicationError(f"{value!r} is not a score: use 0, 1, 2, 3 or not applicable")
     given = {opinion.scores[dimension] for opinion in _opinions(connection, {trace_id}).get(trace_id, {}).values()
              if dimension in opinion.scores}  # fmt: skip
     if given != {value}:
@@ -675,7 +675,7 @@ def _sources(connection: Connection, label_ids: Sequence[str]) -> list[ErrorLabe
     found |= _standing(connection, [label_id for label_id in wanted if label_id not in found])
     gone = [label_id for label_id in wanted if label_id not in found]
     if gone:
-        raise AdjudicationError(f"label {gone[0]} is not there any more: reload the page")
+        raise AdjudicationError(f"label {gone[0]} no longer exists: reload the page")
     sources = [found[label_id] for label_id in wanted]
     if len({label.trace_id for label in sources}) > 1:
         raise AdjudicationError("the labels are of different traces")
@@ -807,7 +807,7 @@ def _delete(connection: Connection, label_id: str, by: str) -> None:
 
 def _must_reason(reason: str, what: str) -> None:
     if not reason.strip():
-        raise AdjudicationError(f"{what} needs a reason: others will read it")
+        raise AdjudicationError(f"{what} needs a reason: other people read it")
 
 
 def _must_be_complete(connection: Connection, label: ErrorLabel) -> None:

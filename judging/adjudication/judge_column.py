@@ -37,7 +37,7 @@ def show_judge(connection: Connection, judge_model: str | None, *, by: str) -> N
     """Show this judge model to adjudicators, or none. Raises `JudgeColumnError` for one that has judged nothing."""
     before = judge_shown(connection)
     if judge_model is not None and judge_model not in judge_models(connection):
-        raise JudgeColumnError(f"{judge_model!r} has judged no trace here")
+        raise JudgeColumnError(f"{judge_model!r} has judged no trace in this workspace")
     if judge_model == before:
         return
     connection.execute(delete(tables.setting).where(tables.setting.c.name == SETTING))

@@ -373,7 +373,7 @@ def coverage_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Which judge caught the errors of which dimension: with counts.
+    """Errors caught, by the error's dimension and the judge's dimension: with counts.
 
     One row per judge model, split, error_dimension and dimension: errors (mapped to the dimension and judged), caught,
     localized, share (caught / errors). The diagonal is each judge's recall.

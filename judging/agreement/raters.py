@@ -456,7 +456,7 @@ def _check_scale(values: Floats) -> None:
     off = ~np.isnan(values) & ~np.isin(values, np.arange(POINTS))
     if off.any():
         raise ValueError(
-            f"ratings hold {float(values[off][0])!r}: figures of rater pairs need scores 0, 1, 2, 3 or missing"
+            f"ratings hold {float(values[off][0])!r}: metrics of rater pairs need scores 0, 1, 2, 3 or missing"
         )
 
 

@@ -222,11 +222,11 @@ SCORE_METRICS: Final = (
     ScoreMetric(name="pearson", title="Pearson r", function=pearson),
     ScoreMetric(name="spearman", title="Spearman rho", function=spearman),
     ScoreMetric(name="nmae", title="NMAE of buckets", function=nmae),
-    ScoreMetric(name="bias", title="Mean bias, judge minus human", function=bias),
+    ScoreMetric(name="bias", title="Mean bias, judge minus reference", function=bias),
     ScoreMetric(name="quadratic_kappa", title="Quadratic weighted kappa", function=quadratic_kappa),
     ScoreMetric(name="ac1", title="Gwet's AC1", function=ac1),
     ScoreMetric(name="ac2", title="Gwet's AC2, quadratic", function=ac2),
-    ScoreMetric(name="pair_alpha", title="Krippendorff's alpha with the human, interval", function=pair_alpha),
+    ScoreMetric(name="pair_alpha", title="Krippendorff's alpha of judge and reference, interval", function=pair_alpha),
 )
 
 
@@ -411,7 +411,7 @@ def confusion(score_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def score_prevalence(score_pairs: pd.DataFrame) -> pd.DataFrame:
-    """How often each score is given by the human and by the judge, over the traces scored by both.
+    """Frequency of each score by the human and by the judge, over the traces scored by both.
 
     One row per judge_model, dimension, split, side (human, model) and score: count, n, share with Wilson's bounds.
     Stands beside kappa: when one score prevails, kappa falls whatever the agreement.

@@ -153,7 +153,7 @@ def pair_scores(data: TrailTraces) -> tuple[float, float, float]:
 
 
 def predictions_per_error(data: TrailTraces) -> float:
-    """Predictions per gold error, as written: 1 is even, 50 is flooding.
+    """Predictions per reference error, as written: 1 is even, 50 is flooding.
 
     Source: METRICS.md. Edge: NaN without gold errors.
     """

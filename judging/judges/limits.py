@@ -58,7 +58,7 @@ class RateLimiter:
             await self._sleep(longest * random.uniform(0.5, 1.0))
             return
         if error.retry_after_s > LONGEST_WAIT_S:
-            raise StopRunError(f"the provider asks to wait {error.retry_after_s:,.0f} s: {error.message}")
+            raise StopRunError(f"the provider asks for a pause of {error.retry_after_s:,.0f} s: {error.message}")
         now = asyncio.get_running_loop().time()
         self._held_until = max(self._held_until, now + error.retry_after_s)  # for all calls of this process
         if self._hold is not None:

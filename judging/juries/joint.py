@@ -198,7 +198,7 @@ def _said(member: Member) -> str:
 
 def _without_score(joint: JuryScore, answered: Sequence[Member]) -> str:
     if joint.tied:
-        return f"tie: {' and '.join(map(str, joint.tied))}; a tie is said, not broken"
+        return f"tie: {' and '.join(map(str, joint.tied))}; ties are reported, not resolved"
     return next((member.outcome.reason for member in answered if member.outcome.reason), "no member gave a score")
 
 

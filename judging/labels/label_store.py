@@ -99,7 +99,9 @@ class _Writer:
             select(schema.trace.c.trace_key, schema.trace.c.digest).where(schema.trace.c.trace_id == item.trace_id)
         ).one_or_none()
         if row is None:
-            raise OpError(f"trace {item.trace_id} is not in this workspace", remedy="ingest the trace, then label it")
+            raise OpError(
+                f"trace {item.trace_id} is not in this workspace", remedy="ingest the trace before you label it"
+            )
         spans = select(schema.span.c.span_id).where(schema.span.c.trace_key == row.trace_key)
         self.span_ids = set(connection.scalars(spans))
         self.common = {
@@ -184,7 +186,7 @@ class _Writer:
             if form.status == "submitted":
                 raise OpError(
                     '"no error in this trace" was decided blind; the judges\' errors have been shown since: it stays',
-                    remedy="add what you see now as a label, it will be marked as made after the reveal",
+                    remedy="add an error instead; it is marked as stored after the reveal",
                     op_id=op.op_id,
                 )
             form = form.model_copy(update={"no_error": self.review.no_error})
@@ -216,7 +218,9 @@ class _Writer:
     def _reveal(self, op: Op) -> None:
         if self.review is None or self.review.status != "submitted":
             raise OpError(
-                "the judges' errors are shown only after submitting", remedy="submit this trace first", op_id=op.op_id
+                "the judges' findings are hidden until you submit this trace",
+                remedy="submit this trace first",
+                op_id=op.op_id,
             )
         kept = {name: getattr(self.review, name) for name in ("status", "no_error", "reason", "active_ms", "item_key")}
         self._append(_review, kept | {"revealed": True}, op)
@@ -231,7 +235,11 @@ class _Writer:
             self.item.trace_id,
             self.item.occasion,
         ):
-            raise OpError(f"error label {label_id} belongs to other work", remedy="make a new label", op_id=op.op_id)
+            raise OpError(
+                f"error label {label_id} belongs to another annotator or trace",
+                remedy="make a new label",
+                op_id=op.op_id,
+            )
         return row
 
     def _phase(self, before: str | None, op: Op) -> str:
@@ -240,8 +248,8 @@ class _Writer:
             return "blind"
         if before == "blind":
             raise OpError(
-                "this label was made blind and the judges' errors have been shown since: it stays as it is",
-                remedy="add a new label, it will be marked as made after the reveal",
+                "this label is blind and cannot change after the reveal",
+                remedy="add a new label; it is marked as stored after the reveal",
                 op_id=op.op_id,
             )
         return "revealed"
@@ -338,7 +346,9 @@ class _Putter:
                 continue
             if self.keeps_edits and before and before[-1]["op_id"] is not None:
                 what = ", ".join(str(row[key]) for key in keys)
-                self.kept.append(f"{table.name} {what}: a person changed it here since; theirs stays")
+                self.kept.append(
+                    f"{table.name} {what}: a person changed it in this workspace; the import does not overwrite it"
+                )
                 continue
             new.append(self._completed(table, row, before[-1] if before else None))
         if new:
@@ -456,7 +466,11 @@ def _known_ops(connection: Connection, op_ids: Iterable[str]) -> dict[str, Any]:
 def _refuse_foreign(known: Mapping[str, Any], item: Item) -> None:
     for row in known.values():
         if (row.annotator, row.trace_id, row.occasion) != (item.annotator, item.trace_id, item.occasion):
-            raise OpError(f"operation {row.op_id} was made for other work", remedy="reload the page", op_id=row.op_id)
+            raise OpError(
+                f"operation {row.op_id} belongs to another annotator or trace",
+                remedy="reload the page",
+                op_id=row.op_id,
+            )
 
 
 def _revision(connection: Connection, item: Item) -> int:

@@ -142,7 +142,9 @@ class _Asking:
             if self.summary.cost_usd >= self.budget_usd:
                 self.summary.stopped = f"the budget of ${self.budget_usd:g} is spent"
             elif self.summary.unknown_cost:
-                self.summary.stopped = f"what a call cost is not known: the budget of ${self.budget_usd:g} is not kept"
+                self.summary.stopped = (
+                    f"the cost of a call is unknown, so the budget of ${self.budget_usd:g} cannot be enforced"
+                )
         return self.summary.stopped is not None
 
     def _count(self, call: Call) -> None:

@@ -62,7 +62,7 @@ def close_queue(connection: Connection, queue_key: int, *, by: str, now: int) ->
     """Hand nothing out any more. Whoever is at work may finish; what is submitted late is kept and counts."""
     row = _must(connection, queue_key)
     if row.closed_at is not None:
-        raise QueueError(f"the queue {row.name!r} is closed already")
+        raise QueueError(f"the queue {row.name!r} is already closed")
     _set(connection, queue_key, closed_at=now)
     record(connection, who=by, what="queue closed", subject=row.name, at=now)
 
@@ -87,7 +87,7 @@ def add_traces(connection: Connection, queue_key: int, trace_ids: Sequence[str],
     back = [known[one].item_key for one in trace_ids if one in known and known[one].retired_at is not None]
     new = [one for one in dict.fromkeys(trace_ids) if one not in known]
     if not back and not new:
-        raise QueueError("all of these traces are in the queue already")
+        raise QueueError("all of these traces are already in the queue")
     connection.execute(update(_item).where(_item.c.item_key.in_(back)).values(retired_at=None))
     _insert_items(connection, row, new, first=len(known), is_practice=any(item.is_practice for item in known.values()))
     _want_anew(connection, queue_key, settings_of(row), seed=row.seed, grows=True)

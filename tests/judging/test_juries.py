@@ -91,7 +91,7 @@ class TestScore:
         outcome = joint(said("a", 0), said("b", 3)).outcome
         assert isinstance(outcome, Verdict)
         assert (outcome.state, outcome.score) == ("not_applicable", None)
-        assert outcome.reason == "tie: 0 and 3; a tie is said, not broken"
+        assert outcome.reason == "tie: 0 and 3; ties are reported, not resolved"
 
     def test_failed_members_are_counted_and_have_no_vote(self) -> None:
         outcome = joint(said("a", 0), failed("b"), failed("c", "error")).outcome

@@ -323,7 +323,7 @@ class TestStore:
             put_labels(connection, errors=[error_label(3, annotator="ben")], scores=(), reviews=(), author="ben")
         told = propose_with_model(opened.engine, Scripted(said(), cost=None).matcher(), budget_usd=5.0, concurrency=1)
         assert (told.questions, told.answered, told.unknown_cost) == (2, 1, 1)
-        assert "the budget of $5 is not kept" in str(told.stopped)
+        assert "the budget of $5 cannot be enforced" in str(told.stopped)
 
     @pytest.mark.parametrize(("error", "answered"), [("too_long", 1), ("timeout", 0)])
     def test_a_call_that_the_provider_refused_costs_nothing_and_one_without_answer_perhaps(
