@@ -243,7 +243,7 @@ def _mended_json(data: bytes) -> tuple[Json, tuple[str, ...]]:
                 document = parse_document(mend(text).encode())
             except (IngestError, ValueError, RecursionError):
                 continue
-            return document.value, (f"repaired_json: {error.reason} ({where}); mended", *document.warnings)
+            return document.value, (f"repaired_json: {error.reason} ({where}); repaired", *document.warnings)
         raise
 
 

@@ -31,8 +31,8 @@ def script_tokens(name: str) -> None:
     )
     made = None
     with st.form("script_token", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        use = st.selectbox("For", list(USES), key="script_use", width=260, format_func=lambda one: USES[one])
-        days = st.number_input("Days", 1, MOST_DAYS, USUAL_DAYS, key="script_days", width=120)
+        use = st.selectbox("Use", list(USES), key="script_use", width=260, format_func=lambda one: USES[one])
+        days = st.number_input("Expires after days", 1, MOST_DAYS, USUAL_DAYS, key="script_days", width=160)
         if st.form_submit_button("Create token"):
             made = mint_script(workspace(), name, use=use, days=int(days), by=name)
     if made is not None:

@@ -117,14 +117,12 @@ def asked_pair(found: Comparison) -> str | None:
 
 
 def not_judged(found: Comparison, judged: list[str]) -> None:
-    """A trace this judge did not answer on: nothing there is missed, and nothing is caught."""
+    """Say why this judge has no verdict on the trace: no error counts as missed or caught."""
     failed = sorted({cell.outcome.state for cell in found.cells})
-    told = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
-    st.info(f"{plain(found.judge_model)} {told}. Nothing can be compared.")
+    reason = f"failed on this trace ({', '.join(failed)})" if failed else "has not judged this trace"
+    st.info(f"{plain(found.judge_model)} {reason}. Nothing can be compared.")
     if judged:
-        st.caption(
-            f"{counted(len(judged), 'trace')} that {plain(found.reference)} labelled and this judge answered on."
-        )
+        st.caption(f"{counted(len(judged), 'trace')} that {plain(found.reference)} labelled and this judge judged.")
         st.button(
             "Go to the first trace", key="to_judged", icon=":material/arrow_forward:",
             on_click=_go_to, args=(judged[0],),

@@ -170,10 +170,10 @@ def why_nothing(key: int) -> str:
     left = row.places - min(row.done, row.places)
     if left and not row.is_practice:
         return (
-            f"Nothing is left for you in this queue. Its last {counted(left, 'place')} are other people's; "
-            "one that somebody gives up may come to you: look again later."
+            f"You have no traces left in this queue. Its last {counted(left, 'assignment')} belong to other "
+            "annotators; a released one may be assigned to you. Check again later."
         )
-    return "You have finished this queue. Thank you."
+    return "You have no traces left in this queue. Thank you."
 
 
 def place_in_hand(key: int) -> Assigned | None:

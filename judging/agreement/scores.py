@@ -105,7 +105,7 @@ def nmae(table: NDArray[np.generic]) -> Floats:
 
 
 def bias(table: NDArray[np.generic]) -> Floats:
-    """Mean of judge minus human, in points: above 0 the judge is lenient.
+    """Mean of judge minus reference, in points: above 0 the judge is lenient.
 
     Source: Bland and Altman 1986. Shapes: table (..., 4, 4); returns (...). Edge: NaN without pairs.
     """

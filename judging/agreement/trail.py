@@ -118,7 +118,7 @@ def trail_traces(
 
 
 def weighted_f1(gold: NDArray[np.generic], predicted: NDArray[np.generic]) -> float:
-    """F1 of each category over traces, averaged by how many traces have it in gold.
+    """F1 of each category over traces, averaged by how many reference traces have it.
 
     Source: TRAIL's official scorer (scikit-learn's `f1_score(average="weighted", zero_division=0)` on 21 bits a
     trace). Shapes: (traces, 21). Locations and counts never enter. Edge: 0 without any gold category, as there.

@@ -74,10 +74,10 @@ def listen(page: Page) -> list[bytes]:
 def label_all(page: Page, score: str) -> list[str]:
     """Label by keys until the queue says that nothing is left; gives the traces in the order met."""
     met: list[str] = []
-    end = page.get_by_text("Nothing is left for you in this queue.")
+    end = page.get_by_text("You have no traces left in this queue.")
     while len(met) < 3 * COUNT:
         page.wait_for_function(
-            """(before) => document.body.innerText.includes('Nothing is left for you')
+            """(before) => document.body.innerText.includes('You have no traces left in this queue')
               || (document.querySelector('.tj-desk[data-ready]')
                 && document.querySelector('.tj-desk').dataset.ready !== before)""",
             arg=met[-1] if met else "",

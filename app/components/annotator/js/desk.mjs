@@ -871,12 +871,12 @@ class Desk {
   drawQueue(queue) {
     const host = this.part("queue");
     if (!queue) return replaceIn(host);
-    const bars = [["mine", queue.done, queue.total]];
+    const bars = [["yours", queue.done, queue.total]];
     if (queue.team_total) bars.push(["team", queue.team_done, queue.team_total]);
     return replaceIn(
       host,
       ...bars.map(([name, done, total]) =>
-        el("span", { class: "tj-progress", title: `${done} of ${total} done (${name})` }, el("span", { text: `${done}/${total} ${name}` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
+        el("span", { class: "tj-progress", title: `${name}: ${done} of ${total} traces done` }, el("span", { text: name === "team" ? `team: ${done} of ${total} done` : `${done} of ${total} done` }), el("progress", { max: Math.max(1, total), value: done, "aria-label": `Progress, ${name}` })),
       ),
       queue.due ? dueText(queue.due) : null,
     );
