@@ -17,6 +17,7 @@ from tracejury.app.adjudicating import ruled_now, said_now
 from tracejury.app.components import layout
 from tracejury.app.components.behind import WORK, chosen_point, listing, open_in_compare, open_in_work
 from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.components.rater_charts import FINAL, rater_dots
 from tracejury.app.components.sheet import cell_sheet, sheet
 from tracejury.app.datasets import open_to_me
@@ -286,7 +287,9 @@ def score_form(one: AdjudicationItem, dimension: str, given: Mapping[str, float 
     default = grade(one.decided.scores[dimension]) if decided else (grade(values.pop()) if len(values) == 1 else None)
     key = f"{one.dispute.trace_id}-{dimension}"
     with st.form(f"score-{key}", border=False), st.container(horizontal=True, vertical_alignment="bottom"):
-        final = st.segmented_control(f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}")
+        final = st.segmented_control(
+            f"{dimension}: {said}", GRADES, default=default, key=f"grade-{key}", help=meaning(dimension)
+        )
         reason = st.text_input(
             "Reason",
             key=f"reason-{key}",
@@ -338,7 +341,9 @@ def error_apart(made: GoldError, titles: SpanTitles) -> None:
 
 def add_form(trace_id: str, titles: SpanTitles) -> None:
     with st.form(f"add-{trace_id}", border=False, clear_on_submit=False):
-        dimensions = st.pills("Dimensions", DIMENSIONS, selection_mode="multi", key=f"add-dims-{trace_id}")
+        dimensions = st.pills(
+            "Dimensions", DIMENSIONS, selection_mode="multi", key=f"add-dims-{trace_id}", help=meanings(DIMENSIONS)
+        )
         impact = st.segmented_control("Impact", IMPACTS, key=f"add-impact-{trace_id}")
         spans = span_choice(titles, (), f"add-spans-{trace_id}")
         category = category_choice(None, f"add-category-{trace_id}")
@@ -440,7 +445,12 @@ def edit_form(ids: list[str], label: ErrorLabel, titles: SpanTitles) -> None:
     key = widget(ids[0])
     with st.form(f"edit-{key}", border=False):
         dimensions = st.pills(
-            "Dimensions", DIMENSIONS, selection_mode="multi", default=list(label.dimensions), key=f"dims-{key}"
+            "Dimensions",
+            DIMENSIONS,
+            selection_mode="multi",
+            default=list(label.dimensions),
+            key=f"dims-{key}",
+            help=meanings(DIMENSIONS),
         )
         impact = st.segmented_control("Impact", IMPACTS, default=label.impact, key=f"impact-{key}")
         spans = span_choice(titles, label.span_ids, f"spans-{key}")

@@ -1,4 +1,4 @@
-"""One trace, a person's errors beside a judge's findings: what was caught, missed, extra; decided here."""
+"""One trace, a person's errors beside a judge's findings: what was caught, missed, unmatched; decided here."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from tracejury.app.components.behind import chosen_point
 from tracejury.app.components.comparison import comparison
 from tracejury.app.components.comparison.payload import pairs_payload
 from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.glossary import meanings
 from tracejury.app.painting import is_new, paint
 from tracejury.app.session import link_params, token, user, workspace
 from tracejury.ingest.store import load, read_transaction
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
-from tracejury.judging.matching.pairs import Comparison, JudgedCell
+from tracejury.judging.matching.pairs import Comparison, JudgedCell, PairState
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 from tracejury.judging.store.judge_models import versions_of
 
@@ -28,6 +29,7 @@ KEY = "comparison"
 BIG = 2  # points between two scores from which the difference is marked
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 LANES = "chart-lanes"
+STATES: tuple[PairState, ...] = ("localized", "caught", "missed", "unmatched")
 
 
 def page() -> None:
@@ -191,9 +193,9 @@ def which_run(trace_id: str, judge_model: str) -> int:
 def goal_line(traces: pd.DataFrame, trace_id: str, found: Comparison) -> None:
     row = traces[traces["trace_id"] == trace_id].iloc[0]
     states = pd.Series([pair.state for pair in found.pairs], dtype="object").value_counts()
-    tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in ("localized", "caught", "missed", "extra"))
+    tally = " · ".join(f"{int(states.get(state, 0))} {state}" for state in STATES)
     errors = len({pair.error.label_id for pair in found.pairs if pair.error is not None})
-    st.caption(f"{counted(errors, 'reference error')}: {tally}")
+    st.caption(f"{counted(errors, 'reference error')}: {tally}", help=meanings(("reference", *STATES)))
     if isinstance(row["goal"], str) and row["goal"]:
         with st.expander("Goal and answer", key="goal"):
             st.text(row["goal"])
@@ -249,7 +251,9 @@ def progress(open_pairs: dict[str, int]) -> str:
 def scores_and_replies(found: Comparison) -> None:
     left, right = st.columns([2, 3], gap="medium")
     with left, st.container(border=True):
-        layout.title("Scores", "0 to 3. Differences of two points or more are bold and vermilion.")
+        layout.title(
+            "Scores", f"0 to 3. Differences of two points or more are bold and vermilion.  \n{meanings(DIMENSIONS)}"
+        )
         table = score_table(found)
         if table.empty:
             st.caption("Neither the annotator nor the judge scored a dimension of this trace.")

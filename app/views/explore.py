@@ -13,6 +13,7 @@ from tracejury.app import loading
 from tracejury.app.components import charts, layout
 from tracejury.app.components.behind import chosen_point, listing, open_in_compare, open_in_work
 from tracejury.app.components.figures import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
+from tracejury.app.components.glossary import meanings
 from tracejury.app.components.sheet import chosen_cell, chosen_row, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
@@ -322,7 +323,8 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
     """The square that is chosen: both dimensions."""
     layout.title(
         "Dimensions that occur together",
-        "Annotators' errors with both dimensions; the diagonal counts the errors of each dimension.",
+        "Annotators' errors with both dimensions; the diagonal counts the errors of each dimension.  \n"
+        + meanings(DIMENSIONS),
     )
     pairs = exploring.together(errors)
     if pairs.empty:

@@ -6,6 +6,7 @@ import streamlit as st
 
 from tracejury.app.components import layout
 from tracejury.app.components.figures import counted, plain
+from tracejury.app.components.glossary import meanings
 from tracejury.app.components.markdown import without_images
 from tracejury.app.components.rater_charts import calibration_bars
 from tracejury.app.session import link_params, user, workspace
@@ -15,7 +16,7 @@ from tracejury.judging.judges.rubric import rubrics
 from tracejury.judging.labels import guidelines
 from tracejury.judging.labels.guidelines import GENERAL, PARTS, Guideline, GuidelineError
 from tracejury.judging.queues import queue_store as queue
-from tracejury.judging.records import ErrorLabel
+from tracejury.judging.records import DIMENSIONS, ErrorLabel
 
 VIEWS = ("Read", "Changes", "Practice")
 WRITE = "Write"
@@ -123,7 +124,10 @@ def practise() -> None:
         return
     table = practice.calibration(found)
     if not table.empty:
-        layout.title("Your scores and the correct scores", "Mean scores over the practice traces that you submitted.")
+        layout.title(
+            "Your scores and the correct scores",
+            "Mean scores over the practice traces that you submitted.  \n" + meanings(DIMENSIONS),
+        )
         st.plotly_chart(
             calibration_bars(table), key="calibration", alt="Your mean score and the correct mean score by dimension"
         )
@@ -136,8 +140,12 @@ def practise() -> None:
 
 
 def feedback(found: practice.Feedback) -> None:
-    label = f"{found.trace_id[:12]}: {len(found.caught)} caught, {len(found.missed)} missed, {len(found.extra)} extra"
+    label = (
+        f"{found.trace_id[:12]}: {len(found.caught)} caught, {len(found.missed)} missed, "
+        f"{len(found.unmatched)} unmatched"
+    )
     with st.expander(plain(label)):
+        st.caption("Your labels beside the correct labels", help=meanings(("caught", "missed", "unmatched")))
         rows = [
             {"dimension": key, "you": shown(found.own_scores, key), "right": shown(found.gold_scores, key)}
             for key in sorted(found.own_scores.keys() | found.gold_scores.keys())
@@ -149,8 +157,8 @@ def feedback(found: practice.Feedback) -> None:
                 error("correct label", right)
         for one in found.missed:
             error("Missed", one)
-        for one in found.extra:
-            error("Extra", one)
+        for one in found.unmatched:
+            error("Unmatched", one)
 
 
 def shown(scores: object, key: str) -> str:

@@ -14,6 +14,7 @@ from tracejury.app import loading
 from tracejury.app.components import charts, layout
 from tracejury.app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
 from tracejury.app.components.figures import cell_text, counted, definition, greyed, plain
+from tracejury.app.components.glossary import meanings
 from tracejury.app.components.sheet import chosen_cell, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
@@ -162,7 +163,11 @@ def one_run(run_key: int) -> None:
 
 @st.fragment(key="card-outcomes")
 def outcomes_card(run_key: int, shown: Shown) -> None:
-    layout.title("Outcomes by judge", "Scores are 0 to 3; n/a means not applicable; failures have their own names.")
+    layout.title(
+        "Outcomes by judge",
+        "Scores are 0 to 3; n/a means not applicable; failures have their own names.  \n"
+        + meanings((*DIMENSIONS, "verdict", "failure")),
+    )
     event = st.plotly_chart(
         charts.score_bars(shown.outcomes), key="chart-outcomes", config=CONFIG, on_select="rerun",
         selection_mode="points", alt="Outcomes by judge",
@@ -519,7 +524,11 @@ def start() -> None:
             "Model", key="new_model", placeholder="gpt-4.1, anthropic/claude-…, ollama/…", help=_MODEL_HELP
         )
         chosen = right.multiselect(
-            "Dimensions", list(known), default=[d for d in DIMENSIONS if d in known], key="new_dimensions"
+            "Dimensions",
+            list(known),
+            default=[d for d in DIMENSIONS if d in known],
+            key="new_dimensions",
+            help=meanings(DIMENSIONS),
         )
         with st.container(horizontal=True):
             repeats = st.number_input("Repeats", 1, 100, 1, key="new_repeats", width=120)

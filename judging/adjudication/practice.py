@@ -29,7 +29,7 @@ class Feedback:
     gold_scores: Mapping[str, float | None]
     caught: tuple[tuple[ErrorLabel, ErrorLabel], ...]
     missed: tuple[ErrorLabel, ...]
-    extra: tuple[ErrorLabel, ...]
+    unmatched: tuple[ErrorLabel, ...]
 
 
 def feedback(connection: Connection, annotator: str, trace_id: str) -> Feedback | None:
@@ -47,7 +47,7 @@ def feedback(connection: Connection, annotator: str, trace_id: str) -> Feedback 
         gold_scores=_scores(connection, gold, trace_id, FIRST),
         caught=tuple(pairs),
         missed=tuple(label for label in right if label.label_id not in met),
-        extra=tuple(label for label in own if label.label_id not in met),
+        unmatched=tuple(label for label in own if label.label_id not in met),
     )
 
 

@@ -6,7 +6,7 @@ import { isTyping, keyTable, pressedKey } from "./keys.mjs";
 import { JudgeText } from "./judgetext.mjs";
 import { applyAll, applyOperation, completeState, fingerprint, History, inverseOf, missingFields, sortedState } from "./labels.mjs";
 import { Outbox, unsentTraces } from "./outbox.mjs";
-import { copyText, el, replaceIn, say, showText } from "./page.mjs";
+import { copyText, el, meaningOf, replaceIn, say, showText } from "./page.mjs";
 import { Reader } from "./reader.mjs";
 import { Revealed } from "./revealed.mjs";
 import { Scores } from "./scores.mjs";
@@ -852,6 +852,7 @@ class Desk {
     const isDone = review.status !== "open";
     const isRevealed = this.phase === "revealed";
     this.part("status").textContent = this.data.read_only ? "read only" : isRevealed ? "revealed" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.phase;
+    this.part("status").title = meaningOf(this.part("status").textContent) || "";
     this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" || isRevealed ? this.phase : review.status;
     this.part("submit").hidden = this.data.read_only || (isDone && !isRevealed) || (isRevealed && Boolean(queue) && !queue.has_next);
     this.part("reveal").hidden = this.data.read_only || review.status !== "submitted" || isRevealed || this.isBusy;

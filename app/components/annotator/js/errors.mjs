@@ -1,7 +1,7 @@
 // The error cards: spans, dimensions, impact, category, evidence and description of each error.
 
 import { CategoryField } from "./category.mjs";
-import { el, renewIn, say } from "./page.mjs";
+import { el, meaningOf, renewIn, say } from "./page.mjs";
 import { keyLabel, keysOf } from "./keys.mjs";
 import { newErrorLabel, TJ_IMPACTS, toggled } from "./labels.mjs";
 
@@ -262,7 +262,7 @@ export class ErrorCards {
     const buttons = this.desk.dimensions.map(({ key, title }, number) =>
       el(
         "button",
-        { class: "tj-toggle", "aria-pressed": String(error.dimensions.includes(key)), disabled: isClosed, title, "aria-label": title, "data-hold": "dim-" + key, on: { click: () => this.toggleDimension(key) } },
+        { class: "tj-toggle", "aria-pressed": String(error.dimensions.includes(key)), disabled: isClosed, title: meaningOf(key) || title, "aria-label": title, "data-hold": "dim-" + key, on: { click: () => this.toggleDimension(key) } },
         el("i", { text: number + 1, "aria-hidden": "true" }),
         key,
       ),

@@ -182,3 +182,8 @@ export async function copyText(desk, text, what) {
     say(desk, `${what}: ${text}`);
   }
 }
+
+/** What a term of the vocabulary means, for a `title`; null for a word that is none. `TJ_TERMS` begins the joined script. */
+export function meaningOf(term) {
+  return typeof TJ_TERMS === "undefined" ? null : TJ_TERMS[term] || null;
+}

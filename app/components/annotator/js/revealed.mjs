@@ -1,6 +1,6 @@
 // Beside one's own labels, once submitted and revealed: what judges and other people said of the trace.
 
-import { el, replaceIn } from "./page.mjs";
+import { el, meaningOf, replaceIn } from "./page.mjs";
 import { impactDot } from "./errors.mjs";
 
 export class Revealed {
@@ -25,7 +25,7 @@ export class Revealed {
 
   judges(judges) {
     const answers = judges.map((judge) =>
-      el("span", { class: "tj-answer", title: judge.reason || judge.rationale || null }, el("b", { text: judge.rubric }), " " + answerText(judge)),
+      el("span", { class: "tj-answer", title: judge.reason || judge.rationale || null }, el("b", { title: meaningOf(judge.rubric), text: judge.rubric }), " " + answerText(judge)),
     );
     const reasons = judges.filter((judge) => judge.rationale || judge.reason);
     const more = reasons.length
@@ -41,7 +41,7 @@ export class Revealed {
     return el(
       "article",
       { class: "tj-finding" },
-      el("div", { class: "tj-finding-head" }, impactDot(finding.impact), el("b", { text: dimension }), el("span", { class: "tj-quiet-text", text: finding.impact || "no impact" }), finding.category ? el("span", { class: "tj-tag", text: finding.category }) : null, own.length ? el("span", { class: "tj-tag tj-tag-plan", text: `matches your ${own.map((n) => "error " + n).join(", ")}` }) : null),
+      el("div", { class: "tj-finding-head" }, impactDot(finding.impact), el("b", { title: meaningOf(dimension), text: dimension }), el("span", { class: "tj-quiet-text", text: finding.impact || "no impact" }), finding.category ? el("span", { class: "tj-tag", text: finding.category }) : null, own.length ? el("span", { class: "tj-tag tj-tag-plan", text: `matches your ${own.map((n) => "error " + n).join(", ")}` }) : null),
       el("p", { class: "tj-finding-text", dir: "auto", text: finding.description || "No description" }),
       finding.evidence ? this.quote(finding.evidence, finding.evidence_span_id, placeText(finding.evidence_place)) : null,
       this.citations(finding.citations),
@@ -77,7 +77,7 @@ export class Revealed {
       "section",
       { class: "tj-said", "aria-label": name },
       el("h3", {}, el("bdi", { text: name }), count(errors.length, "error")),
-      el("div", { class: "tj-answers" }, ...given.map((score) => el("span", { class: "tj-answer" }, el("b", { text: score.dimension }), " " + (score.not_applicable ? "n/a" : score.value)))),
+      el("div", { class: "tj-answers" }, ...given.map((score) => el("span", { class: "tj-answer" }, el("b", { title: meaningOf(score.dimension), text: score.dimension }), " " + (score.not_applicable ? "n/a" : score.value)))),
       none,
       ...errors.map((error) => this.label(error)),
     );
@@ -88,7 +88,7 @@ export class Revealed {
     return el(
       "article",
       { class: "tj-finding" },
-      el("div", { class: "tj-finding-head" }, impactDot(error.impact), el("b", { text: error.dimensions.join(" ") }), el("span", { class: "tj-quiet-text", text: error.impact }), error.category ? el("span", { class: "tj-tag", text: error.category }) : null, error.phase === "revealed" ? el("span", { class: "tj-tag tj-tag-after", text: "after reveal" }) : null),
+      el("div", { class: "tj-finding-head" }, impactDot(error.impact), el("b", { title: error.dimensions.map(meaningOf).filter(Boolean).join("\n") || null, text: error.dimensions.join(" ") }), el("span", { class: "tj-quiet-text", text: error.impact }), error.category ? el("span", { class: "tj-tag", text: error.category }) : null, error.phase === "revealed" ? el("span", { class: "tj-tag tj-tag-after", text: "after reveal" }) : null),
       error.description ? el("p", { class: "tj-finding-text", dir: "auto", text: error.description }) : null,
       evidence ? this.quote(evidence.quote, evidence.span_id, "") : null,
       this.citations(error.span_ids.map((id) => [id, id])),
