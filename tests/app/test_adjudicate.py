@@ -38,7 +38,7 @@ def space(tmp_path: Path, clean_caches: None) -> Workspace:
 
 
 def test_an_empty_desk_says_when_a_trace_comes(empty: Workspace, open_page: OpenPage) -> None:
-    assert "two points or more apart" in open_page("adjudicate").info[0].value
+    assert "differ by two points or more" in open_page("adjudicate").info[0].value
 
 
 def test_the_case_is_shown_without_a_name_of_a_rater(space: Workspace, open_page: OpenPage) -> None:
@@ -93,7 +93,7 @@ def test_a_page_drawn_before_anothers_decision_takes_none_and_shows_it_first(
     with write_transaction(space.engine) as connection:
         adjudication.reject(connection, ["one"], by="judy", reason="The tool was right.")
     at.button(key="keep-one").click().run()
-    assert "since this page was drawn" in at.error[0].value
+    assert "after this page was drawn" in at.error[0].value
     assert any("rejected" in str(text.value) for text in at.text)
     with read_transaction(space.engine) as connection:
         assert dict(adjudication.decisions_by_trace(connection)[trace_id(0)].rejected) == {"one": "The tool was right."}

@@ -174,7 +174,7 @@ class TestOpinions:
         assert made == {name: (tmp_path / "r" / name).read_bytes() for name in made}
         run("labels", "import", DATA / "labels" / "ada.json", "--home", tmp_path / "alone")
         alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--reference", "majority")
-        assert "no trace was submitted by two people" in alone.stderr
+        assert "no trace was submitted by two annotators" in alone.stderr
 
     def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
@@ -413,7 +413,7 @@ class TestMatchByModel:
     @pytest.mark.parametrize("words", [("--model", "openai/x", "--price", "3"), ("--price", "3,15")])
     def test_what_is_no_price_of_a_model_ends_with_two(self, judged: Path, words: tuple[str, ...]) -> None:
         output = " ".join(run("match", "--home", judged, *words, code=2).output.replace("│", " ").split())
-        assert "a price is INPUT,OUTPUT" in output or "--price needs the --model" in output
+        assert "a price is INPUT,OUTPUT" in output or "--price needs the model" in output
 
     def test_withdrawing_needs_the_model(self, judged: Path) -> None:
         run("match", "--home", judged, "--withdraw", code=2)

@@ -166,11 +166,11 @@ def test_a_matched_finding_takes_no_verdict(full: Workspace, client: TestClient)
 @pytest.mark.parametrize(
     ("change", "status", "words"),
     [
-        ({"finding_key": 999_999}, 422, "none of this judge's"),
-        ({"label_id": "nobody"}, 422, "none of this person's"),
+        ({"finding_key": 999_999}, 422, "is not a finding of this judge"),
+        ({"label_id": "nobody"}, 422, "is not an error of this annotator"),
         ({"status": "maybe"}, 422, "no decision"),
         ({"status": "proposed"}, 422, "no decision"),
-        ({"finding_key": None}, 422, "none of this judge's"),
+        ({"finding_key": None}, 422, "is not a finding of this judge"),
     ],
 )
 def test_what_cannot_be_decided_is_refused_and_nothing_stored(

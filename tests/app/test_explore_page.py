@@ -48,7 +48,7 @@ def test_words_find_the_spans_that_hold_them_all(full: Workspace, open_page: Ope
 def test_words_that_stand_nowhere_say_so(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore", q="zzzznothing")
     assert title(at)[0].startswith("0 spans")
-    assert any("No trace fits" in caption.value for caption in at.caption)
+    assert any("No trace matches" in caption.value for caption in at.caption)
 
 
 def test_a_facet_narrows_the_list(shown: Workspace, open_page: OpenPage) -> None:

@@ -32,7 +32,7 @@ def metrics(at: AppTest) -> dict[str, str]:
 
 
 def test_an_empty_workspace_points_at_the_samples(empty: Workspace, open_page: OpenPage) -> None:
-    assert "The workspace is empty" in open_page("ingest").info[0].value
+    assert "This workspace holds no traces" in open_page("ingest").info[0].value
 
 
 def test_what_is_here_is_counted_by_format(full: Workspace, open_page: OpenPage) -> None:

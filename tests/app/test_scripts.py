@@ -127,7 +127,7 @@ class TestTheCommand:
     def test_who_has_not_the_right_gets_none(self, space: Workspace, who: str) -> None:
         refused = self.run("--person", who)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert "name a researcher" in refused.stderr
+        assert "NAME of a researcher" in refused.stderr
 
     def test_where_nobody_signs_in_the_one_person_gets_one(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

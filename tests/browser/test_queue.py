@@ -126,7 +126,7 @@ def test_previous_goes_back_to_what_was_submitted_and_a_new_guideline_comes_firs
     with write_transaction(space.engine) as connection:
         publish(connection, {"general": "Read the whole trace."}, author="root")
     page = person_page(profile, address, "judy", f"/work?queue={second}")
-    expect(page.get_by_text("Version 1 of the guideline is new to you.")).to_be_visible()
+    expect(page.get_by_text("You have not read version 1 of the guideline yet.")).to_be_visible()
     page.get_by_role("button", name="Open guideline").click()
     page.get_by_role("button", name="I have read version 1").click()
     expect(page.get_by_text("You have acknowledged version 1.")).to_be_visible()

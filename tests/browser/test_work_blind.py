@@ -160,7 +160,7 @@ def test_what_is_added_after_the_reveal_is_marked_and_the_blind_answer_is_closed
     desk.submit()
     desk.reveal()
     before = desk.stored()
-    expect(page.locator(".tj-card .tj-closed")).to_contain_text("Made blind: it stays as it is")
+    expect(page.locator(".tj-card .tj-closed")).to_contain_text("This blind label can no longer change")
     expect(page.locator('.tj-card [data-hold="dim-LC"]')).to_be_disabled()
     desk.keys("2", "l", "Backspace", "e", "+", "u")
     assert "closed" in desk.toast() or "Nothing to undo" in desk.toast()

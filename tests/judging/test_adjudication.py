@@ -230,7 +230,7 @@ class TestTheDesk:
         send(space, "cyd", trace_id(1), op("review.put", status="submitted", no_error=True))
         with (
             read_transaction(space.engine) as connection,
-            pytest.raises(AdjudicationError, match="since this page was drawn"),
+            pytest.raises(AdjudicationError, match="after this page was drawn"),
         ):
             desk.refuse_if_changed(connection, trace_id(1), shown)
         assert one_case(space, trace_id(1)).status == "changed"

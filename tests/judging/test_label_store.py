@@ -153,7 +153,7 @@ class TestOperations:
             ("score.put", {"dimension": "XX", "value": 1}, "dimension"),
             ("score.put", {"dimension": "LC", "value": 1, "not_applicable": True}, "not applicable"),
             ("review.put", {"status": "finished"}, "status"),
-            ("reveal", {}, "only after submitting"),
+            ("reveal", {}, "hidden until you submit"),
         ],
     )
     def test_what_cannot_be_applied_is_refused_with_a_reason_and_nothing_of_its_batch_stays(
@@ -176,9 +176,9 @@ class TestOperations:
     def test_labels_are_closed_after_the_reveal_and_new_ones_are_marked(self, opened: Workspace) -> None:
         submitted = op("review.put", {"status": "submitted"})
         send(opened, put_error("blind"), op("score.put", {"dimension": "LC", "value": 1}), submitted, op("reveal", {}))
-        with pytest.raises(OpError, match="made blind"):
+        with pytest.raises(OpError, match="is blind and cannot change"):
             send(opened, put_error("blind", impact="low"), base=4)
-        with pytest.raises(OpError, match="made blind"):
+        with pytest.raises(OpError, match="is blind and cannot change"):
             send(opened, op("error.delete", {"label_id": "blind"}), base=4)
         send(opened, put_error("seen", phase="blind"), op("score.put", {"dimension": "LC", "value": 3}), base=4)
         with read_transaction(opened.engine) as connection:

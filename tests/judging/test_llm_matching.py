@@ -133,7 +133,7 @@ class TestReading:
             (said(pair(confidence="high")), "from 0 to 1"),
             (said(pair() | {"note": ""}), "and nothing else"),
             (said(pair()) + " Done.", "not valid JSON"),
-            ('{"pairs": [], "pairs": []}', "stands twice in one object"),
+            ('{"pairs": [], "pairs": []}', "holds one key twice"),
         ],
     )
     def test_anything_else_is_unparsable(self, text: str, reason: str) -> None:
