@@ -185,7 +185,7 @@ class _Writer:
         if revealed and self.review is not None and form.no_error != self.review.no_error:
             if form.status == "submitted":
                 raise OpError(
-                    '"no error in this trace" was decided blind; the judges\' errors have been shown since: it stays',
+                    '"no error in this trace" is part of the blind answer and cannot change after the reveal',
                     remedy="add an error instead; it is marked as stored after the reveal",
                     op_id=op.op_id,
                 )

@@ -190,7 +190,7 @@ class TestOperations:
 
     def test_no_error_said_blind_stays_after_the_reveal(self, opened: Workspace) -> None:
         send(opened, op("review.put", {"status": "submitted", "no_error": True}), op("reveal", {}))
-        with pytest.raises(OpError, match="decided blind"):
+        with pytest.raises(OpError, match="part of the blind answer"):
             send(opened, op("review.put", {"status": "submitted", "no_error": False}), base=2)
         assert isinstance(send(opened, op("review.put", {"status": "open"}), base=2), Applied)
         assert now(opened)["review"]["no_error"] is True
