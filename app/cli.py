@@ -135,7 +135,13 @@ def text(trace: str, home: Path | None) -> None:
 @HOME
 @click.option("--dimensions", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
 @click.option("--model", default="checks", show_default=True, help="checks (offline) or any litellm model name.")
-@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeats of each judgement.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Times that each judge is asked about each trace.",
+)
 @click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
 @click.option(
     "--jury-rule",

@@ -11,7 +11,7 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 
 BANNED = {
-    r"\b(what|was|is|were) (is )?said of\b|\bsaid, not broken\b": "name the verdict, the finding or the label",
+    r"\bsa(id|ys?) of (it|the|them|an?)\b|\bsaid, not broken\b": "name the verdict, the finding or the label",
     r"\bwho(ever)? stands? behind\b|\bstands? behind\b": "contributes to",
     r"\bgood for \S+ (day|minute|hour)|how long it is good|\bgood any more\b": "expires in",
     r"\bmend(s|ed|ing)?\b": "repair, or correct",

@@ -80,13 +80,13 @@ async def _kept(request: Request, opener: Callable[[], Workspace], body: bytes) 
 def _answer(signal: Signal, rejected: int, *, is_protobuf: bool) -> Response:
     """Success; items that name no trace are told as OTLP's partial success."""
     answer, counted = _ANSWERS[signal]
-    told = answer()
+    response = answer()
     if rejected:
-        setattr(told.partial_success, counted, rejected)
-        told.partial_success.error_message = "without a trace id: not stored"
+        setattr(response.partial_success, counted, rejected)
+        response.partial_success.error_message = "without a trace id: not stored"
     if is_protobuf:
-        return Response(told.SerializeToString(), media_type="application/x-protobuf")
-    return JSONResponse(MessageToDict(told))
+        return Response(response.SerializeToString(), media_type="application/x-protobuf")
+    return JSONResponse(MessageToDict(response))
 
 
 _ANSWERS: dict[Signal, tuple[type[ExportTraceServiceResponse | ExportLogsServiceResponse], str]] = {

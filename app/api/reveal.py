@@ -80,13 +80,13 @@ def _judge_model(connection: Connection, grant: Grant, name: str) -> dict[str, A
     """One judge model's answers, the newest of each judge; `labels` are one's own errors that a finding is matched
     with.
     """
-    found = compare_trace(connection, trace_id=grant.subject, reference=grant.user, judge_model=name)
+    comparison = compare_trace(connection, trace_id=grant.subject, reference=grant.user, judge_model=name)
     return {
         "name": name,
-        "judges": [_answer(cell.rubric, cell.outcome) for cell in found.cells],
+        "judges": [_answer(cell.rubric, cell.outcome) for cell in comparison.cells],
         "findings": [
-            _finding(cell.rubric, finding, _matched(found, finding) if grant.occasion == 0 else [])
-            for cell in found.cells
+            _finding(cell.rubric, finding, _matched(comparison, finding) if grant.occasion == 0 else [])
+            for cell in comparison.cells
             if isinstance(cell.outcome, Verdict)
             for finding in cell.outcome.findings
         ],
@@ -162,8 +162,8 @@ def _label(label: ErrorLabel) -> dict[str, Any]:
 
 def _own_scores(connection: Connection, grant: Grant) -> dict[str, Any]:
     """One's own blind scores by dimension: a score given after the reveal stands beside them."""
-    mine = (_score.c.annotator == grant.user, _score.c.trace_id == grant.subject, _score.c.occasion == grant.occasion)
-    blind = labels.score_labels(connection, *mine, _score.c.phase == "blind")
+    own = (_score.c.annotator == grant.user, _score.c.trace_id == grant.subject, _score.c.occasion == grant.occasion)
+    blind = labels.score_labels(connection, *own, _score.c.phase == "blind")
     return {score.dimension: _given(score) for score in blind}
 
 

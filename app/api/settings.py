@@ -45,8 +45,12 @@ def settings_routes(space: Callable[[], Workspace]) -> tuple[Route, ...]:
 
 def desk_settings(connection: Connection, user: str) -> dict[str, Any]:
     """What is stored of this person: `revision` counts the changes from 0 on, `keys` holds {act: key}."""
-    kept = _all(connection, user).get(DESK, {})
-    return {"revision": kept.get("revision", 0), "keys": kept.get("keys", {}), "pretty": kept.get("pretty", False)}
+    stored = _all(connection, user).get(DESK, {})
+    return {
+        "revision": stored.get("revision", 0),
+        "keys": stored.get("keys", {}),
+        "pretty": stored.get("pretty", False),
+    }
 
 
 def _get(space: Workspace, asked: Mapping[str, str]) -> dict[str, Any]:

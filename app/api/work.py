@@ -136,12 +136,12 @@ def _batch(body: bytes) -> dict[str, Any]:
 
 async def _body(request: Request) -> bytes | None:
     """The request's bytes, None where they are more than `BODY_LIMIT`."""
-    held = bytearray()
+    received = bytearray()
     async for chunk in request.stream():
-        held += chunk
-        if len(held) > BODY_LIMIT:
+        received += chunk
+        if len(received) > BODY_LIMIT:
             return None
-    return bytes(held)
+    return bytes(received)
 
 
 async def _answered(work: Callable[[], Answer]) -> Response:

@@ -55,10 +55,10 @@ def categories() -> list[dict[str, Json]]:
 
 
 def page() -> None:
-    asked = st.query_params.get("queue", "")
+    queue_name = st.query_params.get("queue", "")
     with read_transaction(workspace().engine) as connection:
         ids = trace_ids(connection, with_steps=True)
-        queues = queue.queues_for(connection, user().name, also=int(asked) if asked.isdecimal() else None)
+        queues = queue.queues_for(connection, user().name, also=int(queue_name) if queue_name.isdecimal() else None)
         has_queues = bool(queues) or bool(queue.queues(connection))
     if not ids:
         st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
@@ -103,11 +103,11 @@ def chosen_queue(queues: Sequence[Row[Any]]) -> int | None:
     may_browse = user().may("adjudicator")
     if may_browse and "trace" in st.query_params and "queue" not in st.query_params:
         return None
-    asked = st.query_params.get("queue", "")
-    if asked == ALL and may_browse:
+    wanted = st.query_params.get("queue", "")
+    if wanted == ALL and may_browse:
         key: int | None = None
     else:
-        key = int(asked) if asked.isdecimal() and int(asked) in keys else first_with_work(queues)
+        key = int(wanted) if wanted.isdecimal() and int(wanted) in keys else first_with_work(queues)
     options: list[int | None] = [*keys, None] if may_browse else [*keys]
     if len(options) == 1:
         return key
@@ -126,8 +126,8 @@ def queue_name(row: Row[Any]) -> str:
 def first_with_work(queues: Sequence[Row[Any]]) -> int:
     with read_transaction(workspace().engine) as connection:
         for row in queues:
-            found = queue.progress(connection, row.queue_key, user().name)
-            if found.done < found.total:
+            counts = queue.progress(connection, row.queue_key, user().name)
+            if counts.done < counts.total:
                 return int(row.queue_key)
     return int(queues[0].queue_key)
 
@@ -178,11 +178,11 @@ def why_nothing(key: int) -> str:
 
 def place_in_hand(key: int) -> Assigned | None:
     """The place (or the trace) that the address names, if it is this person's; else the next one."""
-    asked, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
+    place_key, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
     place = None
     with read_transaction(workspace().engine) as connection:
-        if asked.isdecimal():
-            place = queue.place_by_key(connection, int(asked), user().name)
+        if place_key.isdecimal():
+            place = queue.place_by_key(connection, int(place_key), user().name)
         elif trace_id is not None:
             place = queue.place_of(connection, key, user().name, trace_id)
     if place is not None and place.queue_key == key:
@@ -192,15 +192,15 @@ def place_in_hand(key: int) -> Assigned | None:
 
 def queue_header(place: Assigned) -> dict[str, Json]:
     with read_transaction(workspace().engine) as connection:
-        found = queue.progress(connection, place.queue_key, user().name)
+        counts = queue.progress(connection, place.queue_key, user().name)
         around = queue.neighbours(connection, place)
         due_at = queue.due_at(connection, place.queue_key)
-    left = found.total - found.done - (0 if place.outcome in queue.FINISHED else 1)
+    left = counts.total - counts.done - (0 if place.outcome in queue.FINISHED else 1)
     return {
-        "done": found.done,
-        "total": found.total,
-        "team_done": found.team,
-        "team_total": found.team_total,
+        "done": counts.done,
+        "total": counts.total,
+        "team_done": counts.team,
+        "team_total": counts.team_total,
         "has_previous": around.previous is not None,
         "has_next": around.next is not None or left > 0,
         "due": None if due_at is None else due_at // 1000,
@@ -279,8 +279,8 @@ def chosen(ids: list[str]) -> str:
 def progress(ids: list[str]) -> dict[str, Json]:
     """How many traces this person has finished."""
     with read_transaction(workspace().engine) as connection:
-        mine = labels.reviews(connection, tables.review.c.annotator == user().name)
-    done = {review.trace_id for review in mine if review.status != "open"}
+        reviews = labels.reviews(connection, tables.review.c.annotator == user().name)
+    done = {review.trace_id for review in reviews if review.status != "open"}
     return {"done": len(done & set(ids)), "total": len(ids)}
 
 

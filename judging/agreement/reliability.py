@@ -122,11 +122,11 @@ def alpha(matrix: Floats, level: Level = "interval") -> Figure:
         return Figure(value=None, n=n, reason=reason, agreement=agreement)
     distinct = len(np.unique(pairable[~np.isnan(pairable)]))
     if n * distinct * distinct <= _LIBRARY_CELLS:
-        found = float(krippendorff.alpha(reliability_data=pairable, level_of_measurement=level))
+        alpha_value = float(krippendorff.alpha(reliability_data=pairable, level_of_measurement=level))
     else:
         sums, _ = _alpha_sums(pairable, level)
-        found = float(_alpha_of(level, pairable)(sums.sum(axis=0)))
-    value = present(found)
+        alpha_value = float(_alpha_of(level, pairable)(sums.sum(axis=0)))
+    value = present(alpha_value)
     if value is None:
         return Figure(value=None, n=n, reason="no variation", agreement=agreement)
     return Figure(value=value, n=n, agreement=agreement)

@@ -379,8 +379,8 @@ def wide_scores(figures: pd.DataFrame) -> pd.DataFrame:
     plain = figures[figures["metric"] == "pearson"].set_index(list(KEYS))[list(LEFT_OUT)]
     parts = [plain]
     for metric in SCORE_METRICS:
-        mine = figures[figures["metric"] == metric.name].set_index(list(KEYS))[["value", "low", "high"]]
-        parts.append(mine.set_axis([metric.name, f"{metric.name}_low", f"{metric.name}_high"], axis=1))
+        rows_of_metric = figures[figures["metric"] == metric.name].set_index(list(KEYS))[["value", "low", "high"]]
+        parts.append(rows_of_metric.set_axis([metric.name, f"{metric.name}_low", f"{metric.name}_high"], axis=1))
     return pd.concat(parts, axis=1).reset_index()[list(columns)].astype(columns)
 
 

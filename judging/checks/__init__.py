@@ -225,10 +225,10 @@ def checks_version() -> str:
 
 def _findings(view: View, ordinals: Mapping[str, str]) -> Iterator[Finding]:
     for check in CHECKS:
-        said: set[str] = set()
+        descriptions: set[str] = set()
         for hit in check.look(view):
-            if hit.span.span_id not in said:
-                said.add(hit.span.span_id)
+            if hit.span.span_id not in descriptions:
+                descriptions.add(hit.span.span_id)
                 yield _finding(check, hit, ordinals)
 
 
@@ -248,17 +248,21 @@ def _finding(check: Check, hit: Hit, ordinals: Mapping[str, str]) -> Finding:
 
 
 def _verdict(view: View, dimension: Dimension, found: tuple[Finding, ...]) -> Verdict:
-    mine = tuple(finding for finding in found if finding.dimension == dimension)
-    reason = None if mine else _not_applicable(view, dimension)
-    score = None if reason is not None else min((_SCORE_OF[f.impact] for f in mine if f.impact is not None), default=3)
+    findings_of_dimension = tuple(finding for finding in found if finding.dimension == dimension)
+    reason = None if findings_of_dimension else _not_applicable(view, dimension)
+    score = (
+        None
+        if reason is not None
+        else min((_SCORE_OF[f.impact] for f in findings_of_dimension if f.impact is not None), default=3)
+    )
     return Verdict(
         rubric=dimension,
         trace_id=view.trace.trace_id,
         state="scored" if reason is None else "not_applicable",
         score=score,
         criteria=CRITERIA,
-        rationale=_rationale(dimension, mine) if reason is None else "",
-        findings=mine,
+        rationale=_rationale(dimension, findings_of_dimension) if reason is None else "",
+        findings=findings_of_dimension,
         call=Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0),
         reason=reason,
     )

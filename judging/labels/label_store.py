@@ -205,9 +205,9 @@ class _Writer:
 
     def _uncover(self, op: Op) -> None:
         """What was quoted while names were hidden says from now on what the trace says."""
-        mine = (_error.c.annotator == self.item.annotator, _error.c.trace_id == self.item.trace_id,
+        own = (_error.c.annotator == self.item.annotator, _error.c.trace_id == self.item.trace_id,
                 _error.c.occasion == self.item.occasion)  # fmt: skip
-        rows = self.connection.execute(select(_error).where(newest(_error, ("label_id",), *mine))).all()
+        rows = self.connection.execute(select(_error).where(newest(_error, ("label_id",), *own))).all()
         covered = {row: pieces for row in rows if has_blocks(pieces := orjson.loads(row.evidence)) and not row.deleted}
         texts = texts_of(self.connection, self.item.trace_id) if covered else {}
         for row, pieces in covered.items():
@@ -222,8 +222,10 @@ class _Writer:
                 remedy="submit this trace first",
                 op_id=op.op_id,
             )
-        kept = {name: getattr(self.review, name) for name in ("status", "no_error", "reason", "active_ms", "item_key")}
-        self._append(_review, kept | {"revealed": True}, op)
+        review_fields = {
+            name: getattr(self.review, name) for name in ("status", "no_error", "reason", "active_ms", "item_key")
+        }
+        self._append(_review, review_fields | {"revealed": True}, op)
         self.review = _current_review(self.connection, self.item)
 
     def _own_label(self, label_id: str, op: Op) -> Row[Any] | None:
@@ -324,7 +326,7 @@ class _Putter:
 
     def own_ids(self, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The rows, an id that is another's replaced by one made of person, trace and id."""
-        held = {
+        owners = {
             row.label_id: (row.annotator, row.trace_id)
             for row in self.connection.execute(
                 select(_error.c.label_id, _error.c.annotator, _error.c.trace_id).distinct()
@@ -332,9 +334,9 @@ class _Putter:
         }
         for row in rows:
             owner = (row["annotator"], row["trace_id"])
-            if held.setdefault(row["label_id"], owner) != owner:
+            if owners.setdefault(row["label_id"], owner) != owner:
                 row["label_id"] = str(uuid5(NAMESPACE_URL, f"tracejury:{owner[0]}:{owner[1]}:{row['label_id']}"))
-                held[row["label_id"]] = owner
+                owners[row["label_id"]] = owner
         return rows
 
     def put(self, table: Table, keys: tuple[str, ...], rows: list[dict[str, Any]]) -> int:
@@ -399,9 +401,9 @@ def label_places(connection: Connection, *conditions: ColumnElement[bool]) -> di
 def score_labels(connection: Connection, *conditions: ColumnElement[bool]) -> list[ScoreLabel]:
     """Current scores that are given (0 to 3 or not applicable); a blind one stands beside a later revealed one."""
     keys = ("annotator", "trace_id", "occasion", "dimension", "phase")
-    given = _score.c.value.is_not(None) | _score.c.not_applicable.is_(True)
+    is_given = _score.c.value.is_not(None) | _score.c.not_applicable.is_(True)
     rows = connection.execute(
-        select(_score).where(newest(_score, keys, *conditions), given, *conditions).order_by(_score.c.row_key)
+        select(_score).where(newest(_score, keys, *conditions), is_given, *conditions).order_by(_score.c.row_key)
     ).all()
     return [
         ScoreLabel(
@@ -577,11 +579,11 @@ def _history(
     connection: Connection, table: Table, keys: tuple[str, ...]
 ) -> dict[tuple[Any, ...], list[Mapping[str, Any]]]:
     """All rows of first occasions by key, oldest first."""
-    found: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    history: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
     rows = connection.execute(select(table).where(table.c.occasion == 0).order_by(table.c.row_key)).mappings()
     for row in rows.all():
-        found.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
-    return found
+        history.setdefault(tuple(row[key] for key in keys), []).append(dict(row))
+    return history
 
 
 def _same(known: Mapping[str, Any], row: Mapping[str, Any]) -> bool:

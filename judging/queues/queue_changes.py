@@ -31,8 +31,8 @@ _queue, _item, _lease, _assignment = tables.queue, tables.queue_item, tables.lea
 
 def settings_of(row: Row[Any]) -> QueueSettings:
     """The settings of a row of `queue.queues`."""
-    given = {one.name: getattr(row, one.name) for one in fields(QueueSettings)}
-    return QueueSettings(**given | {"hide": tuple(orjson.loads(row.hide))})
+    settings = {one.name: getattr(row, one.name) for one in fields(QueueSettings)}
+    return QueueSettings(**settings | {"hide": tuple(orjson.loads(row.hide))})
 
 
 def change_queue(connection: Connection, queue_key: int, after: QueueSettings, *, by: str, now: int) -> list[str]:
@@ -187,9 +187,9 @@ def share_out(connection: Connection, queue_key: int, names: Sequence[str], *, b
     }
     plan = queueing.deal(open_places, names, seed=row.seed)
     keys = {item.trace_id: item.item_key for item in items}
-    for trace_id, given in plan.items():
-        _assign(connection, queue_key, keys[trace_id], given, by, now)
-    dealt = Counter(name for given in plan.values() for name in given)
+    for trace_id, shares in plan.items():
+        _assign(connection, queue_key, keys[trace_id], shares, by, now)
+    dealt = Counter(name for shares in plan.values() for name in shares)
     detail = {name: dealt[name] for name in names}
     record(connection, who=by, what="queue shared out", subject=row.name, detail=detail, at=now)
     return detail
@@ -263,11 +263,11 @@ def _people_at(
             _lease.c.item_key.in_([item.item_key for item in items]), _lease.c.occasion != queue.REPEAT
         )
     ).all()
-    found: dict[int, frozenset[str]] = {}
+    people: dict[int, frozenset[str]] = {}
     for row in rows:
         if row.outcome in outcomes:
-            found[row.item_key] = found.get(row.item_key, NOBODY) | {row.annotator}
-    return found
+            people[row.item_key] = people.get(row.item_key, NOBODY) | {row.annotator}
+    return people
 
 
 def _assign(

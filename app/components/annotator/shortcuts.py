@@ -26,8 +26,8 @@ class Shortcut(NamedTuple):
 @cache
 def shortcuts() -> Mapping[str, Shortcut]:
     """Every act by its id, in the order of the cheat sheet."""
-    found = _ENTRY.findall(_TABLE.read_text(encoding="utf-8"))
-    return {name: Shortcut(tuple(json.loads(keys)), title, bool(fixed)) for name, keys, title, fixed in found}
+    entries = _ENTRY.findall(_TABLE.read_text(encoding="utf-8"))
+    return {name: Shortcut(tuple(json.loads(keys)), title, bool(fixed)) for name, keys, title, fixed in entries}
 
 
 @cache
