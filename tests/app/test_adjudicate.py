@@ -67,7 +67,7 @@ def test_deciding_everything_writes_the_gold(space: Workspace, open_page: OpenPa
     at.text_input(key=f"reason-{key}").input("The tool's answer was ignored.")
     at.button(key=f"FormSubmitter:score-{key}-Set").click().run()
     at.button(key="close").click().run()
-    assert [one.value for one in at.success] == ["Gold version 1 is written."]
+    assert [one.value for one in at.success] == ["Gold version 1 is saved."]
     with read_transaction(space.engine) as connection:
         assert default_reference(connection) == "gold"
         decided = adjudication.decisions_by_trace(connection)[trace_id(0)]

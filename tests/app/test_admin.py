@@ -56,7 +56,7 @@ def test_a_queue_is_made_from_the_traces_of_the_filter(full: Workspace, open_pag
     assert "4 traces of 6 match these filters." in [caption.value for caption in at.caption]
     at.text_input(key="queue_name").input("pilot")
     at.number_input(key="queue_overlap").set_value(50)
-    at.button(key="FormSubmitter:make_queue-Make the queue").click().run()
+    at.button(key="FormSubmitter:make_queue-Create queue").click().run()
     assert [one.value for one in at.success] == ["The queue is created with 4 traces."]
     with read_transaction(full.engine) as connection:
         made = connection.execute(select(tables.queue)).one()
@@ -68,7 +68,7 @@ def test_a_queue_is_made_from_the_traces_of_the_filter(full: Workspace, open_pag
 def test_a_queue_without_a_name_is_refused(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("admin")
     at.segmented_control(key="admin_view").set_value("Queues").run()
-    at.button(key="FormSubmitter:make_queue-Make the queue").click().run()
+    at.button(key="FormSubmitter:make_queue-Create queue").click().run()
     assert "needs a name" in at.error[0].value
     with read_transaction(full.engine) as connection:
         assert connection.execute(select(tables.queue)).all() == []

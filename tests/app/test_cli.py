@@ -206,11 +206,11 @@ class TestOpinions:
         ("words", "message"),
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
-            (("--reference", "ada"), "--reference chooses from a workspace"),
-            (("--reference", "majority"), "--reference chooses from a workspace"),
-            (("--data", "trail"), "--data chooses from a workspace"),
-            (("--guideline", "2"), "--guideline chooses from a workspace"),
-            (("--revealed",), "--revealed chooses from a workspace"),
+            (("--reference", "ada"), "--reference filters a workspace"),
+            (("--reference", "majority"), "--reference filters a workspace"),
+            (("--data", "trail"), "--data filters a workspace"),
+            (("--guideline", "2"), "--guideline filters a workspace"),
+            (("--revealed",), "--revealed filters a workspace"),
             ((), "score_pairs.csv, line 2: judge_score is 'x'; expected a number"),
         ],
     )

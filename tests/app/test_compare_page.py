@@ -26,7 +26,7 @@ def island(at: AppTest) -> dict[str, object]:
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("compare").info[0].value
+    assert "This workspace holds no traces" in open_page("compare").info[0].value
 
 
 def test_the_trace_and_the_judge_of_the_address_are_shown(full: Workspace, open_page: OpenPage) -> None:

@@ -168,8 +168,8 @@ def test_a_matched_finding_takes_no_verdict(full: Workspace, client: TestClient)
     [
         ({"finding_key": 999_999}, 422, "is not a finding of this judge"),
         ({"label_id": "nobody"}, 422, "is not an error of this annotator"),
-        ({"status": "maybe"}, 422, "no decision"),
-        ({"status": "proposed"}, 422, "no decision"),
+        ({"status": "maybe"}, 422, "not a decision"),
+        ({"status": "proposed"}, 422, "not a decision"),
         ({"finding_key": None}, 422, "is not a finding of this judge"),
     ],
 )

@@ -25,7 +25,7 @@ def title(at: object) -> list[str]:
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("explore").info[0].value
+    assert "This workspace holds no traces" in open_page("explore").info[0].value
 
 
 def test_all_traces_are_listed_with_who_labelled_and_how_judged(shown: Workspace, open_page: OpenPage) -> None:

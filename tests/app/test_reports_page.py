@@ -20,7 +20,7 @@ from tracejury.judging.store import Workspace
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("reports").info[0].value
+    assert "This workspace holds no traces" in open_page("reports").info[0].value
 
 
 def test_the_button_says_how_many_rows_leave_under_the_current_filter(shown: Workspace, open_page: OpenPage) -> None:

@@ -58,7 +58,7 @@ def test_it_says_whose_it_is_and_stands_nowhere_in_the_store(space: Workspace) -
 
 def test_it_ends_after_its_days(space: Workspace) -> None:
     token = make(space, days=1, now=time.time() - DAY_S - 1)
-    with pytest.raises(TokenError, match="out of date"):
+    with pytest.raises(TokenError, match="has expired"):
         checked_script(space, token, use="export")
     with pytest.raises(ValueError, match="1 to 90"):
         make(space, days=91)

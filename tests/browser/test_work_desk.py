@@ -356,7 +356,7 @@ def test_keys_can_be_changed_and_conflicts_are_refused(open_desk: OpenDesk) -> N
     desk.keys("?")
     desk.page.click('[data-action="newError"]')
     desk.keys("j")
-    expect(desk.page.locator("dialog[open] [role=alert]")).to_contain_text("taken by “Next span”")
+    expect(desk.page.locator("dialog[open] [role=alert]")).to_contain_text("used by “Next span”")
     desk.page.click('[data-action="newError"]')
     desk.keys("b")
     desk.page.click('dialog[open] [aria-label="Close"]')

@@ -113,7 +113,7 @@ class TestOperations:
         send(opened, put_error("e1"))
         assert isinstance(send(opened, put_error("e2"), who="ben"), Applied)
         assert [e["label_id"] for e in now(opened, "ben")["errors"]] == ["e2"]
-        with pytest.raises(OpError, match="other work"):
+        with pytest.raises(OpError, match="another annotator or trace"):
             send(opened, put_error("e1"), base=1, who="ben")
 
     def test_an_edit_is_a_new_revision_and_the_old_one_stays(self, opened: Workspace) -> None:
