@@ -44,7 +44,7 @@ demo: $(STAMP)/installed  ## Ingest the samples, judge them offline, open the ap
 test: $(STAMP)/installed $(STAMP)/browser  ## Run every test, the browser's included (three at once: a browser waits more than it works)
 	$(BIN)/python -m pytest -q -n 3 --dist loadfile -m 'not soak' $(ARGS)
 
-soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a worker killed 100 times, 200 items by keys
+soak: $(STAMP)/installed $(STAMP)/browser  ## Run the long forms: a run's process killed 100 times, 200 items by keys
 	$(BIN)/python -m pytest -q -m soak $(ARGS)
 
 check: $(STAMP)/installed  ## Format, lint, types, quick tests

@@ -67,8 +67,15 @@ def serve(home: Path | None, host: str, port: int) -> None:
     show_default=True,
     help="Max. processes that read files; few or small files start fewer.",
 )
-@click.option("--merge", is_flag=True, help="Join the spans of one trace over several files.")
+@click.option("--merge", is_flag=True, help="Join the parts of one trace over all files given.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
+@click.option(
+    "--map",
+    "maps",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A TOML file that says which attribute holds what (beside those in HOME/maps).",
+)
 @JSON
 def ingest(
     paths: tuple[str, ...],
@@ -77,13 +84,28 @@ def ingest(
     workers: int,
     merge: bool,
     redact: bool,
+    maps: tuple[Path, ...],
     as_json: bool,
 ) -> None:
     """Read traces from files, folders, globs, archives or - (standard input)."""
     from tracejury.app.commands import traces
 
-    options = {"format": format_, "workers": workers, "merge": merge, "redact": redact}
-    sys.exit(traces.ingest(paths, home, as_json=as_json, **options))
+    options: dict[str, Any] = {"format": format_, "workers": workers, "merge": merge, "redact": redact}
+    sys.exit(traces.ingest(paths, home, as_json=as_json, maps=maps, **options))
+
+
+@main.group("map")
+def map_group() -> None:
+    """Maps of attribute names, for traces of a tracer that is not known."""
+
+
+@map_group.command("suggest")
+@click.argument("path")
+def map_suggest(path: str) -> None:
+    """Print a map (TOML) for the text in PATH that is not understood; nothing is stored."""
+    from tracejury.app.commands import traces
+
+    sys.exit(traces.suggest_map(path))
 
 
 @main.command()
@@ -148,17 +170,15 @@ def text(trace: str, home: Path | None) -> None:
     type=click.Choice(["majority", "mean"]),
     default="majority",
     show_default=True,
-    help="How the models of a jury (--mode jury --model A,B,C) give one score; ties are reported, not resolved.",
+    help="How the models of a jury (--mode jury --model A,B,C) give one score. Ties are reported, not resolved.",
 )
 @click.option("--agent", default=None, help="Agent description to give the judges (default: chosen by the trace).")
 @click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True)
+@click.option("--rpm", type=click.IntRange(1), default=None, help="Requests a minute at most.")
+@click.option("--tpm", type=click.IntRange(1), default=None, help="Tokens a minute at most.")
 @click.option(
-    "--rpm", type=click.IntRange(1), default=None, help="Max. requests per minute, over all workers of the run."
+    "--budget", type=float, default=None, help="US dollars at most: the run stops before (exit code 3) and can go on."
 )
-@click.option(
-    "--tpm", type=click.IntRange(1), default=None, help="Max. tokens per minute, over all workers of the run."
-)
-@click.option("--budget", type=float, default=None, help="Max. cost in US dollars.")
 @click.option(
     "--price",
     "prices",
@@ -177,17 +197,26 @@ def text(trace: str, home: Path | None) -> None:
     "--ask-again/--no-ask-again",
     default=True,
     show_default=True,
-    help="Resend requests that got no answer before a worker or connection ended (they may be charged twice), or "
-    "store them as failures.",
+    help="Send again what was sent before a process or connection ended (perhaps paid twice), or leave it as an error.",
 )
 @click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)
 @click.option("--max-tokens", type=click.IntRange(1), default=None)
 @click.option("--reasoning-effort", default=None)
-@click.option("--dry-run", is_flag=True, help="Show the cost estimate and the exact prompt; call no model.")
+@click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call and write nothing.")
+@click.option("--resume", type=int, default=None, metavar="RUN", help="Go on with this run, as it was planned.")
+@click.option("--if-queued", is_flag=True, hidden=True, help="Unless somebody paused or cancelled it meanwhile.")
 @click.option("--failed-only", is_flag=True, help="Judge the failed cells of the last such run again.")
 @click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
+@click.option("--even-if-empty", is_flag=True, help="Judge traces that hold names and times only, too.")
+@click.option(
+    "--show-reasoning/--hide-reasoning",
+    "reasoning",
+    default=True,
+    show_default=True,
+    help="Show the judges what a model thought, where the trace tells it apart from what it said.",
+)
 @JSON
 def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:
     """Judge traces (default: all)."""
@@ -196,14 +225,29 @@ def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **option
     sys.exit(judging.judge(trace_ids, home, as_json=as_json, **options))
 
 
-@main.command()
-@HOME
-@click.option("--once", is_flag=True, help="Stop when no run is waiting.")
-def worker(home: Path | None, once: bool) -> None:
-    """Judge the cells of the runs that wait in the workspace."""
-    from tracejury.app.commands import judging
+@main.group()
+def rubric() -> None:
+    """Write rubrics of your own."""
 
-    sys.exit(judging.worker(home, once=once))
+
+@rubric.command("new")
+@click.argument("name")
+@HOME
+def rubric_new(name: str, home: Path | None) -> None:
+    """Write a commented rubric NAME into the workspace, to be filled in."""
+    from tracejury.app.commands import rubrics
+
+    sys.exit(rubrics.new(home, name))
+
+
+@rubric.command("check")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@JSON
+def rubric_check(file: Path, as_json: bool) -> None:
+    """Name every fault of a rubric FILE, or show the prompt that it makes."""
+    from tracejury.app.commands import rubrics
+
+    sys.exit(rubrics.check(file, as_json=as_json))
 
 
 @main.group()

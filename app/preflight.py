@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import pandas as pd
 from sqlalchemy import Connection, select
 
+from tracejury.ingest.gaps import GAPS, Gaps, find_gaps
 from tracejury.ingest.readers import read_inputs
 from tracejury.ingest.store import content_digest, schema
-from tracejury.ingest.trace import Rejected, Trace
+from tracejury.ingest.trace import LooseLogs, Rejected, Trace
 from tracejury.judging.judges.trace_text import render_trace
 
 READ_LIMIT = 200  # traces whose judge's text is measured; it takes longer than reading them
@@ -31,13 +32,22 @@ class Preflight:
 
     traces: pd.DataFrame
     rejected: list[Rejected] = field(default_factory=list)
+    loose: list[LooseLogs] = field(default_factory=list)
+    """Log records whose spans stand in another file: joined to stored traces, or kept for those that come."""
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
+    unread: int = 0
+    """Traces of which not all could be read: model calls without messages, tool calls without text."""
 
     @property
     def new(self) -> int:
         """Traces that would be stored."""
         return int((self.traces["state"] == "new").sum())
+
+    @property
+    def late(self) -> int:
+        """What may complete stored traces: traces with other content, and files of log records."""
+        return int((self.traces["state"] == "changed").sum()) + len(self.loose)
 
 
 def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
@@ -47,7 +57,11 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
     found = Preflight(traces=pd.DataFrame(columns=list(COLUMNS)))
     rows: list[tuple[object, ...]] = []
     seen: set[str] = set()
+    gaps: dict[str, Gaps] = defaultdict(Gaps)
     for item in read_inputs(inputs):
+        if isinstance(item, LooseLogs):
+            found.loose.append(item)
+            continue
         if isinstance(item, Rejected):
             found.rejected.append(item)
             continue
@@ -56,7 +70,11 @@ def inspect(connection: Connection, inputs: Mapping[str, bytes]) -> Preflight:
         rows.append(_row(item, state, measured=len(rows) < READ_LIMIT))
         for warning in item.all_warnings:
             found.warnings[warning.split(":", 1)[0]] += 1
-            found.warning_texts.append(f"{item.source.file}: {warning}")
+            if warning.partition(":")[0] not in GAPS:
+                found.warning_texts.append(f"{item.source.file}: {warning}")
+        gaps[item.source.file] += find_gaps(item.spans, item.messages, format=item.format)
+        found.unread += any(warning.partition(":")[0] in GAPS for warning in item.warnings)
+    found.warning_texts[:0] = [f"{file}: {warning}" for file, each in gaps.items() for warning in each.warnings()]
     found.traces = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"judge_text": "Int64"})
     return found
 

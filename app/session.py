@@ -63,6 +63,13 @@ def user() -> User:
     return found
 
 
+def must(role: Role) -> None:
+    """Stop the page unless the person has this role: the navigation hides a page, an address does not."""
+    if not user().may(role):
+        st.error(f"This page needs the role {role}. An administrator can give it.")
+        st.stop()
+
+
 def signed_in() -> User | None:
     """The person at the screen, None where nobody is signed in.
 

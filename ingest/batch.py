@@ -8,15 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, IntegrityError
 
 from tracejury.ingest.completing import complete_stored
-from tracejury.ingest.readers import read_traces
+from tracejury.ingest.gaps import Gaps
+from tracejury.ingest.late import Completion, complete, complete_from_inbox, take_logs
+from tracejury.ingest.readers import read_together, read_traces
 from tracejury.ingest.ready import Ready, made_ready, read_ahead, unstorable
 from tracejury.ingest.sniff import rejected
-from tracejury.ingest.store import StoreError, write_all, write_transaction
-from tracejury.ingest.trace import IngestError, Rejected, Trace
+from tracejury.ingest.store import Stored, StoreError, source_key_of, write_all, write_transaction
+from tracejury.ingest.texts import decompress
+from tracejury.ingest.trace import IngestError, LooseLogs, Rejected, Source, Trace
 from tracejury.ingest.workers import ready_from
 
 _BATCH_S = 0.5  # seconds of reading between two commits, at most
@@ -29,20 +32,28 @@ _REFUSALS = (DataError, IntegrityError, OverflowError, UnicodeError)
 @dataclass(kw_only=True)
 class Report:
     """What became of a batch. `warnings` counts by code; `trace_ids` are those new, completed or there already,
-    `evaluated` those
-    among them that record what evaluators said.
+    `evaluated` those among them that record what evaluators said.
     """
 
     traces: int = 0
     spans: int = 0
     duplicates: int = 0
-    completed: int = 0
     rejected: list[Rejected] = field(default_factory=list)
     warnings: Counter[str] = field(default_factory=Counter)
     warning_texts: list[str] = field(default_factory=list)
     trace_ids: list[str] = field(default_factory=list)
     evaluated: list[str] = field(default_factory=list)
+    completed: list[str] = field(default_factory=list)
+    """What late files added to traces that were stored, a line a trace."""
+    waiting: list[str] = field(default_factory=list)
+    """Log records that are kept until the spans of their trace come, a line a file."""
     bytes: int = 0
+    gaps: dict[str, Gaps] = field(default_factory=dict)
+    """What could not be read of the new traces of each file."""
+
+    def gap_lines(self) -> list[str]:
+        """What could not be read, one line for each file and kind of gap."""
+        return [f"{file}: {warning}" for file, gaps in self.gaps.items() for warning in gaps.warnings()]
 
 
 Progress = Callable[[Report], None]
@@ -70,7 +81,7 @@ def ingest(
         stored: set[str] = set()
         shared = ready_from(list(paths), format=format, redact=redact, workers=workers, stored=stored)
         return _write(engine, shared, progress, stored)
-    items = (item for path in paths for item in _read(path, format, merge))
+    items = _together(paths, format) if merge else (item for path in paths for item in _read(path, format))
     return store(engine, items, redact=redact, progress=progress)
 
 
@@ -92,7 +103,10 @@ def _write(engine: Engine, items: Iterable[Ready | Rejected], progress: Progress
     waiting: list[Ready] = []
     since = time.monotonic()
     for item in items:
-        if isinstance(item, Rejected):
+        if isinstance(item, LooseLogs):
+            _commit(engine, waiting, report, stored)
+            _take_logs(engine, item, report)
+        elif isinstance(item, Rejected):
             report.rejected.append(item)
         else:
             waiting.append(item)
@@ -107,9 +121,16 @@ def _write(engine: Engine, items: Iterable[Ready | Rejected], progress: Progress
     return report
 
 
-def _read(path: Path | str, format: str | None, merge: bool) -> Iterator[Trace | Rejected]:
+def _together(paths: Iterable[Path | str], format: str | None) -> Iterator[Trace | Rejected]:
     try:
-        yield from read_traces(path, format=format, merge=merge)
+        yield from read_together(paths, format=format)
+    except IngestError as error:
+        yield rejected(" + ".join(map(str, paths)), error)
+
+
+def _read(path: Path | str, format: str | None) -> Iterator[Trace | Rejected]:
+    try:
+        yield from read_traces(path, format=format)
     except IngestError as error:
         yield rejected(str(path), error)
 
@@ -144,15 +165,75 @@ def _commit_together(engine: Engine, batch: Sequence[Ready], report: Report, sto
         return
     with write_transaction(engine) as connection:
         outcomes = write_all(connection, [ready.packed for ready in batch])
+        late = _completed(connection, batch, outcomes)
+        new = [one.trace_id for one in outcomes if isinstance(one, Stored) and one.state == "new"]
+        from_inbox = complete_from_inbox(connection, new)
     if len(stored) > _KNOWN_TEXTS:
         stored.clear()
     for ready, outcome in zip(batch, outcomes, strict=True):
         if isinstance(outcome, StoreError):
-            _complete(engine, ready, outcome, report)
+            _count_late(engine, report, ready, late[ready.packed.trace_id, ready.packed.source["digest"]])
             continue
         _count(report, ready, is_new=outcome.state == "new")
         if outcome.state == "new":
             stored.update(key for texts in ready.packed.texts for key, _, _ in texts.texts)
+    report.completed += [one.told() for one in from_inbox if isinstance(one, Completion) and one.changed]
+
+
+_ById = dict[tuple[str, str], Completion | StoreError]
+"""What became of late traces, by id and the digest of the source that they came late from."""
+
+
+def _completed(connection: Connection, batch: Sequence[Ready], outcomes: Sequence[Stored | StoreError]) -> _ById:
+    """Join the traces that are stored with other content to what is stored, the files of several once."""
+    pairs: dict[tuple[int, str], list[Ready]] = {}
+    for ready, outcome in zip(batch, outcomes, strict=True):
+        if isinstance(outcome, StoreError):
+            source_key = source_key_of(connection, ready.packed.trace_id)
+            pairs.setdefault((source_key, ready.packed.source["digest"]), []).append(ready)
+    late: _ById = {}
+    for (_, digest), readies in pairs.items():
+        first = readies[0].packed
+        data = b"" if first.long is not None else decompress(first.source["body"])
+        source = Source(file=first.source["file"], data=data)
+        ids = list(dict.fromkeys(ready.packed.trace_id for ready in readies))
+        outcome_of = complete(connection, ids, [source], format=first.trace["format"])
+        late.update({(trace_id, digest): outcome for trace_id, outcome in outcome_of.items()})
+    return late
+
+
+def _count_late(engine: Engine, report: Report, ready: Ready, outcome: Completion | StoreError) -> None:
+    if isinstance(outcome, StoreError):
+        _complete(engine, ready, outcome, report)
+        return
+    report.trace_ids.append(ready.packed.trace_id)
+    report.bytes += ready.packed.source["size"]
+    if outcome.changed:
+        report.completed.append(outcome.told())
+        report.spans += outcome.spans
+    else:
+        report.duplicates += 1
+
+
+def _take_logs(engine: Engine, logs: LooseLogs, report: Report) -> None:
+    """Complete stored traces by log records, and keep those of others until their spans come."""
+    kept = []
+    with write_transaction(engine) as connection:
+        for trace_id, body in logs.requests:
+            outcome = take_logs(connection, trace_id, body, logs.file)
+            if outcome is None:
+                kept.append(trace_id)
+            elif isinstance(outcome, StoreError):
+                told = Rejected(file=logs.file, place=logs.place, reason=str(outcome), remedy=logs.remedy)
+                report.rejected.append(told)
+            elif outcome.changed:
+                report.completed.append(outcome.told())
+                report.trace_ids.append(trace_id)
+            else:
+                report.duplicates += 1
+    if kept:
+        named = ", ".join(kept[:3]) + (f" and {len(kept) - 3} more" if len(kept) > 3 else "")
+        report.waiting.append(f"{logs.file}: log records are kept until the spans of trace {named} come")
 
 
 def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report) -> None:
@@ -168,7 +249,7 @@ def _complete(engine: Engine, ready: Ready, conflict: StoreError, report: Report
     report.trace_ids.append(ready.packed.trace_id)
     report.bytes += ready.packed.source["size"]
     if joined:
-        report.completed += 1
+        report.completed.append(f"trace {ready.packed.trace_id} was stored and is completed by {ready.file}")
     else:
         report.duplicates += 1
 
@@ -183,6 +264,8 @@ def _count(report: Report, ready: Ready, *, is_new: bool) -> None:
         return
     report.traces += 1
     report.spans += len(ready.packed.spans)
+    report.gaps[ready.file] = report.gaps.get(ready.file, Gaps()) + ready.gaps
+    report.warnings.update(warning.partition(":")[0] for warning in ready.gaps.warnings())
     for warning in ready.warnings:
         report.warnings[warning.split(":", 1)[0]] += 1
         report.warning_texts.append(f"{ready.file}: {warning}")

@@ -9,7 +9,9 @@ from tempfile import TemporaryDirectory
 
 from sqlalchemy import Connection, Engine, RowMapping, func, select, update
 
+from tracejury.ingest.conventions.mapped import Map, maps_of_trace, using
 from tracejury.ingest.long_file import LONG_BYTES
+from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.pack import Row, summary
 from tracejury.ingest.readers import read_bytes, read_files, reads_long
 from tracejury.ingest.store import (
@@ -91,6 +93,7 @@ def _trace_ids_by_source(connection: Connection) -> list[list[str]]:
 def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[str, Row]) -> Iterator[Problem]:
     """The traces of one source: each as it is stored, and all together as the kept bytes give them now."""
     by_format: dict[str, dict[str, str]] = {}
+    maps: list[Map] = []
     for trace_id in trace_ids:
         try:
             stored = load(connection, trace_id)
@@ -99,10 +102,13 @@ def _check_source(connection: Connection, trace_ids: Sequence[str], stale: dict[
             continue
         row = _row(connection, trace_id)
         yield from _check_content(stored, row, stale)
+        maps += maps_of_trace(stored)
         if not _is_redacted(stored):  # else the bytes were masked as text, the trace as values: they may read apart
             by_format.setdefault(stored.format, {})[trace_id] = row["digest"]
     for format, digests in by_format.items():
-        yield from _check_bytes(connection, format, digests)
+        with using(maps):
+            problems = list(_check_bytes(connection, format, digests))
+        yield from problems
 
 
 def _check_content(stored: Trace, row: RowMapping, stale: dict[str, Row]) -> Iterator[Problem]:
@@ -147,8 +153,16 @@ def _digests_of_bytes(connection: Connection, trace_id: str, format: str) -> dic
     again: dict[str, str] = {}
     for item in _read_again(connection, trace_id, source, format):
         if not isinstance(item, Rejected):
-            again.setdefault(item.trace_id, content_digest(item))
+            again.setdefault(item.trace_id, content_digest(_as_stored(connection, item)))
     return again
+
+
+def _as_stored(connection: Connection, trace: Trace) -> Trace:
+    """The trace with its messages numbered as they are stored: one that grew keeps the positions that it had."""
+    try:
+        return numbered_as(trace, load(connection, trace.trace_id).messages)
+    except KeyError:  # the bytes hold traces that are not stored, too
+        return trace
 
 
 def _read_again(connection: Connection, trace_id: str, source: Source, format: str) -> Iterator[Trace | Rejected]:

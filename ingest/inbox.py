@@ -14,12 +14,13 @@ from google.protobuf.json_format import MessageToDict
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from sqlalchemy import Connection, Engine, func, insert, select
+from sqlalchemy import Connection, Engine, func, select
 
 from tracejury.ingest.formats import otlp
+from tracejury.ingest.late import Completion, complete_by_request, http_file, inbox_bodies, keep
+from tracejury.ingest.messages import numbered_as
 from tracejury.ingest.parse import parse_json
 from tracejury.ingest.store import load, pack, read_transaction, schema, write, write_transaction
-from tracejury.ingest.texts import compress, decompress
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
 Signal = Literal["traces", "logs"]
@@ -167,21 +168,10 @@ def _keep(
     connection: Connection, trace_id: str, part: dict[str, Any], items: list[dict[str, Any]], signal: Signal
 ) -> None:
     """One trace's part of a request; an exporter that had no answer sends the same again, which is kept once."""
-    inbox, body = schema.inbox, compress(orjson.dumps(part))
-    same = select(inbox.c.inbox_key).where(inbox.c.trace_id == trace_id, inbox.c.body == body)
-    if connection.scalar(same.limit(1)) is not None:
-        return
     has_root = signal == "traces" and any(
         (item.get("parentSpanId") or "") in NO_PARENT and item.get("endTimeUnixNano") for item in items
     )
-    connection.execute(
-        insert(inbox).values(
-            trace_id=trace_id,
-            body=body,
-            has_root=int(has_root),
-            received_at=time.time_ns() // 1000,
-        )
-    )
+    keep(connection, trace_id, orjson.dumps(part), has_root=has_root)
 
 
 def _is_whole(connection: Connection, trace_id: str) -> bool:
@@ -191,24 +181,25 @@ def _is_whole(connection: Connection, trace_id: str) -> bool:
 
 
 def _show(connection: Connection, trace_id: str) -> bool:
-    """(Re)build the trace from all that came of it."""
-    bodies = connection.scalars(
-        select(schema.inbox.c.body).where(schema.inbox.c.trace_id == trace_id).order_by(schema.inbox.c.inbox_key)
-    )
-    data = b"\n".join(decompress(body) for body in bodies) + b"\n"
-    trace = _read(trace_id, data)
+    """(Re)build the trace from all that came of it; one that is stored from a file is completed."""
+    bodies = inbox_bodies(connection, trace_id)
+    there = connection.scalar(select(schema.trace.c.file).where(schema.trace.c.trace_id == trace_id))
+    if there not in (None, http_file(trace_id)):
+        outcome = complete_by_request(connection, trace_id, bodies, file=http_file(trace_id))
+        return isinstance(outcome, Completion) and outcome.changed
+    trace = _read(trace_id, b"\n".join(bodies) + b"\n")
     if trace is None:
         return False
-    there = connection.scalar(select(schema.trace.c.file).where(schema.trace.c.trace_id == trace_id))
-    if there is not None and not there.startswith("otlp-http/"):
-        return False  # the trace was ingested from a file: that is what people have read
-    old = None if there is None else pack(load(connection, trace_id))
-    write(connection, pack(trace), replaces=old)
+    if there is None:
+        write(connection, pack(trace))
+        return True
+    old = load(connection, trace_id)
+    write(connection, pack(numbered_as(trace, old.messages)), replaces=pack(old))
     return True
 
 
 def _read(trace_id: str, data: bytes) -> Trace | None:
-    for item in otlp.read(Source(file=f"otlp-http/{trace_id}.jsonl", data=data)):
+    for item in otlp.read(Source(file=http_file(trace_id), data=data)):
         if not isinstance(item, Rejected) and item.trace_id == trace_id:
             return item
     return None

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from tracejury.ingest.trace import Message, ToolCall
+from collections.abc import Sequence
+from dataclasses import replace
+
+from tracejury.ingest.trace import Message, ToolCall, Trace
 
 
 class MessageTable:
@@ -30,3 +33,25 @@ class MessageTable:
     @property
     def messages(self) -> tuple[Message, ...]:
         return tuple(self._positions)
+
+
+def numbered_as(trace: Trace, stored: Sequence[Message]) -> Trace:
+    """The trace with its messages at the positions that they have in `stored`, those that are new behind them.
+
+    Labels point at messages by position, so a trace that grew must keep the positions that it had.
+    """
+    table = MessageTable()
+    for message in (*stored, *trace.messages):
+        table.place(message)
+    if table.messages == trace.messages:
+        return trace
+    now = [table.place(message) for message in trace.messages]
+    spans = tuple(
+        replace(
+            span,
+            input_messages=tuple(now[position] for position in span.input_messages),
+            output_messages=tuple(now[position] for position in span.output_messages),
+        )
+        for span in trace.spans
+    )
+    return replace(trace, spans=spans, messages=table.messages)

@@ -182,12 +182,13 @@ def _message_row(position: int, message: Message, first_seq: int | None, refs: T
         "tool_calls": dump(calls).decode() if calls else None,
         "name": message.name,
         "tool_call_id": message.tool_call_id,
+        "reasoning": None if message.reasoning is None else dump(refs.text(message.reasoning)).decode(),
         "first_seq": first_seq,
     }
 
 
 def _digest(content: _Content, trace: Trace) -> str:
-    rows = [content.spans, content.messages, trace.attributes, trace.goal, trace.final_answer]
+    rows = [content.spans, list(map(_told, content.messages)), trace.attributes, trace.goal, trace.final_answer]
     state = blake2b(dump(rows), digest_size=16)
     for detail in content.details:
         state.update(detail)
@@ -195,6 +196,11 @@ def _digest(content: _Content, trace: Trace) -> str:
     state.update(dump([asdict(e) for e in trace.expected_events]))
     state.update(dump(asdict(trace.outcome) if trace.outcome is not None else None))
     return state.hexdigest()
+
+
+def _told(message: Row) -> Row:
+    """A message's row without a reasoning that is none: its digest is as it was before there was that column."""
+    return message if message["reasoning"] is not None else {k: v for k, v in message.items() if k != "reasoning"}
 
 
 def _trace_row(trace: Trace) -> Row:
@@ -263,6 +269,7 @@ def _documents(trace: Trace, first_seq: dict[int, int]) -> Iterable[str]:
     for position, seq in first_seq.items():
         message = trace.messages[position]
         said = [message.content or "", *(f"{call.name} {call.arguments}" for call in message.tool_calls)]
+        said += [message.reasoning] if message.reasoning else []
         new.setdefault(seq, []).extend(said)
     for span in trace.spans:
         own = (

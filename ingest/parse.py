@@ -99,19 +99,83 @@ def inner_json_as_is(text: str) -> Json:
 
 
 def inner_json(text: str) -> dict[str, Json] | list[Json] | None:
-    """The object or list that a text attribute holds as JSON; None when it is plain text."""
+    """The object or list that a text attribute holds as JSON, encoded once or more; None when it is plain text."""
     if not text or text[0] not in "{[ \n\t\r":
-        return None
+        return _encoded_again(text) if text[:2] in _ENCODED_AGAIN else None
     try:
         value = orjson.loads(text)
         if "\\u0000" in text:
             value, _ = clean(value)
     except orjson.JSONDecodeError:
         try:
-            value, _ = clean(json.loads(text, strict=False, **_hooks([])))
+            value, _ = clean(json.loads(_with_escapes(text), strict=False, **_hooks([])))
         except (ValueError, RecursionError):
             return None
     return value if isinstance(value, (dict, list)) else None
+
+
+def _with_escapes(text: str) -> str:
+    """JSON text whose undecodable bytes stand as `clean_text` wrote them (\\xNN), which is no escape in JSON."""
+    return _BYTE_ESCAPE.sub(r"\1\\\2", text) if "\\x" in text else text
+
+
+_BYTE_ESCAPE = re.compile(r"((?:^|[^\\])(?:\\\\)*)(\\x[0-9a-f]{2})")
+_ENCODED_AGAIN = ('"{', '"[', '"\\')
+
+
+def _encoded_again(text: str) -> dict[str, Json] | list[Json] | None:
+    """The object or list in JSON text that was written as a JSON text once more."""
+    try:
+        inner = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return None
+    return inner_json(clean_text(inner)) if isinstance(inner, str) else None
+
+
+def closed_json(text: str) -> dict[str, Json] | list[Json] | None:
+    """The object or list of JSON text that breaks off, as far as it goes; None where it is no such text.
+
+    The last text keeps what was written at the place of the cut (a tracer's "...[TRUNCATED]").
+    """
+    if text[:1] not in ("{", "[") or len(text) < 2:
+        return None
+    ends, is_text, escaped = _open_ends(text)
+    if not ends:
+        return None
+    body = (text[:-1] if escaped else text) + ('"' if is_text else "")
+    for tail in (body, *_before_commas(body)):
+        held = inner_json(tail + "".join(reversed(_open_ends(tail)[0])))
+        if held:
+            return held
+    return None
+
+
+def _open_ends(text: str) -> tuple[list[str], bool, bool]:
+    """The brackets that are open at the end, whether a text is, and whether it ends within an escape."""
+    ends: list[str] = []
+    is_text = escaped = False
+    for letter in text:
+        if escaped:
+            escaped = False
+        elif letter == "\\" and is_text:
+            escaped = True
+        elif letter == '"':
+            is_text = not is_text
+        elif not is_text and letter in "{[":
+            ends.append("}" if letter == "{" else "]")
+        elif not is_text and letter in "}]" and ends:
+            ends.pop()
+    return ends, is_text, escaped
+
+
+def _before_commas(text: str) -> Iterator[str]:
+    """The text before its last commas: what follows one may be a name without its value."""
+    at = len(text)
+    for _ in range(3):
+        at = text.rfind(",", 0, at)
+        if at <= 0:
+            return
+        yield text[:at]
 
 
 def json_text(value: object) -> str:
@@ -123,6 +187,17 @@ def json_text(value: object) -> str:
             return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         except RecursionError:
             return write_deep(cast("Json", value))
+
+
+def unquoted(text: str) -> str:
+    """The text that stands as a JSON text with its quotes; any other as it is."""
+    if len(text) < 2 or text[0] != '"' or text[-1] != '"':
+        return text
+    try:
+        held = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+    return clean_text(held) if isinstance(held, str) else text
 
 
 def clean_text(text: str) -> str:
@@ -252,7 +327,11 @@ def _number_warning(words: list[str]) -> tuple[str, ...]:
 
 
 def _cleaning_warning(cleaned: int) -> tuple[str, ...]:
-    return (f"escaped_text: NUL or lone surrogates in {cleaned} text(s), kept as escapes",) if cleaned else ()
+    return (
+        (f"escaped_text: NUL, undecodable bytes or lone surrogates in {cleaned} text(s), kept as escapes",)
+        if cleaned
+        else ()
+    )
 
 
 def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> IngestError:

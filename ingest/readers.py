@@ -7,10 +7,12 @@ import gzip
 import io
 import logging
 import os
+import re
 import sys
 import tarfile
 import zipfile
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -18,20 +20,36 @@ from typing import IO, Protocol, cast
 
 from tracejury.ingest.bounded import DAMAGE, MAX_BYTES, read_bounded, read_member, read_zstd, too_large
 from tracejury.ingest.formats import (
+    atif,
+    claude_code,
+    codex,
     gaia2,
     inspect_log,
+    jaeger,
+    joined,
     langfuse,
+    langsmith,
     maseval,
     mlflow,
     openai_agents,
+    openhands,
+    opik,
+    otel_js,
     otel_sdk,
     otlp,
     phoenix,
+    span_table,
+    swe_agent,
     trail,
     trulens,
+    weave,
+    zipkin,
 )
+from tracejury.ingest.formats.otel import Found, together
+from tracejury.ingest.formats.otel import traces as span_traces
+from tracejury.ingest.formats.rows import frame_error, is_frame
 from tracejury.ingest.long_file import long_file
-from tracejury.ingest.parse import to_utf8
+from tracejury.ingest.parse import parse_json, to_utf8
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
 
@@ -40,6 +58,8 @@ HEAD_BYTES = (4_096, 65_536)
 MAX_NESTING = 3
 """Archives in archives: so many levels are opened."""
 
+_FRAME = re.compile(rb'\s*\{\s*"[^"]{1,200}"\s*:\s*[\[{]')
+"""How a frame that is no list of rows begins."""
 _SYSTEM_FILES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini"})
 _log = logging.getLogger(__name__)
 
@@ -52,8 +72,9 @@ class Format(Protocol):
     those of them that `sniff` knows (the first among them) and the names of all files of the input,
     and `READS_ARCHIVES = True` where a zip or
     the like is itself one input of this format; `read_long(source)` reads a long file of JSON lines from its path,
-    without holding it; `MERGES = True` says that `read_bundle` takes any of its files; `complete(stored, new)` joins
-    the files of a run that is stored already with more files of it.
+    without holding it; `MERGES = True` says that parts of a trace may stand in several of its files, which
+    `collect(source, found)` or `read_bundle` then reads together; `complete(stored, new)` joins the files of a run that
+    is stored already with more files of it.
     """
 
     NAME: str
@@ -61,6 +82,12 @@ class Format(Protocol):
     def sniff(self, sample: FileSample) -> bool: ...
 
     def read(self, source: Source) -> Iterator[Trace | Rejected]: ...
+
+
+class SpanFormat(Format, Protocol):
+    """A format of spans that need not be a trace's only file: `collect` adds what a file holds."""
+
+    def collect(self, source: Source, found: Found) -> Generator[Rejected, None, int]: ...
 
 
 class BundleFormat(Format, Protocol):
@@ -73,8 +100,12 @@ class BundleFormat(Format, Protocol):
 
 READERS: tuple[Format, ...] = cast(
     "tuple[Format, ...]",
-    (trail, maseval, gaia2, inspect_log, langfuse, mlflow, trulens, phoenix, openai_agents, otlp, otel_sdk),
-)
+    (
+        trail, maseval, gaia2, inspect_log, langfuse, langsmith, mlflow, weave, trulens, phoenix, openai_agents,
+        otlp, otel_sdk, jaeger, zipkin, otel_js, opik, claude_code, codex, atif,
+        openhands, swe_agent, span_table,
+    ),
+)  # fmt: skip
 """Every format, the more particular first."""
 
 
@@ -96,11 +127,24 @@ def read_traces(path: Path | str, *, format: str | None = None, merge: bool = Fa
     id that stand in several files of an OpenTelemetry format become one trace, and all those files are held.
     Raises `IngestError` for an unknown `format` and for a path where nothing is.
     """
-    readers = READERS if format is None else (reader_named(format),)
-    entries = _entries(path)
     if merge:
-        entries = yield from _read_merged(entries, readers)
-    yield from _read_entries(entries, readers, forced=format is not None)
+        yield from read_together([path], format=format)
+        return
+    readers = READERS if format is None else (reader_named(format),)
+    yield from _read_entries(_entries(path), readers, forced=format is not None)
+
+
+def read_together(paths: Iterable[Path | str], *, format: str | None = None) -> Iterator[Trace | Rejected]:
+    """As `read_traces` with `merge`, over all files of several paths; a path where nothing is is rejected."""
+    readers = READERS if format is None else (reader_named(format),)
+    entries: list[Entry] = []
+    for path in paths:
+        try:
+            entries.extend(_entries(path))
+        except IngestError as error:
+            yield rejected(str(path), error)
+    left = yield from _read_merged(entries, readers)
+    yield from _read_entries(left, readers, forced=format is not None)
 
 
 def read_bytes(data: bytes, *, file: str, format: str | None = None) -> Iterator[Trace | Rejected]:
@@ -167,7 +211,7 @@ def open_inputs(path: Path | str) -> Iterator[tuple[str, bytes | IngestError]]:
 
 def reader_named(name: str) -> Format:
     """The reader called `name`. Raises `IngestError` naming those there are."""
-    for reader in READERS:
+    for reader in (*READERS, cast("Format", joined)):
         if name == reader.NAME:
             return reader
     known = ", ".join(reader.NAME for reader in READERS)
@@ -205,7 +249,7 @@ def recognise(data: bytes, file: str = "", readers: Sequence[Format] | None = No
 
 
 def _read_merged(
-    entries: Iterator[Entry], readers: Sequence[Format]
+    entries: Iterable[Entry], readers: Sequence[Format]
 ) -> Generator[Trace | Rejected, None, Iterator[Entry]]:
     """The traces of all files that a merging reader knows, read together; gives back the entries that are left."""
     left: list[Entry] = []
@@ -213,18 +257,48 @@ def _read_merged(
     for entry in entries:
         try:
             data = entry.load()
+            opener = _opener(data)
+            if opener is not None:
+                left.extend((yield from _read_merged(_unpack(entry, data, opener), readers)))
+                continue
         except IngestError:
             left.append(entry)
             continue
-        reader = None if _opener(data) is not None else recognise(data, entry.name, readers)
+        reader = recognise(data, entry.name, readers)
         if reader is not None and getattr(reader, "MERGES", False):
             sources.setdefault(reader.NAME, []).append(Source(file=entry.name, data=data))
         else:
             left.append(entry)
-    for name, held in sources.items():
-        reader = cast("BundleFormat", reader_named(name))
-        yield from _guarded(held[0].file, partial(reader.read_bundle, tuple(held)))
+    spans = {name: sources.pop(name) for name in list(sources) if name in joined.FORMATS}
+    if spans:
+        every = tuple(source for some in spans.values() for source in some)
+        yield from _guarded(every[0].file, partial(_read_joined, spans, every))
+    for name, some in sources.items():
+        yield from _guarded(some[0].file, partial(_read_together, reader_named(name), tuple(some)))
     return iter(left)
+
+
+def _read_joined(spans: Mapping[str, Sequence[Source]], every: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
+    """The traces of files in OpenTelemetry's forms, whatever the form of each."""
+    found, bad = Found(), 0
+    for name, sources in spans.items():
+        for source in sources:
+            try:
+                bad += yield from cast("SpanFormat", reader_named(name)).collect(source, found)
+            except IngestError as error:
+                bad += 1
+                yield rejected(source.file, error)
+    if found.spans or found.logs or not bad:
+        format = next(iter(spans)) if len(spans) == 1 else joined.NAME
+        yield from span_traces(found, format=format, source=together(every))
+
+
+def _read_together(reader: Format, sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
+    """The traces of several files of one format."""
+    if hasattr(reader, "read_bundle"):
+        yield from cast("BundleFormat", reader).read_bundle(sources, ())
+        return
+    yield from _read_joined({reader.NAME: sources}, sources)
 
 
 def _read_entries(entries: Iterator[Entry], readers: Sequence[Format], *, forced: bool) -> Iterator[Trace | Rejected]:
@@ -327,9 +401,16 @@ def _guarded(
 def _unrecognised(data: bytes) -> IngestError:
     if not data.strip():
         return IngestError("the file is empty", remedy="export it again or leave it out")
+    if _FRAME.match(data):
+        with suppress(IngestError):
+            if is_frame(parse_json(data)):
+                return frame_error("the whole file")
     known = ", ".join(reader.NAME for reader in READERS)
     return IngestError(
-        "no known trace format", place="the whole file", remedy=f"name its format (--format) if it is one of: {known}"
+        "no known trace format",
+        place="the whole file",
+        remedy=f"say which attribute holds what (`tracejury map suggest FILE`, then `--map acme.toml`), or name its "
+        f"format (--format) if it is one of: {known}",
     )
 
 

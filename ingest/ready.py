@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from tracejury.ingest.evaluations import has_evaluations
+from tracejury.ingest.gaps import GAPS, Gaps, find_gaps
 from tracejury.ingest.long_file import LongFile
 from tracejury.ingest.pack import Packed, PackedBytes, pack, pack_bytes, pack_long
 from tracejury.ingest.sniff import rejected
@@ -24,6 +25,7 @@ class Ready:
     file: str
     place: str
     warnings: tuple[str, ...]
+    gaps: Gaps
     is_evaluated: bool = False
     """Whether the trace records what evaluators said of it."""
 
@@ -76,8 +78,10 @@ def _packed(trace: Trace, stored: Container[str], source: PackedBytes) -> Ready 
         packed = pack(trace, known_texts=stored, source=source)
     except Exception as error:
         return unstorable(file, place, error)
+    warnings = tuple(warning for warning in trace.all_warnings if warning.partition(":")[0] not in GAPS)
+    gaps = find_gaps(trace.spans, trace.messages, format=trace.format)
     is_evaluated = has_evaluations(trace)
-    return Ready(packed=packed, file=file, place=place, warnings=trace.all_warnings, is_evaluated=is_evaluated)
+    return Ready(packed=packed, file=file, place=place, warnings=warnings, gaps=gaps, is_evaluated=is_evaluated)
 
 
 def _redaction() -> Callable[[Trace | Rejected], Trace | Rejected]:

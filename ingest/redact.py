@@ -15,7 +15,7 @@ from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar, cast
 
-from tracejury.ingest.trace import IngestError, Rejected, Source, Trace
+from tracejury.ingest.trace import IngestError, LooseLogs, Rejected, Source, Trace
 
 _T = TypeVar("_T")
 
@@ -93,6 +93,9 @@ class Redactor:
         Source bytes that are no text, or too many to be held, are not masked and not kept; a warning says which.
         """
         found: Counter[str] = Counter()
+        if isinstance(item, LooseLogs):
+            masked = tuple((trace_id, self.text(body.decode(), found).encode()) for trace_id, body in item.requests)
+            item = replace(item, requests=masked)
         if isinstance(item, Rejected):
             return replace(item, **{name: self.text(getattr(item, name), found) for name in ("reason", "place")})
         clean: Trace = self._deep(replace(item, source=Source(file="", place=""), trace_id=""), found)

@@ -26,6 +26,7 @@ _MESSAGE = pa.struct(
         ("tool_calls", pa.list_(_TOOL_CALL)),
         ("name", pa.string()),
         ("tool_call_id", pa.string()),
+        ("reasoning", pa.string()),
     ]
 )
 ARROW_TYPES: dict[str, pa.DataType] = {

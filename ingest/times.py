@@ -68,7 +68,7 @@ def from_any(value: Json) -> int | None:
 
 
 def integer(value: Json) -> int | None:
-    """A whole number given as number or text."""
+    """A whole number given as number, as text, or as the `{low, high}` of JavaScript's 64 bit integers (protobufjs)."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -80,7 +80,15 @@ def integer(value: Json) -> int | None:
             return int(value)
         except ValueError:
             return None
-    return None
+    return _of_halves(value) if isinstance(value, dict) else None
+
+
+def _of_halves(value: dict[str, Json]) -> int | None:
+    low, high = value.get("low"), value.get("high")
+    if not value.keys() <= {"low", "high", "unsigned"} or not isinstance(low, int) or not isinstance(high, int):
+        return None
+    number = (high & 0xFFFFFFFF) << 32 | (low & 0xFFFFFFFF)
+    return number - 2**64 if number >= 2**63 and not value.get("unsigned") else number
 
 
 def iso_duration(value: Json) -> int | None:

@@ -78,6 +78,16 @@ class Rejected:
     remedy: str
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LooseLogs(Rejected):
+    """Log records of traces whose spans stand in another file; a store keeps them until those come.
+
+    `requests` holds each trace's id and its records as an OTLP/JSON request.
+    """
+
+    requests: tuple[tuple[str, bytes], ...]
+
+
 @dataclass(frozen=True, slots=True)
 class ToolCall:
     """A tool call inside a message; `arguments` is the text as the source holds it (None for JSON null)."""
@@ -89,13 +99,17 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What was said, once. `content` is text; content that is no plain text stays as its JSON text."""
+    """What was said, once. `content` is text; a picture or a file stands in it as a placeholder.
+
+    `reasoning` is what the model thought before it said so, where the source tells the two apart.
+    """
 
     role: str | None
     content: str | None
     tool_calls: tuple[ToolCall, ...] = ()
     name: str | None = None
     tool_call_id: str | None = None
+    reasoning: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

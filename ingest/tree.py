@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 
-from tracejury.ingest.goal import derive_final_answer, derive_goal
+from tracejury.ingest.gaps import find_gaps
+from tracejury.ingest.goal import Words, derive_final_answer, derive_goal
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import (
     ExpectedEvent,
@@ -26,6 +27,9 @@ _COPIED = tuple(
     for name in _DRAFT_FIELDS
     if name not in {"input_messages", "output_messages", "events", "links", "warnings", "end_time"}
 )
+
+PENDING = ("logfire.span_type", "pending_span")
+"""How Logfire marks a span that it sends when it begins."""
 
 
 def assemble(
@@ -59,9 +63,10 @@ def assemble(
     spans = tuple(_placed(draft, trace_id=trace_id, seq=seq, depth=depth) for seq, (draft, depth) in enumerate(ordered))
     said = messages.messages if isinstance(messages, MessageTable) else tuple(messages)
     if goal is None:
-        goal = derive_goal(spans, said)
+        goal = _told("no_goal", derive_goal(spans, said), trace_warnings)
     if final_answer is None:
-        final_answer = derive_final_answer(spans, said)
+        final_answer = _told("no_answer", derive_final_answer(spans, said), trace_warnings)
+    trace_warnings += find_gaps(spans, said, format=format).warnings()
     return Trace(
         trace_id=trace_id,
         format=format,
@@ -76,6 +81,12 @@ def assemble(
         outcome=outcome,
         warnings=tuple(trace_warnings),
     )
+
+
+def _told(code: str, words: Words, warnings: list[str]) -> str | None:
+    if words.reason is not None:
+        warnings.append(f"{code}: {words.reason}")
+    return words.text
 
 
 def once_each(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
@@ -99,6 +110,76 @@ def once_each(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraf
             said.add(content)
         kept.append(draft)
     return kept
+
+
+def completed(drafts: Sequence[SpanDraft], warnings: list[str]) -> list[SpanDraft]:
+    """The drafts with the start and the end of one span, or a span and what was sent of it again, made one.
+
+    The later, complete one holds; where the other says something else that is kept as `tracejury.earlier.*` with a
+    warning. To be done before a translation, as `once_each`.
+    """
+    kept: list[SpanDraft] = []
+    of_id: dict[str, list[int]] = {}
+    joined = 0
+    for draft in drafts:
+        places = of_id.setdefault(draft.span_id, [])
+        same = next((place for place in places if _is_same_span(kept[place], draft)), None)
+        if same is None:
+            places.append(len(kept))
+            kept.append(draft)
+        else:
+            kept[same] = _as_one(kept[same], draft)
+            joined += 1
+    if joined:
+        told = "1 span stands" if joined == 1 else f"{joined} spans stand"
+        warnings.append(f"span_completed: {told} twice, as begun and as ended or sent again; each is one span now")
+    return kept
+
+
+def _is_same_span(one: SpanDraft, other: SpanDraft) -> bool:
+    """Whether two drafts of one id are one span: begun and ended, or said again with more and nothing else."""
+    if one.name != other.name or not _agree(one.start_time, other.start_time):
+        return False
+    if not _agree(one.parent_span_id, other.parent_span_id):
+        return False
+    if _is_unfinished(one) != _is_unfinished(other):
+        return True
+    shared = one.attributes.keys() & other.attributes.keys()
+    told = all(one.attributes[key] == other.attributes[key] for key in shared)
+    says_all = shared in (one.attributes.keys(), other.attributes.keys())
+    return one.end_time == other.end_time and one.status == other.status and told and says_all
+
+
+def _is_unfinished(draft: SpanDraft) -> bool:
+    """A span without an end, or one that its tracer sent when it began."""
+    return draft.end_time is None or draft.attributes.get(PENDING[0]) == PENDING[1]
+
+
+def _agree(one: object, other: object) -> bool:
+    return one is None or other is None or one == other
+
+
+def _as_one(first: SpanDraft, second: SpanDraft) -> SpanDraft:
+    """Both as one draft: the fields of the complete one, and what the other alone says."""
+    is_second_less = _is_unfinished(second) and not _is_unfinished(first)
+    early, late = (second, first) if is_second_less else (first, second)
+    if early.attributes.get(PENDING[0]) == PENDING[1] and not _is_unfinished(late):
+        del early.attributes[PENDING[0]]
+    differing = []
+    for key, value in early.attributes.items():
+        if late.attributes.setdefault(key, value) != value:
+            late.attributes[f"tracejury.earlier.{key}"] = value
+            differing.append(key)
+    if differing:
+        late.warnings.append(f"span_differs: sent twice with other values of {', '.join(sorted(differing))}")
+    if late.status == "UNSET":
+        late.status, late.status_message = early.status, early.status_message
+    late.parent_span_id = late.parent_span_id or early.parent_span_id
+    late.start_time = early.start_time if late.start_time is None else late.start_time
+    late.events = [*(event for event in early.events if event not in late.events), *late.events]
+    late.links = [*(link for link in early.links if link not in late.links), *late.links]
+    late.warnings += [warning for warning in early.warnings if warning not in late.warnings]
+    return late
 
 
 def _without_duplicates(drafts: Iterable[SpanDraft], warnings: list[str]) -> list[SpanDraft]:

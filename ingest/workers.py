@@ -13,6 +13,7 @@ from multiprocessing.context import BaseContext
 from pathlib import Path
 from typing import NamedTuple
 
+from tracejury.ingest.conventions.mapped import Map, maps_in_use, using
 from tracejury.ingest.readers import STANDARD_INPUT, read_files, reader_named, units
 from tracejury.ingest.ready import Ready, made_ready, read_ahead
 from tracejury.ingest.sniff import rejected
@@ -124,7 +125,7 @@ def _handed_over(pool: ProcessPoolExecutor, unit: _Unit | Rejected, format: str 
     if isinstance(unit, Rejected) or unit.size >= LARGE_BYTES:
         return _UnderWay(unit, None)
     try:
-        return _UnderWay(unit, pool.submit(read_unit, unit.names, format, redact))
+        return _UnderWay(unit, pool.submit(read_unit, unit.names, format, redact, maps_in_use()))
     except BrokenProcessPool as error:
         dead: Future[list[Ready | Rejected]] = Future()
         dead.set_exception(error)
@@ -153,9 +154,12 @@ def _died(unit: _Unit | Rejected) -> Iterator[Rejected]:
         yield Rejected(file=name, place="", reason=reason, remedy="ingest it again with --workers 1")
 
 
-def read_unit(names: Sequence[str], format: str | None, redact: bool) -> list[Ready | Rejected]:
+def read_unit(
+    names: Sequence[str], format: str | None, redact: bool, maps: tuple[Map, ...] = ()
+) -> list[Ready | Rejected]:
     """What a worker does: all traces of files that belong together, as rows."""
-    return list(made_ready(read_files(names, format=format), redact=redact))
+    with using(maps):
+        return list(made_ready(read_files(names, format=format), redact=redact))
 
 
 def _context() -> BaseContext:

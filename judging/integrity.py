@@ -14,7 +14,7 @@ from tracejury.judging.labels.label_store import error_labels
 from tracejury.judging.records import CELL_STATES, ErrorLabel
 from tracejury.judging.store import tables
 
-UNDER_WAY = ("pending", "running", "replied")
+UNDER_WAY = ("pending", "running")
 
 
 def check_opinions(engine: Engine) -> list[Problem]:

@@ -1,5 +1,6 @@
 """The documents against the code: every column, command, check, metric and table is described."""
 
+import importlib
 import re
 import subprocess
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from tests.readme import metrics, renewed
+from tests.reference import HELP, metrics, renewed
 from tracejury.app.cli import main
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.trace import SPAN_COLUMNS
@@ -44,11 +45,6 @@ def commands(group: click.Group, prefix: str = "") -> list[str]:
 
 
 @pytest.mark.parametrize("name", commands(main))
-def test_every_command_stands_in_the_readme(name: str) -> None:
-    assert f"tracejury {name}" in README
-
-
-@pytest.mark.parametrize("name", commands(main))
 def test_every_command_and_option_has_help(name: str) -> None:
     command: click.Command = main
     for word in name.split():
@@ -81,9 +77,45 @@ def test_no_gated_trail_content_is_tracked() -> None:
     assert listed.stdout.split() == []
 
 
-def test_the_generated_parts_of_the_readme_are_those_of_the_code() -> None:
-    """Renew them with `python -m tests.readme`."""
-    assert renewed(README) == README
+@pytest.mark.parametrize("page", sorted(HELP.glob("*.md")), ids=lambda page: page.stem)
+def test_the_generated_parts_of_the_help_pages_are_those_of_the_code(page: Path) -> None:
+    """Renew them with `python -m tests.reference`."""
+    text = page.read_text(encoding="utf-8")
+    assert renewed(text) == text
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.encode()) <= 8_000
+
+
+def test_every_name_in_the_architecture_exists() -> None:
+    text = (ROOT / ".github" / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`((?:app|ingest|judging)(?:\.\w+)+)`", text))
+    assert len(names) > 30
+    assert sorted(name for name in names if not resolves(name)) == []
+
+
+def resolves(name: str) -> bool:
+    parts = name.split(".")
+    for end in range(len(parts), 0, -1):
+        try:
+            found: object = importlib.import_module("tracejury." + ".".join(parts[:end]))
+        except ModuleNotFoundError:
+            continue
+        for part in parts[end:]:
+            found = getattr(found, part, None)
+        return found is not None
+    return False
+
+
+@pytest.mark.parametrize(
+    "page",
+    [ROOT / "README.md", *sorted(HELP.glob("*.md")), *sorted((ROOT / ".github").glob("*.md"))],
+    ids=lambda page: page.name,
+)
+def test_links_between_documents_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
 
 
 def test_every_figure_has_a_definition_of_its_own() -> None:

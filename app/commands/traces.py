@@ -6,30 +6,35 @@ import sys
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 from sqlalchemy import Connection, select
 
 from tracejury.app.commands.output import counted, name_rejected, opened, print_json, progress_line, say
 from tracejury.ingest.store import load, read_transaction, schema
-from tracejury.ingest.trace import Trace
+from tracejury.ingest.trace import IngestError, Trace
+
+if TYPE_CHECKING:
+    from tracejury.ingest.conventions.mapped import Map
 
 
-def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options: Any) -> int:
+def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, maps: Sequence[Path] = (), **options: Any) -> int:
     """Exit code 0, or 1 when something was rejected. `options` as `ingest.batch.ingest` takes them."""
     from tracejury.ingest.batch import Report
     from tracejury.ingest.batch import ingest as run
+    from tracejury.ingest.conventions.mapped import using
     from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
 
     workspace = opened(home)
     with progress_line("reading", " traces") as bar:
 
         def progress(report: Report) -> None:
-            bar.update(report.traces + report.duplicates + report.completed - bar.n)
+            bar.update(report.traces + report.duplicates + len(report.completed) - bar.n)
             bar.set_postfix(spans=report.spans, rejected=len(report.rejected), refresh=False)
 
-        report = run(workspace.engine, paths, progress=progress, **options)
+        with using(_maps(workspace.home, maps)):
+            report = run(workspace.engine, paths, progress=progress, **options)
     evaluations = keep_recorded_evaluations(workspace.engine, report.evaluated) if report.evaluated else 0
     name_rejected(report.rejected)
     if as_json:
@@ -39,24 +44,50 @@ def ingest(paths: Sequence[str], home: Path | None, *, as_json: bool, **options:
                 "spans": report.spans,
                 "duplicates": report.duplicates,
                 "completed": report.completed,
+                "waiting": report.waiting,
                 "rejected": [asdict(one) for one in report.rejected],
                 "warnings": dict(report.warnings),
                 "evaluations": evaluations,
             }
         )
     else:
-        for warning in report.warning_texts[:50]:
+        for warning in (*report.gap_lines(), *report.warning_texts[:50]):
             say(f"warning {warning}")
         if len(report.warning_texts) > 50:
             say(f"… and {len(report.warning_texts) - 50:,} more warnings")
-        completed = f"{report.completed} completed, " if report.completed else ""
+        for line in (*report.completed, *report.waiting):
+            say(line)
         click.echo(
             f"{counted(report.traces, 'new trace')} with {counted(report.spans, 'span')}, "
-            f"{counted(report.duplicates, 'duplicate')}, {completed}{len(report.rejected)} rejected"
+            f"{counted(report.duplicates, 'duplicate')}, {len(report.completed):,} completed, "
+            f"{len(report.rejected):,} rejected"
         )
         if evaluations:
             click.echo(f"{counted(evaluations, 'verdict')} of evaluators, as these traces record them")
     return 1 if report.rejected else 0
+
+
+def _maps(home: Path, files: Sequence[Path]) -> list[Map]:
+    """The maps of the workspace and those given. Ends the command on one that cannot be read."""
+    from tracejury.ingest.conventions.mapped import load_map, maps_of
+
+    try:
+        return [*maps_of(home), *map(load_map, files)]
+    except IngestError as error:
+        raise click.UsageError(f"{error.reason}. Try: {error.remedy}") from error
+
+
+def suggest_map(path: str) -> int:
+    """Print a map for the files under `path`; exit code 1 when one of them was rejected."""
+    from tracejury.ingest.map_suggestion import suggest
+
+    try:
+        suggestion = suggest(path)
+    except IngestError as error:
+        raise click.UsageError(f"{error.reason}. Try: {error.remedy}") from error
+    name_rejected(suggestion.rejected)
+    click.echo(suggestion.toml(), nl=False)
+    return 1 if suggestion.rejected else 0
 
 
 def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> None:

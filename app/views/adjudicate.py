@@ -12,17 +12,17 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection, select
 
-from tracejury.app import loading
-from tracejury.app.adjudicating import ruled_now, said_now
+from tracejury.app import listings
+from tracejury.app.adjudicating import decisions_now, opinions_now
 from tracejury.app.components import layout
-from tracejury.app.components.behind import WORK, chosen_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.data_table import cell_table, data_table
+from tracejury.app.components.drilldown import WORK, chosen_point, listing, open_in_compare, open_in_work
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.components.glossary import meaning, meanings
 from tracejury.app.components.rater_charts import FINAL, rater_dots
-from tracejury.app.components.sheet import cell_sheet, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
-from tracejury.app.session import drawn, link_params, said, say, user, workspace
+from tracejury.app.session import drawn, link_params, must, said, say, user, workspace
 from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.adjudication import decisions as adjudication
 from tracejury.judging.adjudication.decisions import (
@@ -70,7 +70,7 @@ SpanTitles = Mapping[str, str]  # by span id: what the desk calls it
 
 
 def page() -> None:
-    loading.must("adjudicator")
+    must("adjudicator")
     layout.heading("Adjudicate")
     view = st.segmented_control(
         "View", VIEWS, default=VIEWS[0], required=True, key="adjudicate_view", label_visibility="collapsed"
@@ -78,7 +78,7 @@ def page() -> None:
     if view == "Changes after reveal":
         reveals()
         return
-    known, ruled = said_now(seed()), ruled_now()
+    known, ruled = opinions_now(seed()), decisions_now()
     with read_transaction(workspace().engine) as connection:
         alike = adjudication.undisputed(connection, seed=seed(), known=known, ruled=ruled)
         items = (
@@ -90,7 +90,7 @@ def page() -> None:
         )
         judge = judge_shown(connection)
         open_to_me = seen_by_me(connection, items)
-    names = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
+    names = dict(listings.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
     own = len(items) - len(open_to_me)
     items = open_to_me
     if own:
@@ -275,7 +275,7 @@ def behind_dot(one: AdjudicationItem, rater: str, dimension: str) -> None:
             "description": [label.description for label in mine],
         }
     )
-    row = sheet(rows, most=4, key="behind-dot", is_chosen=True)
+    row = data_table(rows, most=4, key="behind-dot", is_chosen=True)
     if row is not None:
         open_in_work(link_params(trace=one.dispute.trace_id, span=spans[row]), key="dot-open")
 
@@ -486,14 +486,14 @@ def history(trace_id: str) -> None:
     if rows.empty:
         return
     with st.expander(f"{counted(len(rows), 'decision')} on this trace"):
-        sheet(rows)
+        data_table(rows)
 
 
 # ---- the reveal ------------------------------------------------------------------------------------------------
 
 
 def reveals() -> None:
-    loading.must("researcher")
+    must("researcher")
     with read_transaction(workspace().engine) as connection:
         report, scores_after = anchoring(connection), open_to_me(changed_scores(connection))
     if report.empty:
@@ -507,7 +507,7 @@ def reveals() -> None:
     )
     anchored(report)
     if not scores_after.empty:
-        row = sheet(scores_after, key="changed", is_chosen=True)
+        row = data_table(scores_after, key="changed", is_chosen=True)
         if row is not None:
             one = scores_after.iloc[row]
             link = link_params(trace=str(one["trace_id"]), person=str(one["annotator"]))
@@ -516,7 +516,7 @@ def reveals() -> None:
 
 @st.fragment(key="card-anchoring")
 def anchored(report: pd.DataFrame) -> None:
-    cell = cell_sheet(report, key="anchoring")
+    cell = cell_table(report, key="anchoring")
     if cell is None:
         st.caption(
             "Click a number to see its traces. The interval of the mean change is 95 %, from resampled traces; n/a "

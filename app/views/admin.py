@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,13 +9,12 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
 from tracejury.app.components import layout
-from tracejury.app.components.behind import open_in_compare, open_in_explore
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import open_in_compare, open_in_explore
 from tracejury.app.components.figures import plain
-from tracejury.app.components.sheet import sheet
 from tracejury.app.config import config
-from tracejury.app.session import link_params, said, say, user, workspace
+from tracejury.app.session import link_params, must, said, say, user, workspace
 from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction, write_transaction
@@ -30,7 +28,7 @@ MEBIBYTE = 1 << 20
 
 
 def page() -> None:
-    loading.must("admin")
+    must("admin")
     layout.heading("Admin")
     view = st.segmented_control(
         "View", list(VIEWS), default="People", required=True, key="admin_view", label_visibility="collapsed"
@@ -161,7 +159,7 @@ def reader(file: Path) -> Callable[[], bytes]:
 
 
 def show_health() -> None:
-    state = health.health(workspace().engine, now=time.time_ns() // 1000)
+    state = health.health(workspace().engine)
     with st.container(horizontal=True):
         st.metric("Database", state.database, border=True)
         st.metric("Size", "on the database server" if state.bytes is None else size(state.bytes), border=True)
@@ -170,6 +168,10 @@ def show_health() -> None:
             help="Changes that are saved but not yet copied into the database file; SQLite copies them automatically.",
         )  # fmt: skip
         st.metric("Traces", f"{state.traces:,}", border=True)
+        st.metric(
+            "Not fully readable", f"{state.unread:,}", border=True,
+            help="Traces with model calls without messages, tool calls without text, or nothing to read: see Ingest.",
+        )  # fmt: skip
         st.metric(
             "Label rows", f"{state.labels:,}", border=True,
             help="Rows of all versions of errors and scores that annotators stored; no version is overwritten.",
@@ -192,7 +194,7 @@ def newest_failures(state: health.Health) -> None:
     layout.title("Newest judge failures")
     if state.errors:
         failed = pd.DataFrame(state.errors, columns=["dimension", "trace_id", "reason"])
-        row = sheet(failed, key="failures", is_chosen=True)
+        row = data_table(failed, key="failures", is_chosen=True)
         if row is not None:
             open_in_compare(link_params(trace=str(failed["trace_id"].iloc[row])), key="failure-open")
     else:
@@ -203,7 +205,7 @@ def label_rows() -> None:
     """Whose they are, changes of one label each counted, and the way to the traces of one person."""
     with read_transaction(workspace().engine) as connection:
         table = health.label_rows(connection)
-    row = sheet(table, key="label_rows_of", is_chosen=True, width="content")
+    row = data_table(table, key="label_rows_of", is_chosen=True, width="content")
     if row is None:
         st.caption("Every change of a label adds a row. Select a person to list the traces that the person submitted.")
     else:
@@ -211,20 +213,20 @@ def label_rows() -> None:
 
 
 def unfinished(runs: Sequence[health.RunHealth]) -> None:
-    alive = {None: "no worker", True: "worker active", False: "worker lost"}
+    alive = {None: "no process owns it", True: "at work", False: "process gone"}
     table = pd.DataFrame(
         [
             {
                 "run": run.run_key,
                 "name": run.name,
                 "status": run.status,
-                "worker": alive[run.is_alive],
+                "process": alive[run.is_alive],
                 "seen": "never" if run.seen_s is None else f"{run.seen_s:.0f} s ago",
             }
             for run in runs
         ]
     )
-    row = sheet(table, key="unfinished", is_chosen=True)
+    row = data_table(table, key="unfinished", is_chosen=True)
     if row is not None and st.button("Open in Runs", key="unfinished-open", icon=":material/gavel:"):
         run = runs[row]
         st.switch_page("views/runs.py", query_params=link_params(run=f"{run.run_key} · {run.name}"))

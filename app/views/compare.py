@@ -7,16 +7,16 @@ from typing import cast
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import grants, loading
+from tracejury.app import grants, listings, options
 from tracejury.app.api.compare import PURPOSE
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import chosen_point
 from tracejury.app.components.comparison import comparison
 from tracejury.app.components.comparison.payload import pairs_payload
+from tracejury.app.components.drilldown import chosen_point
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.components.glossary import meanings
 from tracejury.app.painting import is_new, paint
-from tracejury.app.session import link_params, token, user, workspace
+from tracejury.app.session import link_params, must, token, user, workspace
 from tracejury.ingest.store import load, read_transaction
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
@@ -24,6 +24,7 @@ from tracejury.judging.matching.comparison import compare_trace, decided_revisio
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, PairState
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
 from tracejury.judging.store.judge_models import versions_of
+from tracejury.judging.store.revisions import Revision
 
 KEY = "comparison"
 BIG = 2  # points between two scores from which the difference is marked
@@ -33,11 +34,11 @@ STATES: tuple[PairState, ...] = ("localized", "caught", "missed", "unmatched")
 
 
 def page() -> None:
-    loading.must("adjudicator")
+    must("adjudicator")
     layout.heading("Compare")
-    traces = loading.traces()
-    people = [str(name) for name in loading.people()["annotator"]]
-    judge_models = loading.judge_models()
+    traces = listings.traces()
+    people = [str(name) for name in options.people()["annotator"]]
+    judge_models = options.judge_models()
     if not why_empty(traces, people, judge_models):
         return
     side_by_side(traces, people, judge_models)
@@ -69,7 +70,7 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
         )
         decided = decided_revision(connection)
-    open_pairs = _undecided(loading.place(), loading.now_revision(), reference, judge_model, repeat)
+    open_pairs = _undecided(listings.place(), listings.now_revision(), reference, judge_model, repeat)
     if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
         not_judged(found, list(open_pairs))
         if found.cells:
@@ -148,10 +149,10 @@ def sides(traces: pd.DataFrame, people: list[str], judge_models: list[str]) -> t
     """
     ids = [str(trace_id) for trace_id in traces["trace_id"]]
     names = dict(zip(ids, traces["name"].astype(str), strict=True))
-    usual = loading.usual_reference()
+    usual = options.usual_reference()
     both = _undecided(
-        loading.place(),
-        loading.now_revision(),
+        listings.place(),
+        listings.now_revision(),
         people[_asked("person", people, people.index(usual) if usual in people else 0)],
         judge_models[_asked("judge_model", judge_models, 0)],
         0,
@@ -360,7 +361,7 @@ def _mark_big(row: pd.Series) -> list[str]:
 
 
 @st.cache_data(show_spinner=False, max_entries=8)
-def _undecided(place: str, now: loading.Revision, reference: str, judge_model: str, repeat: int) -> dict[str, int]:
+def _undecided(place: str, now: Revision, reference: str, judge_model: str, repeat: int) -> dict[str, int]:
     with read_transaction(workspace().engine) as connection:
         return undecided(connection, reference=reference, judge_model=judge_model, repeat=repeat)
 
@@ -373,7 +374,7 @@ def _reading(place: str, trace_id: str) -> TraceText:
 
 def reading_of(trace_id: str) -> TraceText:
     """The text of a trace; a stored trace never changes."""
-    return _reading(loading.place(), trace_id)
+    return _reading(listings.place(), trace_id)
 
 
 page()

@@ -9,20 +9,21 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection
 
-from tracejury.app import loading
+from tracejury.app import listings, options
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import chosen_point, listing, open_in_compare, open_in_work
+from tracejury.app.components.data_table import chosen_cell, chosen_row, data_table
+from tracejury.app.components.drilldown import chosen_point, listing, open_in_compare, open_in_work
 from tracejury.app.components.figures import FEW_NOTE, counted, greyed, interval_text, is_dark, plain
 from tracejury.app.components.glossary import meanings
-from tracejury.app.components.sheet import chosen_cell, chosen_row, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params, workspace
+from tracejury.app.session import link_params, must, workspace
 from tracejury.ingest.store import read_transaction
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.intervals import wilson_bounds
 from tracejury.judging.records import DIMENSIONS
 from tracejury.judging.reports import exploring
+from tracejury.judging.store.revisions import Revision
 
 OFFERED = 500  # errors to choose from: a browser holds no list of thousands
 PAGE = 1_000  # rows of the list in the browser at once
@@ -37,13 +38,13 @@ NOBODY = "nobody"
 
 
 def page() -> None:
-    loading.must("researcher")
-    layout.heading("Explore", beside=lambda: loading.saved_views_menu("explore"))
-    traces = loading.traces()
+    must("researcher")
+    layout.heading("Explore", beside=lambda: options.saved_views_menu("explore"))
+    traces = listings.traces()
     if traces.empty:
         st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
-    own = loading.blind_to_me() & set(traces["trace_id"])
+    own = listings.blind_to_me() & set(traces["trace_id"])
     known = exploring.without_opinions(known_now(), own)
     query = st.text_input(
         "Search", key="q", placeholder="Search spans: a span must contain all words", icon=":material/search:",
@@ -68,22 +69,22 @@ def page() -> None:
 
 def known_now() -> pd.DataFrame:
     """The traces and what people and judges said of them."""
-    return _known(loading.place(), loading.now_revision())
+    return _known(listings.place(), listings.now_revision())
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _known(place: str, now: loading.Revision) -> pd.DataFrame:
+def _known(place: str, now: Revision) -> pd.DataFrame:
     errors = errors_now()
     with read_transaction(workspace().engine) as connection:
-        return exploring.with_opinions(loading.traces(), exploring.opinions(connection, errors))
+        return exploring.with_opinions(listings.traces(), exploring.opinions(connection, errors))
 
 
 def errors_now() -> pd.DataFrame:
-    return _errors(loading.place(), _revision(exploring.labels_revision))
+    return _errors(listings.place(), _revision(exploring.labels_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _errors(place: str, now: loading.Revision) -> pd.DataFrame:
+def _errors(place: str, now: Revision) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         return exploring.complete_errors(connection)
 
@@ -91,35 +92,35 @@ def _errors(place: str, now: loading.Revision) -> pd.DataFrame:
 def places_now() -> list[pd.DataFrame]:
     """Of findings, of errors."""
     return [
-        _finding_places(loading.place(), _revision(exploring.findings_revision)),
-        _error_places(loading.place(), _revision(exploring.labels_revision)),
+        _finding_places(listings.place(), _revision(exploring.findings_revision)),
+        _error_places(listings.place(), _revision(exploring.labels_revision)),
     ]
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _finding_places(place: str, now: loading.Revision) -> pd.DataFrame:
+def _finding_places(place: str, now: Revision) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         return exploring.finding_places(connection)
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _error_places(place: str, now: loading.Revision) -> pd.DataFrame:
+def _error_places(place: str, now: Revision) -> pd.DataFrame:
     errors = errors_now()
     with read_transaction(workspace().engine) as connection:
         return exploring.error_places(connection, errors)
 
 
 def tools_now() -> pd.DataFrame:
-    return _tools(loading.place(), _revision(exploring.spans_revision))
+    return _tools(listings.place(), _revision(exploring.spans_revision))
 
 
 @st.cache_resource(show_spinner=False, max_entries=2)
-def _tools(place: str, now: loading.Revision) -> pd.DataFrame:
+def _tools(place: str, now: Revision) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         return exploring.tools(connection)
 
 
-def _revision(of: Callable[[Connection], loading.Revision]) -> loading.Revision:
+def _revision(of: Callable[[Connection], Revision]) -> Revision:
     with read_transaction(workspace().engine) as connection:
         return of(connection)
 
@@ -344,7 +345,7 @@ def together_card(errors: pd.DataFrame) -> list[Any] | None:
 
 def behind_bar(side: str, place: int, part: str, errors: pd.DataFrame, kept: pd.DataFrame) -> None:
     layout.title(
-        f"{'Annotators’ errors' if side == 'reference' else 'Findings of judges'} that start at {part} of the trace"
+        f"{'Annotators’ errors' if side == 'annotator' else 'Findings of judges'} that start at {part} of the trace"
     )
     with read_transaction(workspace().engine) as connection:
         found = (
@@ -448,7 +449,7 @@ def similar(errors: pd.DataFrame) -> None:
     if table.empty:
         st.caption("No other error shares words with this one.")
         return
-    row = sheet(table, most=7, key="alike", is_chosen=True)
+    row = data_table(table, most=7, key="alike", is_chosen=True)
     if row is None:
         st.caption(f"The {len(table)} most alike; similarity 0 to 1. Select a row to open it.")
         return

@@ -7,25 +7,27 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import chosen_point, listing, open_in_explore, open_in_work
+from tracejury.app.components.data_table import data_table
+from tracejury.app.components.drilldown import chosen_point, listing, open_in_explore, open_in_work
 from tracejury.app.components.figures import counted
-from tracejury.app.components.sheet import sheet
 from tracejury.app.preflight import Preflight, inspect, storable
-from tracejury.app.session import link_params, workspace
+from tracejury.app.session import link_params, must, workspace
 from tracejury.ingest.batch import Report, store
+from tracejury.ingest.conventions.mapped import maps_of, using
 from tracejury.ingest.readers import READERS
 from tracejury.ingest.store import load, read_transaction
 from tracejury.ingest.trace import Rejected
 from tracejury.judging.labels.recorded_evaluations import keep_recorded_evaluations
+from tracejury.judging.store.revisions import Revision
 
 SHOWN = 50  # warnings
 CONFIG = {"displaylogo": False, "displayModeBar": False}
 
 
 def page() -> None:
-    loading.must("researcher")
+    must("researcher")
     layout.heading("Ingest")
     known = ", ".join(reader.NAME for reader in READERS)
     st.caption(
@@ -61,10 +63,10 @@ def named(files: list[tuple[str, bytes]]) -> dict[str, bytes]:
 
 def looked_at(ids: tuple[str, ...], inputs: Mapping[str, bytes]) -> Preflight:
     """The report on these uploads, made again only when the uploads or the workspace change."""
-    key = (ids, loading.now_revision())
+    key = (ids, listings.now_revision())
     held = st.session_state.get("preflight")
     if held is None or held[0] != key:
-        with read_transaction(workspace().engine) as connection:
+        with using(maps_of(workspace().home)), read_transaction(workspace().engine) as connection:
             held = (key, inspect(connection, inputs))
         st.session_state["preflight"] = held
     return held[1]
@@ -84,8 +86,12 @@ def report(found: Preflight) -> None:
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
-            help="Traces with the same id and different content. They are rejected, because labels refer to the "
-                "stored trace.",
+            help="Same id, other content: joined where it adds to what is there, refused where it contradicts.",
+        )  # fmt: skip
+        st.metric(
+            "Not fully readable", f"{found.unread:,}", border=True,
+            help="Traces with model calls without messages or tool calls without text: their warnings say where the "
+            "text is. A map of your own (ingest --map) tells which attribute holds what.",
         )  # fmt: skip
         st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with warnings are stored.")
         st.metric(
@@ -98,8 +104,10 @@ def report(found: Preflight) -> None:
 
 def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Store {counted(found.new, 'trace')}" if found.new else "No new traces to store"
-        wanted = st.button(label, type="primary", disabled=not found.new, key="store", icon=":material/save:")
+        more = "Join what completes stored traces" if found.late else "No new traces to store"
+        label = f"Store {counted(found.new, 'trace')}" if found.new else more
+        is_idle = not found.new and not found.late
+        wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
             "Mask secrets first", key="redact", help="Masks API keys and tokens before anything is stored."
         )
@@ -109,16 +117,17 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
     total = max(len(found.traces), 1)
 
     def show(so_far: Report) -> None:
-        done = so_far.traces + so_far.duplicates + so_far.completed
+        done = so_far.traces + so_far.duplicates + len(so_far.completed)
         bar.progress(min(done / total, 1.0), text=f"{counted(done, 'trace')} of {total:,}")
 
-    made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
+    with using(maps_of(workspace().home)):
+        made = store(workspace().engine, storable(inputs), redact=redact, progress=show)
     if made.evaluated:
         keep_recorded_evaluations(workspace().engine, made.evaluated)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
-        f"{counted(made.duplicates, 'duplicate')} skipped, "
-        f"{made.completed:,} completed, {len(made.rejected):,} rejected."
+        f"{counted(made.duplicates, 'duplicate')} skipped, {len(made.rejected):,} rejected."
+        + "".join(f"\n\n{line}" for line in (*made.completed, *made.waiting))
     )
     st.rerun()
 
@@ -136,7 +145,7 @@ def details(found: Preflight) -> None:
                 f"{len(found.rejected):,} rejected",
                 "Each row names the place and the remedy; all other traces are stored.",
             )
-            sheet(rejected_table(found.rejected), most=8)
+            data_table(rejected_table(found.rejected), most=8)
     if found.traces.empty:
         return
     with st.container(border=True):
@@ -160,7 +169,7 @@ def details(found: Preflight) -> None:
         with st.container(border=True):
             layout.title("Warnings by kind")
             counts = pd.DataFrame(found.warnings.most_common(), columns=["warning", "count"])
-            sheet(counts, most=8)
+            data_table(counts, most=8)
             with st.expander(f"The first {min(SHOWN, len(found.warning_texts))} in full", key="warnings-full"):
                 st.code("\n".join(found.warning_texts[:SHOWN]), language=None, wrap_lines=True, height=240)
     sizes(found.traces)
@@ -211,7 +220,7 @@ def behind_upload(rows: pd.DataFrame, *, key: str) -> None:
     row = listing(rows[["trace_id", "state", "spans", "text", "judge_text", "warnings", "file"]], key=key)
     if row is None:
         return
-    if loading.has_trace(str(row["trace_id"])):
+    if listings.has_trace(str(row["trace_id"])):
         open_in_work(link_params(trace=str(row["trace_id"])), key=f"{key}-open")
     else:
         st.caption("You can open the trace after it is stored.")
@@ -224,7 +233,7 @@ def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:
 
 def here() -> None:
     """What is in the workspace already."""
-    traces = loading.traces()
+    traces = listings.traces()
     if traces.empty:
         st.info("This workspace holds no traces. Try: drop trace files above, for example those in data/samples.")
         return
@@ -236,7 +245,7 @@ def here() -> None:
             traces=("trace_id", "size"), spans=("spans", "sum"), warnings=("warning_count", "sum")
         )
         table = table.reset_index()
-        row = sheet(table, width="content", key="formats", is_chosen=True)
+        row = data_table(table, width="content", key="formats", is_chosen=True)
         st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Select a row to list its traces.")
         if row is not None:
             open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")
@@ -249,7 +258,7 @@ def here() -> None:
 
 
 @st.cache_data(show_spinner=False, max_entries=2)
-def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
+def _warnings(place: str, now: Revision, trace_ids: tuple[str, ...]) -> list[tuple[str, str]]:
     """Trace and warning: what readers noted of these traces."""
     with read_transaction(workspace().engine) as connection:
         found = [load(connection, trace_id, with_logs=False) for trace_id in trace_ids]
@@ -258,12 +267,12 @@ def _warnings(place: str, now: loading.Revision, trace_ids: tuple[str, ...]) -> 
 
 def noted(trace_ids: Sequence[str]) -> None:
     """What readers noted of stored traces, and the way to each of these."""
-    rows = _warnings(loading.place(), loading.now_revision(), tuple(trace_ids[:SHOWN]))
+    rows = _warnings(listings.place(), listings.now_revision(), tuple(trace_ids[:SHOWN]))
     if len(trace_ids) > SHOWN:
         st.caption(
             f"The table shows the first {SHOWN} traces. Explore lists all of them with their number of warnings."
         )
-    chosen = sheet(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
+    chosen = data_table(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
     if chosen is not None and st.button("Open in Work", key="to-work", icon=":material/edit_note:"):
         st.switch_page("views/work.py", query_params=link_params(trace=rows[chosen][0]))
 

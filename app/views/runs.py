@@ -10,27 +10,30 @@ import pandas as pd
 import streamlit as st
 from sqlalchemy import Connection, Engine, func, select
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import charts, layout
-from tracejury.app.components.behind import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
+from tracejury.app.components.data_table import chosen_cell, data_table
+from tracejury.app.components.drilldown import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
 from tracejury.app.components.figures import cell_text, counted, definition, greyed, plain
 from tracejury.app.components.glossary import meanings
-from tracejury.app.components.sheet import chosen_cell, sheet
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
-from tracejury.app.session import link_params, user, workspace
-from tracejury.ingest.store import read_transaction, trace_ids
+from tracejury.app.run_processes import RUNS
+from tracejury.app.session import link_params, must, user, workspace
+from tracejury.ingest.gaps import NOTHING_TO_READ
+from tracejury.ingest.store import marked_traces, read_transaction, trace_ids
 from tracejury.ingest.table import query_frame
 from tracejury.judging.agreement.figure import TOO_FEW
 from tracejury.judging.agreement.juries import jury_table
 from tracejury.judging.judges.jury import RULES, Rule
 from tracejury.judging.judges.model import Prices, read_prices
-from tracejury.judging.judges.rubric import agent_descriptions, rubrics
+from tracejury.judging.judges.rubric import agent_descriptions, broken_files, rubrics
 from tracejury.judging.juries.jury_outcomes import JuryOutcome, jury_name, jury_outcomes, votes_of
-from tracejury.judging.records import CELL_STATES, DIMENSIONS
-from tracejury.judging.runs.run_store import FAILED_STATES, OPEN_STATES, plan_run, want_failed_again, watch, wish
-from tracejury.judging.runs.runner import Mode, RunSpec, model_names
+from tracejury.judging.records import CELL_STATES, DIMENSIONS, FAILED_STATES
+from tracejury.judging.runs.run_control import asks_models, plan_run, want_failed_again, watch, wish
+from tracejury.judging.runs.run_spec import Mode, RunSpec, model_names
+from tracejury.judging.runs.run_store import OPEN_STATES
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import judge_model_names
 
@@ -45,27 +48,29 @@ LISTED = {
     "not_applicable": st.column_config.NumberColumn(
         "not applicable", format="localized", help="Verdicts that the dimension does not apply to the trace"
     ),
+    "errors_only": st.column_config.NumberColumn(
+        "errors only", format="localized", help="Answered by a judge that reports errors and gives no score"
+    ),
+    "tied": st.column_config.NumberColumn("tied", format="localized", help="The models of a jury share the vote"),
     "failed": st.column_config.NumberColumn(
         "failed", format="localized", help="Failures: the judge did not answer, or its answer could not be read"
     ),
-    "waiting": st.column_config.NumberColumn(
-        "waiting", format="localized", help="Cells that are not judged yet, or in progress"
-    ),
+    "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet"),
     "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: the price is not known"),
 }
 FAILED_SHOWN = 500  # failed judgements in the browser at once
 
 
 def page() -> None:
-    loading.must("researcher")
+    must("researcher")
     layout.heading("Runs")
     with st.expander("Start a run", icon=":material/play_arrow:", key="start"):
         start()
     runs = listed()
     if runs.empty:
         st.info(
-            "This workspace holds no runs. Try: start a run above and `tracejury worker`, or `tracejury judge` "
-            "(offline), or `tracejury verdicts import`."
+            "No judge has run yet. Start a run above, judge offline with `tracejury judge`, or import answers with "
+            "`tracejury verdicts import`."
         )
         return
     run_key = choose(runs)
@@ -74,7 +79,7 @@ def page() -> None:
 
 
 def listed() -> pd.DataFrame:
-    """Every run, newest first: run, name, status, cells, scored, not_applicable, failed, waiting, cost_usd, by, at."""
+    """Every run, newest first: `_RUN_COLUMNS`."""
     run, cell = tables.run, tables.cell
     with read_transaction(workspace().engine) as connection:
         rows = connection.execute(select(run).order_by(run.c.run_key.desc())).all()
@@ -97,7 +102,7 @@ def listed() -> pd.DataFrame:
                 "status": row.status,
                 "cells": sum(by_run.get(row.run_key, {}).values()),
                 "scored": by_run.get(row.run_key, {}).get("scored", 0),
-                "not_applicable": by_run.get(row.run_key, {}).get("not_applicable", 0),
+                **{state: by_run.get(row.run_key, {}).get(state, 0) for state in _UNSCORED},
                 "failed": sum(by_run.get(row.run_key, {}).get(state, 0) for state in FAILED_STATES),
                 "waiting": sum(by_run.get(row.run_key, {}).get(state, 0) for state in OPEN_STATES),
                 "cost_usd": cost.get(row.run_key),
@@ -106,26 +111,18 @@ def listed() -> pd.DataFrame:
             }
             for row in rows
         ],
-        columns=[
-            "run",
-            "name",
-            "status",
-            "cells",
-            "scored",
-            "not_applicable",
-            "failed",
-            "waiting",
-            "cost_usd",
-            "by",
-            "at",
-        ],
+        columns=_RUN_COLUMNS,
     )
+
+
+_UNSCORED = ("not_applicable", "errors_only", "tied")
+_RUN_COLUMNS = ["run", "name", "status", "cells", "scored", *_UNSCORED, "failed", "waiting", "cost_usd", "by", "at"]
 
 
 def choose(runs: pd.DataFrame) -> int:
     with st.container(border=True):
         layout.title(counted(len(runs), "run"), "Newest first.")
-        sheet(runs, most=6, columns=LISTED)
+        data_table(runs, most=6, columns=LISTED)
     names = {f"{row.run} · {row.name}": int(row.run) for row in runs.itertuples()}  # type: ignore[arg-type]
     chosen = st.selectbox("Run", list(names), key="run", width=760, bind="query-params")
     return names[str(chosen)]
@@ -140,11 +137,11 @@ def one_run(run_key: int) -> None:
     st.progress((total - waiting) / total, text=f"{total - waiting:,} of {total:,} judgements · {found['status']}")
     if found["message"]:
         st.text(str(found["message"]))
-    if waiting and not found["worker_alive"]:
-        st.caption("No worker is judging this run. Try: `tracejury worker`")
+    is_owned = has_owner(run_key, is_alive=bool(found["owner_alive"]))
     perhaps_paid(found["unanswered"], found["unanswered_usd"])
-    steer(run_key, str(found["status"]), states, can_run_again=is_workers(found["spec"]))
-    shown = shown_of(loading.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
+    if asks_models(found["spec"]):
+        steer(run_key, str(found["status"]), states, is_owned=is_owned)
+    shown = shown_of(listings.place(), run_key, tuple(sorted(states.items())), last_finished(run_key))
     if shown.outcomes.empty:
         return
     paint("runs")
@@ -165,7 +162,7 @@ def one_run(run_key: int) -> None:
 def outcomes_card(run_key: int, shown: Shown) -> None:
     layout.title(
         "Outcomes by judge",
-        "Scores are 0 to 3; n/a means not applicable; failures have their own names.  \n"
+        "Scores are 0 to 3; n/a means not applicable; other verdicts without a score, and failures, have own names.  \n"
         + meanings((*DIMENSIONS, "verdict", "failure")),
     )
     event = st.plotly_chart(
@@ -188,9 +185,12 @@ def judgements(run_key: int, judge: str, outcome: str) -> pd.DataFrame:
     state = {"n/a": "not_applicable"}.get(outcome, "scored" if outcome.isdigit() else outcome)
     of = (cell.c.run_key == run_key, cell.c.rubric == judge, cell.c.state == state)
     score = (cell.c.score == int(outcome),) if outcome.isdigit() else ()
-    asked = (cell.c.trace_id, cell.c.repeat, cell.c.rubric, cell.c.reason, cell.c.latency_s.label("seconds"))
+    columns = (
+        cell.c.trace_id, cell.c.repeat, cell.c.rubric.label("dimension"), cell.c.reason,
+        cell.c.latency_s.label("seconds"),
+    )  # fmt: skip
     with read_transaction(workspace().engine) as connection:
-        query = select(*asked, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
+        query = select(*columns, cell.c.judge_version).where(*of, *score).order_by(cell.c.cell_key)
         found = query_frame(connection, query)
         names = judge_model_names(connection)
     return found.assign(outcome=outcome.replace("_", " "), judge_model=found["judge_version"].map(names))[
@@ -241,7 +241,14 @@ def shown_of(place: str, run_key: int, states: tuple[tuple[str, int], ...], last
     cell = tables.cell
     of_run = (cell.c.run_key == run_key, cell.c.finished_at.is_not(None))
     failed = (
-        *(cell.c.rubric, cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.reason, cell.c.attempts),
+        *(
+            cell.c.rubric.label("dimension"),
+            cell.c.trace_id,
+            cell.c.repeat,
+            cell.c.state,
+            cell.c.reason,
+            cell.c.attempts,
+        ),
         cell.c.judge_version,
     )
     with read_transaction(workspace().engine) as connection:
@@ -278,8 +285,8 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
         return
     most = f"US$ {most_usd:,.4f} at most" if isinstance(most_usd, float) else "at a price unknown"
     st.caption(
-        f"{counted(requests, 'request')} sent without a known answer (the worker or the connection ended, or the "
-        f"request timed out); the provider may charge for them, {plain(most)}, in addition to the cost below."
+        f"{counted(requests, 'request')} went out and no answer is known (the process or the connection ended, or the "
+        f"time ran out): perhaps paid, {plain(most)}, in addition to the cost below."
     )
 
 
@@ -287,8 +294,8 @@ def jury(run_key: int, kept: Rule) -> None:
     """The joint scores of a jury's models, how they voted, ties said; `kept` is the rule of the verdicts in tables."""
     layout.title(
         "The jury",
-        "The jury combines the scores of its models into one score. Ties are reported, not resolved; a "
-        "failed model has no vote.",
+        "The jury combines the scores of its models into one score. Ties are reported, not resolved; a failed model "
+        "has no vote.",
     )
     rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
     st.caption(f"Every table of agreement uses this run's jury rule: {kept}.")
@@ -356,34 +363,48 @@ def votes_behind(outcomes: list[JuryOutcome], judge: str, share: str) -> pd.Data
     return pd.DataFrame([one.row() for one in mine if is_all or sum(one.joint.votes.values()) > 1])
 
 
-def steer(run_key: int, status: str, states: dict[str, int], *, can_run_again: bool) -> None:
+def has_owner(run_key: int, *, is_alive: bool) -> bool:
+    """Whether a process works on the run or is about to; says how the one that was started here ended."""
+    home = workspace().home
+    ended = RUNS.end_of(home, run_key)
+    if ended is not None and not is_alive:
+        st.warning(plain(ended))
+    return is_alive or bool(RUNS.is_at_work(home, run_key))
+
+
+def steer(run_key: int, status: str, states: dict[str, int], *, is_owned: bool) -> None:
+    """The buttons that fit where the run stands; one that wants to go on and has no process is resumed here too."""
     engine = workspace().engine
+    is_open = status in {"queued", "running"}
+    waits = is_open and not is_owned
+    if waits:
+        st.caption("No process works on this run. What was judged is kept; Resume goes on.")
     with st.container(horizontal=True):
-        if status in {"queued", "running"}:
+        if is_open and is_owned:
             st.button("Pause", key="pause", icon=":material/pause:", on_click=wish, args=(engine, run_key, "paused"))
-        if status == "paused":
-            st.button(
-                "Resume", key="resume", icon=":material/play_arrow:", on_click=wish, args=(engine, run_key, "queued")
-            )
-        if status in {"queued", "running", "paused"}:
+        if waits or status in {"paused", "out of budget"}:
+            st.button("Resume", key="resume", icon=":material/play_arrow:", on_click=go_on, args=(engine, run_key))
+        if is_open or status in {"paused", "out of budget"}:
             st.button(
                 "Cancel", key="cancel", icon=":material/stop:", on_click=wish, args=(engine, run_key, "cancelled")
             )
         failed = sum(states.get(state, 0) for state in FAILED_STATES)
-        if failed and status in {"done", "paused", "cancelled"} and can_run_again:
+        if failed and not is_open:
             st.button(
                 f"Retry {failed:,} failed", key="again", icon=":material/replay:", on_click=judge_again,
                 args=(engine, run_key),
             )  # fmt: skip
 
 
+def go_on(engine: Engine, run_key: int) -> None:
+    """Start run again, and have a process of its own work on it."""
+    wish(engine, run_key, "queued")
+    RUNS.start(workspace().home, run_key)
+
+
 def judge_again(engine: Engine, run_key: int) -> None:
     want_failed_again(engine, run_key)
-
-
-def is_workers(spec: object) -> bool:
-    """Whether a worker can take the run: not offline checks, not imports."""
-    return isinstance(spec, dict) and "models" in spec and not is_offline(spec)
+    RUNS.start(workspace().home, run_key)
 
 
 def is_offline(spec: object) -> bool:
@@ -476,14 +497,15 @@ def measured(run_key: int, measure: str, judge: str | None, value: float | None)
     """
     cell, by = tables.cell, MEASURES[measure]
     of = [cell.c.run_key == run_key, cell.c.finished_at.is_not(None), by.is_not(None)]
-    of += [cell.c.trace_id.not_in(loading.blind_to_me())]
+    of += [cell.c.trace_id.not_in(listings.blind_to_me())]
     of += [] if judge is None else [cell.c.rubric == judge]
     of += [] if value is None else [by == value]
     order = [measure, *(name for name in MEASURES if name != measure)]
-    said = ("trace_id", "dimension", "repeat", "state", "score", "judge_version")
-    asked = (*(cell.c[name] for name in said), *(MEASURES[name].label(name) for name in order))
+    stored = (cell.c.trace_id, cell.c.repeat, cell.c.state, cell.c.score, cell.c.judge_version)
+    columns = (*stored, cell.c.rubric.label("dimension"), *(MEASURES[name].label(name) for name in order))
     with read_transaction(workspace().engine) as connection:
-        found = query_frame(connection, select(*asked).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS))
+        query = select(*columns).where(*of).order_by(by.desc(), cell.c.cell_key).limit(MOST_ROWS)
+        found = query_frame(connection, query)
         is_all = len(found) < MOST_ROWS
         number = len(found) if is_all else connection.scalar(select(func.count()).where(*of)) or 0
         names = judge_model_names(connection)
@@ -505,7 +527,7 @@ def failures(run_key: int, shown: Shown) -> None:
         st.caption("No cell failed.")
         return
     rows = open_to_me(shown.failed)
-    chosen = sheet(
+    chosen = data_table(
         rows.assign(state=rows["state"].str.replace("_", " ")), most=8, key=f"failed-{run_key}", is_chosen=True
     )
     if shown.failures > len(shown.failed):
@@ -518,6 +540,8 @@ def failures(run_key: int, shown: Shown) -> None:
 
 def start() -> None:
     known, agents = rubrics(workspace().home), agent_descriptions(workspace().home)
+    for error in broken_files(workspace().home):
+        st.warning(plain(f"Left out: {error}"))
     with st.form("new-run", border=False):
         left, right = st.columns(2)
         model = left.text_input(
@@ -541,7 +565,7 @@ def start() -> None:
         )
         limits = limits_form()
         with st.container(horizontal=True):
-            wanted = st.form_submit_button("Start run", type="primary", icon=":material/playlist_add:")
+            wanted = st.form_submit_button("Start the run", type="primary", icon=":material/play_arrow:")
             asked = st.form_submit_button("Estimate cost", icon=":material/calculate:")
     if not (wanted or asked):
         return
@@ -568,7 +592,10 @@ def start() -> None:
         st.error(plain(str(error)))
         return
     with read_transaction(workspace().engine) as connection:
-        traces = trace_ids(connection, with_steps=True)
+        empty = marked_traces(connection, NOTHING_TO_READ)
+        traces = [trace_id for trace_id in trace_ids(connection, with_steps=True) if trace_id not in empty]
+    if empty:
+        st.warning(f"{counted(len(empty), 'trace')} left out: names and times only, nothing for a judge to read.")
     if not traces:
         st.error("This workspace holds no traces to judge. Try: the Ingest page.")
         return
@@ -578,8 +605,9 @@ def start() -> None:
     name = f"{', '.join(spec.rubrics)} by {', '.join(spec.models)}"
     key = plan_run(workspace().engine, spec, traces, rubrics=known, agents=agents, name=name, author=user().name)
     st.session_state["run"] = f"{key} · {name}"  # the new run is the one to look at
-    calls = len(traces) * len(spec.rubrics) * spec.repeats
-    st.success(f"Run {key} is queued: {counted(calls, 'judgement')}. Start `tracejury worker` to judge it.")
+    calls = len(traces) * len(spec.models) * len(spec.rubrics) * spec.repeats
+    RUNS.start(workspace().home, key)
+    st.success(f"Run {key} starts: {counted(calls, 'judgement')}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -637,7 +665,7 @@ def show_estimate(spec: RunSpec) -> None:
     price = {
         way: st.column_config.NumberColumn(f"{way}, US$", format="%.2f", help=about) for way, about in _WAYS.items()
     }
-    sheet(found, most=10, columns=price)
+    data_table(found, most=10, columns=price)
     st.caption("n/a: no public price is known for this model. No model was called.")
 
 
@@ -652,20 +680,18 @@ _MODE_HELP = (
     "trace: one answer per trace; span: one answer per span; jury: several models (a, b, c), combined into one score."
 )
 _RULE_HELP = (
-    "Used by mode jury: the score with the most votes, or the score nearest to the mean. Ties are reported, "
-    "not resolved."
+    "Used by mode jury: the score with the most votes, or the score nearest to the mean. Ties are reported, not "
+    "resolved."
 )
-_PACE_HELP = "This limit covers all workers of the run together."
+_PACE_HELP = "The calls of this run are spaced evenly below this limit."
 _PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if it is known."
 _CACHE_HELP = (
     "Uses the stored reply to an identical request (model, parameters, prefix, rubric, repeat) instead of paying again."
 )
 _ASK_HELP = (
-    "Requests that were sent before a worker or connection ended may be charged twice; when off, they end as "
-    "failures (error)."
+    "Requests that were sent before a process or connection ended may be charged twice; when off, they end as failures "
+    "(error)."
 )
-_MODEL_HELP = (
-    "Any model name that litellm knows. The worker reads the API key from its environment; the app never stores it."
-)
+_MODEL_HELP = "Any model name that litellm knows. The app reads the API key from its environment and never stores it."
 
 page()

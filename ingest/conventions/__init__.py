@@ -6,11 +6,19 @@ from collections.abc import Sequence
 from typing import Protocol, cast
 
 from tracejury.ingest.conventions import (
+    adk,
+    agentcore,
+    coding_agents,
+    crewai,
+    exported,
     genai,
+    genkit,
+    haystack,
     langfuse,
     langgraph,
     langsmith,
     litellm,
+    mapped,
     mlflow,
     openai_agents,
     openinference,
@@ -18,9 +26,11 @@ from tracejury.ingest.conventions import (
     pydantic_ai,
     smolagents,
     trulens,
+    vercel_ai,
 )
 from tracejury.ingest.conventions.agents import name_agents
 from tracejury.ingest.conventions.context import Context, SpanLog
+from tracejury.ingest.conventions.conversation import raise_messages
 from tracejury.ingest.conventions.evicted import rebuild_heads
 from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import SpanDraft
@@ -37,11 +47,11 @@ class Convention(Protocol):
 CONVENTIONS: tuple[Convention, ...] = cast(
     "tuple[Convention, ...]",
     (
-        openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow, trulens,
-        langgraph, smolagents,
+        mapped, openinference, genai, openllmetry, langsmith, langfuse, litellm, openai_agents, pydantic_ai, mlflow,
+        trulens, vercel_ai, genkit, haystack, adk, coding_agents, crewai, langgraph, smolagents, agentcore, exported,
     ),
 )  # fmt: skip
-"""Asked in this order; a column that one has filled is not touched by the next."""
+"""Asked in this order (the user's own maps first); a column that one has filled is not touched by the next."""
 
 
 def translate(drafts: Sequence[SpanDraft], messages: MessageTable, *, logs: Sequence[SpanLog] = ()) -> None:
@@ -56,7 +66,9 @@ def translate(drafts: Sequence[SpanDraft], messages: MessageTable, *, logs: Sequ
         context.begin(draft)
         for convention in CONVENTIONS:
             convention.apply(draft, context)
+        raise_messages(draft, messages)
     litellm.raise_raw_requests(drafts, context)
+    pydantic_ai.place_conversations(drafts, context)
     for draft in drafts:
         _complete(draft)
     name_agents(drafts)

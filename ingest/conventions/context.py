@@ -52,6 +52,8 @@ class Context:
     """The first parts of the draft's attribute names: a dialect whose part is not among them has nothing to do."""
     attribute_count: int = 0
     """Attributes that the tracer counted; those that a reader or a vendor's collector adds are left out."""
+    maps: set[str] = field(default_factory=set)
+    """The maps of the user's own that filled a span of this trace."""
     _filled: set[tuple[int, str]] = field(default_factory=set)
     _plain: dict[tuple[str | None, str | None], Message] = field(default_factory=dict)
 

@@ -6,10 +6,10 @@ Names and meanings: opentelemetry-semantic-conventions, "Generative AI"; the old
 
 from __future__ import annotations
 
-from typing import cast
-
 from tracejury.ingest.conventions.context import Context, SpanLog, forget_zero_tokens, put, put_count
-from tracejury.ingest.conventions.message_json import content_text, read_message, read_messages, rest_of
+from tracejury.ingest.conventions.conversation import read_conversation, take_conversation
+from tracejury.ingest.conventions.message_json import read_messages, read_turn, rest_of
+from tracejury.ingest.conventions.parts import read_content
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind
 
@@ -20,17 +20,31 @@ _OPERATIONS: dict[str, SpanKind] = {
     "embeddings": "EMBEDDING", "embedding": "EMBEDDING", "retrieval": "RETRIEVER", "rerank": "RERANKER",
     "execute_tool": "TOOL", "invoke_agent": "AGENT", "create_agent": "AGENT", "invoke_workflow": "CHAIN",
     "execute_task": "CHAIN", "execute_event_loop_cycle": "CHAIN", "chain": "CHAIN",
+    "process_thread_run": "AGENT", "start_thread_run": "AGENT", "create_thread": "CHAIN", "create_message": "CHAIN",
+    "list_messages": "CHAIN", "submit_tool_outputs": "CHAIN", "list_run_steps": "CHAIN",
 }  # fmt: skip
+_WORDS: tuple[tuple[tuple[str, ...], SpanKind], ...] = (
+    (("tool", "function"), "TOOL"), (("agent",), "AGENT"), (("embed",), "EMBEDDING"), (("retriev",), "RETRIEVER"),
+    (("chat", "completion", "generat", "llm"), "LLM"),
+)  # fmt: skip
+_TELLING: tuple[tuple[str, SpanKind], ...] = (
+    ("gen_ai.tool.name", "TOOL"), ("gen_ai.tool.call.id", "TOOL"), ("gen_ai.input.messages", "LLM"),
+    ("gen_ai.output.messages", "LLM"),
+)  # fmt: skip
+"""Attributes that tell the kind of a span that names no operation."""
 _ROLES = {
     "gen_ai.system.message": "system", "gen_ai.user.message": "user", "gen_ai.assistant.message": "assistant",
     "gen_ai.tool.message": "tool",
 }  # fmt: skip
 _CHOICES = ("gen_ai.choice", "gen_ai.content.completion")
 _EVENTS = frozenset({*_ROLES, *_CHOICES, "gen_ai.content.prompt"})
+_CONTENT = "gen_ai.event.content"
+"""The body of an event as JSON text: Azure's agents, Semantic Kernel."""
 _TEXT_AGAIN = ("gen_ai.prompt", "message.content")
 """Attributes in which litellm repeats the text of a log record's body."""
 _DETAILS = "gen_ai.client.inference.operation.details"
 _SIDES = (("gen_ai.input.messages", "input_messages"), ("gen_ai.output.messages", "output_messages"))
+_SPEAKERS = {"input_messages": "user", "output_messages": "assistant"}
 
 
 def apply(draft: SpanDraft, context: Context) -> None:
@@ -53,7 +67,14 @@ def apply(draft: SpanDraft, context: Context) -> None:
 def _kind(draft: SpanDraft) -> None:
     operation = draft.attributes.get("gen_ai.operation.name")
     if isinstance(operation, str) and draft.kind == "UNKNOWN":
-        draft.kind = _OPERATIONS.get(operation.lower(), "UNKNOWN")
+        draft.kind = _OPERATIONS.get(operation.lower()) or _kind_by_words(operation.lower())
+    if operation is None and draft.kind == "UNKNOWN":
+        draft.kind = next((kind for key, kind in _TELLING if key in draft.attributes), "UNKNOWN")
+
+
+def _kind_by_words(operation: str) -> SpanKind:
+    """The kind that an operation of a name of its own tells: `chat.completions`, `llm_call`, `tool_call`."""
+    return next((kind for words, kind in _WORDS if any(word in operation for word in words)), "UNKNOWN")
 
 
 def _model(draft: SpanDraft) -> None:
@@ -88,38 +109,30 @@ def _tool(draft: SpanDraft) -> None:
 def _attribute_messages(draft: SpanDraft, context: Context) -> None:
     """`gen_ai.input.messages` and the like, as JSON text or as values; the system instructions come first."""
     system = _system(draft.attributes)
+    first = [] if system is None else [context.add(system)]
     for key, column in _SIDES:
-        value = draft.attributes.get(key)
-        held = inner_json(value) if isinstance(value, str) else value
-        said = read_messages(held)
-        if said is None or getattr(draft, column):
-            continue
-        before = [system] if system is not None and column == "input_messages" else []
-        place(draft, column, [*before, *(item.message for item in said)], context)
-        system = None if before else system
-        rest = rest_of(said)
-        if rest is None:
-            del draft.attributes[key]
-        else:
-            draft.attributes[key] = rest
-    if system is not None:
-        draft.input_messages = [context.add(system), *draft.input_messages]
+        if draft.kind != "TOOL" or _is_list(draft.attributes.get(key)):
+            take_conversation(draft, key, column, context, role=_SPEAKERS[column])
+    if first:
+        draft.input_messages = [*first, *draft.input_messages]
+
+
+def _is_list(value: Json) -> bool:
+    content = inner_json(value) if isinstance(value, str) else value
+    return isinstance(content, list) and read_messages(content) is not None
 
 
 def _system(attributes: dict[str, Json]) -> Message | None:
     value = attributes.get("gen_ai.system_instructions")
     if value is None:
         return None
-    del attributes["gen_ai.system_instructions"]
     held = inner_json(value) if isinstance(value, str) else value
-    parts = held if isinstance(held, list) else [value]
-    texts = [
-        part["content"]
-        for part in parts
-        if isinstance(part, dict) and part.get("type") == "text" and isinstance(part.get("content"), str)
-    ]
-    whole = len(texts) == len(parts)
-    return Message("system", "\n".join(cast("list[str]", texts)) if whole else content_text(value))
+    content, _, rest = read_content(held if isinstance(held, list) else value)
+    if rest is None:
+        del attributes["gen_ai.system_instructions"]
+    else:
+        attributes["gen_ai.system_instructions"] = rest
+    return Message("system", content)
 
 
 def _event_messages(draft: SpanDraft, context: Context) -> None:
@@ -146,24 +159,59 @@ def _event_messages(draft: SpanDraft, context: Context) -> None:
             append(draft, column, message, context)
         kept.append({**event, "attributes": rest})
     draft.events = kept
+    if (
+        draft.kind == "AGENT"
+        and not draft.output_messages
+        and len(kept)
+        and not context.is_filled(draft, "input_messages")
+    ):
+        _split_answer(draft, context)
+
+
+def _split_answer(draft: SpanDraft, context: Context) -> None:
+    """An agent's conversation told as events alone: what the assistant says last is what it answers."""
+    messages, table = list(draft.input_messages), context.messages.messages
+    answer: list[int] = []
+    while messages and table[messages[-1]].role == "assistant" and not table[messages[-1]].tool_calls:
+        answer.insert(0, messages.pop())
+    if messages:
+        draft.input_messages, draft.output_messages = messages, answer
 
 
 def _from_event(name: str, attributes: dict[str, Json]) -> tuple[str, list[Message], dict[str, Json]] | None:
+    if _CONTENT in attributes:
+        return _from_content(name, attributes)
     if name.startswith("gen_ai.content."):
         key = "gen_ai.prompt" if name.endswith("prompt") else "gen_ai.completion"
         value = attributes.get(key)
         said = read_messages(inner_json(value) if isinstance(value, str) else value)
-        if said is None or rest_of(said) is not None:
+        if said is None:
             return None
         column = "input_messages" if key == "gen_ai.prompt" else "output_messages"
-        return column, [item.message for item in said], {k: v for k, v in attributes.items() if k != key}
+        others, rest = {k: v for k, v in attributes.items() if k != key}, rest_of(said)
+        return column, [item.message for item in said], others if rest is None else {**others, key: rest}
     body = {key: _opened(value) for key, value in attributes.items() if not key.startswith("gen_ai.")}
     read = read_body(name, body)
     if read is None:
         return None
-    column, message, rest = read
+    column, messages, rest = read
     others = {key: value for key, value in attributes.items() if key.startswith("gen_ai.")}
-    return column, [message], {**others, **rest}
+    return column, messages, {**others, **rest}
+
+
+def _from_content(name: str, attributes: dict[str, Json]) -> tuple[str, list[Message], dict[str, Json]] | None:
+    """An event whose body stands as JSON text, or as plain text, in one attribute."""
+    beside = {key: item for key, item in attributes.items() if key != _CONTENT}
+    body = _opened(attributes[_CONTENT])
+    role = "assistant" if name in _CHOICES else _ROLES.get(name, "user")
+    if not isinstance(body, dict):
+        conversation = read_conversation(body, role)
+        if conversation is None or conversation.others or rest_of(conversation.messages) is not None:
+            return None
+        column = "output_messages" if name in _CHOICES else "input_messages"
+        return column, [item.message for item in conversation.messages], beside
+    read = read_body("gen_ai.choice" if name in _CHOICES else name, body)
+    return None if read is None else (read[0], read[1], {**beside, **read[2]})
 
 
 def _opened(value: Json) -> Json:
@@ -177,13 +225,39 @@ def _log_messages(draft: SpanDraft, logs: list[SpanLog], context: Context) -> No
         if log.event_name in _EVENTS and isinstance(log.body, dict):
             read = read_body(log.event_name, log.body)
             if read is not None:
-                append(draft, read[0], read[1], context)
-                log.body = read[2] or None
+                column, messages, rest = read
+                for message in messages:
+                    append(draft, column, message, context)
+                log.body = rest or None
                 for key in _TEXT_AGAIN:
-                    if read[1].content is not None and log.attributes.get(key) == read[1].content:
+                    if log.attributes.get(key) in [message.content for message in messages if message.content]:
                         del log.attributes[key]
+        elif isinstance(log.body, dict) and _holds_sides(log.body):
+            _from_sides(draft, log, context)
         elif log.event_name == _DETAILS:
             _from_details(draft, log.body if isinstance(log.body, dict) and log.body else log.attributes, context)
+
+
+def _holds_sides(body: dict[str, Json]) -> bool:
+    """`{"input": {"messages"}, "output": {"messages"}}`: how AgentCore's collector writes what a span said."""
+    sides = [side for name in ("input", "output") if isinstance(side := body.get(name), dict)]
+    return bool(sides) and all(isinstance(side.get("messages"), list) for side in sides)
+
+
+def _from_sides(draft: SpanDraft, log: SpanLog, context: Context) -> None:
+    body = dict(log.body) if isinstance(log.body, dict) else {}
+    for name, column in (("input", "input_messages"), ("output", "output_messages")):
+        side = body.get(name)
+        messages = read_messages(side.get("messages")) if isinstance(side, dict) else None
+        if messages is None or (
+            draft.kind == "TOOL" and not _of_tool(draft, column, [item.message for item in messages])
+        ):
+            continue
+        for item in messages if draft.kind != "TOOL" else ():
+            append(draft, column, item.message, context)
+        rest = rest_of(messages)
+        body[name] = None if rest is None else {"messages": rest}
+    log.body = {key: item for key, item in body.items() if item is not None} or None
 
 
 def _from_details(draft: SpanDraft, source: dict[str, Json], context: Context) -> None:
@@ -216,8 +290,11 @@ def _of_tool(draft: SpanDraft, side: str, said: list[Message]) -> bool:
     return bool(getattr(draft, column) == content)
 
 
-def read_body(name: str, body: dict[str, Json]) -> tuple[str, Message, dict[str, Json]] | None:
-    """The column, the message and the rest of a `gen_ai.*.message` or `gen_ai.choice` body; None when it is none."""
+def read_body(name: str, body: dict[str, Json]) -> tuple[str, list[Message], dict[str, Json]] | None:
+    """The column, the messages and the rest of a `gen_ai.*.message` or `gen_ai.choice` body; None when it is none.
+
+    One message, or one for each tool's result in it.
+    """
     outer: dict[str, Json] = {}
     column = "input_messages"
     value = dict(body)
@@ -233,16 +310,15 @@ def read_body(name: str, body: dict[str, Json]) -> tuple[str, Message, dict[str,
     value.setdefault("role", _ROLES.get(name, "assistant"))
     if name == "gen_ai.tool.message" and isinstance(value.get("id"), str):
         value.setdefault("tool_call_id", value.pop("id"))
-    said = read_message(value)
-    if said is None:
-        return None
-    rest = {**outer, **(said.rest if isinstance(said.rest, dict) else {})}
-    return column, said.message, rest
+    said = read_turn(value)
+    if said is None or not any(_says_something(item.message) for item in said):
+        return None  # an event whose body is in no form known here stays an event
+    rest = {**outer, **(said[0].rest if isinstance(said[0].rest, dict) else {})}
+    return column, [item.message for item in said], rest
 
 
-def place(draft: SpanDraft, column: str, messages: list[Message], context: Context) -> None:
-    """Put messages into an empty column."""
-    setattr(draft, column, [context.add(message) for message in messages])
+def _says_something(message: Message) -> bool:
+    return message.content is not None or bool(message.tool_calls) or message.reasoning is not None
 
 
 def append(draft: SpanDraft, column: str, message: Message, context: Context) -> None:

@@ -8,17 +8,32 @@ from typing import NamedTuple
 
 import orjson
 
+from tracejury.ingest.conventions.parts import (
+    Piece,
+    arguments_text,
+    joined,
+    read_part,
+    rests_of,
+    result_text,
+    text_of,
+    text_or_json,
+)
+from tracejury.ingest.leftovers import decisions_of
 from tracejury.ingest.parse import inner_json, json_text
 from tracejury.ingest.trace import Json, Message, ToolCall
 
-_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
+_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant", "model": "assistant"}
 _CLASSES = {
     "HumanMessage": "user", "AIMessage": "assistant", "AIMessageChunk": "assistant", "SystemMessage": "system",
     "ToolMessage": "tool", "FunctionMessage": "function",
 }  # fmt: skip
 
 
-_TOOL_BLOCKS = frozenset({"toolUse", "toolResult", "tool_use", "tool_result"})
+_ENCODED = ('[{"type"', '[{"text"', '[{"toolUse"', '[{"toolResult"', '[{"reasoningContent"')
+"""How parts begin that stand as JSON text where a text was expected."""
+_WORDS = ("text", "message", "body", "value")
+"""Where some write a message's words, beside `content` and `parts`."""
+_BESIDE_CONTENT = frozenset({"finish_reason", "finishReason", "stop_reason", "index", "tool.result"})
 _TEXT_PARTS = ("text", "input_text", "output_text", None)
 
 
@@ -30,18 +45,25 @@ class ParsedMessage(NamedTuple):
 
 
 def read_message(value: Json) -> ParsedMessage | None:
-    """The message that a JSON value writes; None when it is in no form known here.
+    """The message that a JSON value writes; None when it is in no form known here, or writes several."""
+    read = read_turn(value)
+    return read[0] if read is not None and len(read) == 1 else None
 
-    Known: OpenAI's role and content, the items of its Responses API, the parts of OpenTelemetry GenAI, LangChain's
-    three forms, `[role, text]`.
+
+def read_turn(value: Json) -> list[ParsedMessage] | None:
+    """The messages that one JSON value writes: one, or one for each tool's result; None in a form not known here.
+
+    Known: role and content or parts as every provider writes them, the items of OpenAI's Responses API, LangChain's
+    three forms, AutoGen's `source`, `[role, text]`.
     """
     if isinstance(value, dict):
         if isinstance(value.get("role"), str):
             return _with_role(value)
-        return _response_item(value) or _langchain(value)
+        item = _response_item(value)
+        return [item] if item is not None else _langchain(value) or _with_source(value)
     if isinstance(value, list) and len(value) == 2 and all(isinstance(item, str) for item in value):
         role, content = value
-        return ParsedMessage(Message(str(role), str(content)), None)
+        return [ParsedMessage(Message(_role(role), str(content)), None)]
     return None
 
 
@@ -51,8 +73,8 @@ def read_messages(values: Json) -> list[ParsedMessage] | None:
         return None
     if len(values) == 1 and isinstance(values[0], list) and values[0] and not isinstance(values[0][0], str):
         return read_messages(values[0])
-    read = [read_message(value) for value in values]
-    return None if None in read else [said for said in read if said is not None]
+    read = [read_turn(value) for value in values]
+    return None if None in read else [said for turn in read if turn is not None for said in turn]
 
 
 def rest_of(said: Sequence[ParsedMessage]) -> Json:
@@ -76,7 +98,8 @@ def merged(flat: Message, said: Message) -> Message | None:
         return None
     content = said.content if flat.content is None else flat.content
     role = said.role if flat.role is None else flat.role
-    return Message(role, content, calls, flat.name or said.name, flat.tool_call_id or said.tool_call_id)
+    reasoning = flat.reasoning or said.reasoning
+    return Message(role, content, calls, flat.name or said.name, flat.tool_call_id or said.tool_call_id, reasoning)
 
 
 def text_of_parts(parts: Json) -> str | None:
@@ -110,13 +133,6 @@ def content_text(content: Json) -> str | None:
     return json_text(content) if text is None else text
 
 
-def arguments_text(arguments: Json) -> str | None:
-    """Tool arguments as text: as the source writes them, JSON text of what is no text, None for JSON null."""
-    if arguments is None or arguments == "null":
-        return None
-    return arguments if isinstance(arguments, str) else json_text(arguments)
-
-
 def read_tool_calls(values: Json) -> tuple[tuple[ToolCall, ...], Json] | None:
     """Tool calls in OpenAI's or LangChain's form, and what they hold beyond; None when one is in neither form."""
     if values is None:
@@ -138,18 +154,47 @@ def without_nulls(value: dict[str, Json]) -> dict[str, Json]:
     return {key: item for key, item in value.items() if item is not None}
 
 
-def _with_role(value: dict[str, Json]) -> ParsedMessage | None:
+def _with_role(value: dict[str, Json]) -> list[ParsedMessage] | None:
     role, content = value["role"], value.get("content")
-    if len(value) == 2 and not isinstance(content, list) and "content" in value:
-        return ParsedMessage(Message(str(role), content_text(content)), None)
-    if isinstance(value.get("parts"), list):
-        return _genai(value)
-    blocks = _blocks(content)
-    if blocks is not None and not value.get("tool_calls"):
-        beside = without_nulls({key: item for key, item in value.items() if key not in ("role", "content")})
-        if blocks.rest is not None:
-            beside["content"] = blocks.rest
-        return ParsedMessage(replace(blocks.message, role=str(role)), beside or None)
+    if len(value) == 2 and "content" in value and (content is None or isinstance(content, str)):
+        opened = _double_encoded(content)
+        if opened is None:
+            return [ParsedMessage(Message(_role(role), content), None)]
+        content = opened
+    for key in ("parts", "content", "contents", "_content"):
+        parts = content if key == "content" else value.get(key)
+        beside: dict[str, Json] = {}
+        if isinstance(parts, dict):
+            parts, beside = _unwrapped(parts)
+        if isinstance(parts, list):
+            return _from_parts({**beside, **value}, key, parts)
+    return _one_text(value)
+
+
+def _double_encoded(content: str | None) -> list[Json] | None:
+    """The parts of content that stands as their JSON text; None where it is plain text."""
+    parts = inner_json(content) if content is not None and content.startswith(_ENCODED) else None
+    known = isinstance(parts, list) and all(isinstance(part, dict) and read_part(part).is_known for part in parts)
+    return parts if known and isinstance(parts, list) else None
+
+
+def _unwrapped(content: dict[str, Json]) -> tuple[list[Json], dict[str, Json]]:
+    """The parts in content that is an object, and what stands beside them.
+
+    The object is one part, or `{"content" | "message": "[...]", "finish_reason"}` as AgentCore logs it.
+    """
+    for key in ("content", "message"):
+        inner = content.get(key)
+        beside = {name: item for name, item in content.items() if name != key}
+        if not isinstance(inner, (str, list)) or not beside.keys() <= _BESIDE_CONTENT:
+            continue
+        parts = _double_encoded(inner) if isinstance(inner, str) else inner
+        return ([inner] if parts is None else parts), beside
+    return [content], {}
+
+
+def _one_text(value: dict[str, Json]) -> list[ParsedMessage] | None:
+    """A message whose content is one text, with the calls of tools beside it, as OpenAI writes it."""
     read = read_tool_calls(value.get("tool_calls"))
     if read is None:
         return None
@@ -161,100 +206,93 @@ def _with_role(value: dict[str, Json]) -> ParsedMessage | None:
         if isinstance(item, str):
             fields[key] = item
             known.add(key)
+    reasoning = _thought_beside(value, known)
     rest: dict[str, Json] = {key: item for key, item in value.items() if key not in known and item is not None}
     if calls_rest is not None:
         rest["tool_calls"] = calls_rest
-    message = Message(str(role), content_text(content), calls, fields["name"], fields["tool_call_id"])
-    return ParsedMessage(message, rest or None)
+    content = content_text(value.get("content"))
+    if "content" not in value:
+        named = next((name for name in _WORDS if isinstance(value.get(name), str)), None)
+        content = None if named is None else str(rest.pop(named))
+        if content is None and not calls and reasoning is None and any(True for _ in decisions_of(rest)):
+            return None  # it says something, in a form that is not known here
+    message = Message(_role(value["role"]), content, calls, fields["name"], fields["tool_call_id"], reasoning)
+    return [ParsedMessage(message, rest or None)]
 
 
-def _blocks(content: Json) -> ParsedMessage | None:
-    """Content that holds calls of tools or their results among its parts, as Anthropic and Bedrock write it."""
-    parts = content if isinstance(content, list) else []
-    if not any(isinstance(part, dict) and (_TOOL_BLOCKS & {*part, part.get("type")}) for part in parts):
+def _thought_beside(value: dict[str, Json], known: set[str]) -> str | None:
+    """`reasoning_content` (DeepSeek, litellm) or `reasoning` (OpenRouter, vLLM) beside the content."""
+    for key in ("reasoning_content", "reasoning"):
+        item = value.get(key)
+        if isinstance(item, str) and item:
+            known.add(key)
+            return item
+    return None
+
+
+def _role(role: Json) -> str:
+    return _ROLES.get(str(role), str(role))
+
+
+def _from_parts(value: dict[str, Json], key: str, parts: list[Json]) -> list[ParsedMessage] | None:
+    """The messages of one that holds parts: each result of a tool is a message of its own, with its call's id."""
+    pieces = [read_part(part) for part in parts]
+    outer = _outer(value, key, pieces)
+    if outer is None:
         return None
-    texts: list[Json] = []
-    calls: list[ToolCall] = []
-    call_id: str | None = None
-    rests: list[Json] = []
-    for part in parts:
-        left = _inner_block(part)
-        kind = left.pop("type", None)
-        if kind in ("toolUse", "tool_use"):
-            name, arguments, own = left.pop("name", None), left.pop("input", None), _popped_id(left)
-            calls.append(ToolCall(_text_or_json(name), arguments_text(arguments), own))
-        elif kind in ("toolResult", "tool_result") and call_id is None:
-            texts.append(content_text(left.pop("content", None)))
-            call_id = _popped_id(left)
-        else:
-            texts.append(text_of_parts([part]) or part)
-            left = {}
-        rests.append(without_nulls(left) or None)
-    told: list[Json] = [text for text in texts if text is not None]
-    text = "\n".join(map(str, told)) if all(isinstance(one, str) for one in told) else json_text(told)
-    message = Message(None, text if told else None, tuple(calls), None, call_id)
-    return ParsedMessage(message, rests if any(rest is not None for rest in rests) else None)
+    frame, rest = outer
+    groups: list[list[Piece]] = [[]]
+    for piece in pieces:
+        if piece.result is not None or (groups[-1] and groups[-1][0].result is not None):
+            groups.append([])
+        groups[-1].append(piece)
+    messages = [_message_of(frame, group) for group in groups if group or len(groups) == 1]
+    if frame.tool_calls or frame.reasoning:
+        _set_beside(messages, frame)
+    return [ParsedMessage(message, rest if number == 0 else None) for number, message in enumerate(messages)]
 
 
-def _inner_block(part: Json) -> dict[str, Json]:
-    """The fields of a part with its kind as `type`: Bedrock names the kind by the key that holds them."""
-    if not isinstance(part, dict):
-        return {}
-    for kind in ("toolUse", "toolResult"):
-        inner = part.get(kind)
-        if isinstance(inner, dict):
-            return {**inner, "type": kind}
-    return dict(part)
-
-
-def _popped_id(left: dict[str, Json]) -> str | None:
-    key = next((key for key in ("toolUseId", "tool_use_id", "id") if key in left), "id")
-    return _text_or_json(left.pop(key, None))
-
-
-def _genai(value: dict[str, Json]) -> ParsedMessage | None:
-    """OpenTelemetry GenAI: `parts` of type text, tool_call, tool_call_response and others."""
-    texts: list[Json] = []
-    calls: list[ToolCall] = []
-    tool_call_id: str | None = None
-    rests: list[Json] = []
-    parts = value["parts"]
-    assert isinstance(parts, list)
-    for part in parts:
-        if not isinstance(part, dict):
-            return None
-        kind, left = part.get("type"), dict(part)
-        left.pop("type", None)
-        if kind == "text" and isinstance(part.get("content"), str):
-            texts.append(left.pop("content"))
-        elif kind == "tool_call":
-            name, call_id = left.pop("name", None), left.pop("id", None)
-            arguments = arguments_text(left.pop("arguments", None))
-            calls.append(ToolCall(_text_or_json(name), arguments, _text_or_json(call_id)))
-        elif kind == "tool_call_response" and tool_call_id is None:
-            texts.append(left.pop("response", left.pop("result", None)))
-            tool_call_id = _text_or_json(left.pop("id", None))
-        else:
-            texts.append(part)
-            left = {}
-        rests.append(without_nulls(left) or None)
+def _outer(value: dict[str, Json], key: str, pieces: list[Piece]) -> tuple[Message, Json] | None:
+    """What stands beside the parts as a message without content, and the rest of the whole."""
     beside = read_tool_calls(value.get("tool_calls"))  # litellm writes the calls beside the parts, as OpenAI does
-    known = {"role", "parts", "name"}
+    if beside is None:
+        return None
+    known = {"role", key}
+    if isinstance(value.get("name"), str):
+        known.add("name")
+    if isinstance(value.get("tool_call_id"), str):
+        known.add("tool_call_id")
+    reasoning = _thought_beside(value, known)
+    call_ids = {call.id for piece in pieces if (call := piece.call) is not None}
+    calls = tuple(call for call in beside[0] if call.id is None or call.id not in call_ids)
     rest: dict[str, Json] = {}
-    if beside is not None and beside[0]:
-        calls.extend(beside[0])
+    if beside[0]:
         known.add("tool_calls")
         if beside[1] is not None:
             rest["tool_calls"] = beside[1]
-    if tool_call_id is None and isinstance(value.get("tool_call_id"), str):
-        tool_call_id = str(value["tool_call_id"])
-        known.add("tool_call_id")
-    rest.update({key: item for key, item in value.items() if key not in known and item is not None})
-    if any(item is not None for item in rests):
-        rest["parts"] = rests
-    content = None if not texts else content_text(texts[0] if len(texts) == 1 else texts)
-    message = Message(str(value["role"]), content, tuple(calls), _text_or_json(value.get("name")), tool_call_id)
-    return ParsedMessage(message, rest or None)
+    rest.update({name: item for name, item in value.items() if name not in known and item is not None})
+    if (parts_rest := rests_of(pieces)) is not None:
+        rest[key] = parts_rest
+    name, call_id = text_or_json(value.get("name")), value.get("tool_call_id")
+    call_id = call_id if isinstance(call_id, str) else None
+    return Message(_role(value["role"]), None, calls, name, call_id, reasoning), rest or None
+
+
+def _message_of(frame: Message, pieces: list[Piece]) -> Message:
+    if pieces and (result := pieces[0].result) is not None:
+        return Message("tool", result.content, (), result.name or frame.name, result.call_id or frame.tool_call_id)
+    calls = tuple(piece.call for piece in pieces if piece.call is not None)
+    content, reasoning = joined([piece.text for piece in pieces]), joined([piece.reasoning for piece in pieces])
+    return Message(frame.role, content, calls, frame.name, frame.tool_call_id, reasoning)
+
+
+def _set_beside(messages: list[Message], frame: Message) -> None:
+    """Give the first message that is no tool's result the calls and the thoughts that stand beside the parts."""
+    number = next((number for number, message in enumerate(messages) if message.role != "tool"), 0)
+    message = messages[number]
+    messages[number] = replace(
+        message, tool_calls=message.tool_calls + frame.tool_calls, reasoning=message.reasoning or frame.reasoning
+    )
 
 
 def read_response(value: Json) -> tuple[list[ParsedMessage], dict[str, Json]] | None:
@@ -271,19 +309,27 @@ def _response_item(value: dict[str, Json]) -> ParsedMessage | None:
     match left.pop("type", None):
         case "function_call":
             name, arguments, call_id = (left.pop(key, None) for key in ("name", "arguments", "call_id"))
-            call = ToolCall(_text_or_json(name), arguments_text(arguments), _text_or_json(call_id))
+            call = ToolCall(text_or_json(name), arguments_text(arguments), text_or_json(call_id))
             message = Message("assistant", None, (call,))
         case "function_call_output":
-            content, call_id = left.pop("output", None), left.pop("call_id", None)
-            message = Message("tool", content_text(content), (), None, _text_or_json(call_id))
+            (content, rest), call_id = result_text(left.pop("output", None)), left.pop("call_id", None)
+            left["output"] = rest
+            message = Message("tool", content, (), None, text_or_json(call_id))
         case "reasoning" if isinstance(left.get("summary"), list):
-            message = Message("assistant", content_text(left.pop("summary")))
+            thoughts = [text_of(part) for part in (*_list(left.pop("summary")), *_list(left.get("content")))]
+            if isinstance(left.get("content"), list):
+                del left["content"]
+            message = Message("assistant", None, (), None, None, joined(thoughts) or "")
         case _:
             return None
     return ParsedMessage(message, without_nulls(left) or None)
 
 
-def _langchain(value: dict[str, Json]) -> ParsedMessage | None:
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _langchain(value: dict[str, Json]) -> list[ParsedMessage] | None:
     """LangChain: `{"lc", "id", "kwargs"}`, `{"type", "data"}` or the bare fields with a `type`."""
     fields, kind = value, value.get("type")
     outer: dict[str, Json] = {}
@@ -308,8 +354,21 @@ def _langchain(value: dict[str, Json]) -> ParsedMessage | None:
     said = _with_role({**as_openai, "content": fields["content"]}) if len(as_openai) > 1 else None
     if said is None:
         return None
-    rest = {**outer, **(said.rest if isinstance(said.rest, dict) else {})}
-    return ParsedMessage(said.message, without_nulls(rest) or None)
+    first = said[0].rest
+    rest = without_nulls({**outer, **(first if isinstance(first, dict) else {})})
+    return [ParsedMessage(said[0].message, rest or None), *said[1:]]
+
+
+def _with_source(value: dict[str, Json]) -> list[ParsedMessage] | None:
+    """AutoGen: `{"type": "TextMessage", "source": NAME, "content": ...}`."""
+    source, kind = value.get("source"), value.get("type")
+    if not isinstance(source, str) or "content" not in value or not isinstance(kind, str):
+        return None
+    if not kind.endswith(("Message", "Event")):
+        return None
+    role = "user" if source == "user" else "system" if kind == "SystemMessage" else "assistant"
+    left = {key: item for key, item in value.items() if key not in ("source", "type")}
+    return _with_role({**left, "role": role, **({} if source in ("user", "assistant") else {"name": source})})
 
 
 def _tool_call(value: dict[str, Json]) -> tuple[ToolCall, Json]:
@@ -326,12 +385,8 @@ def _tool_call(value: dict[str, Json]) -> tuple[ToolCall, Json]:
             left["function"] = function
         name = left.pop("name", None)
         arguments = left.pop("args", None) if "args" in left else left.pop("arguments", None)
-    call = ToolCall(_text_or_json(name), arguments_text(arguments), _text_or_json(left.pop("id", None)))
+    call = ToolCall(text_or_json(name), arguments_text(arguments), text_or_json(left.pop("id", None)))
     return call, without_nulls(left) or None
-
-
-def _text_or_json(value: Json) -> str | None:
-    return value if value is None or isinstance(value, str) else json_text(value)
 
 
 def _agree(one: str | None, other: str | None) -> bool:

@@ -133,6 +133,7 @@ def _events(draft: SpanDraft, key: str, context: Context) -> None:
         read.append((name, *said))
     for column in ("input_messages", "output_messages"):
         if not getattr(draft, column):
-            setattr(draft, column, [context.add(message) for _, side, message, _ in read if side == column])
+            listed = [message for _, side, messages, _ in read if side == column for message in messages]
+            setattr(draft, column, [context.add(message) for message in listed])
     rests: list[Json] = [{"event.name": name, **rest} for name, _, _, rest in read]
     draft.attributes[key] = rests

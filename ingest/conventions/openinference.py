@@ -12,7 +12,6 @@ from typing import cast
 from tracejury.ingest.conventions.context import Context, Gap, forget_zero_tokens, put, put_count
 from tracejury.ingest.conventions.message_json import (
     ParsedMessage,
-    arguments_text,
     content_text,
     merged,
     read_message,
@@ -21,6 +20,7 @@ from tracejury.ingest.conventions.message_json import (
     rest_of,
     text_of_parts,
 )
+from tracejury.ingest.conventions.parts import arguments_text, read_content
 from tracejury.ingest.conventions.smolagents import chat_message_tails
 from tracejury.ingest.parse import inner_json, inner_json_as_is, json_text
 from tracejury.ingest.trace import SPAN_KINDS, Json, Message, SpanDraft, SpanKind, ToolCall
@@ -56,6 +56,8 @@ def apply(draft: SpanDraft, context: Context) -> None:
     if had_input:
         _input(draft, said_in)
     _place_inputs(draft, said_in, context, had_input=had_input)
+    if {"retrieval", "reranker"} & context.roots:
+        _documents(draft)
 
 
 def _kind(draft: SpanDraft) -> None:
@@ -113,15 +115,18 @@ def _message(fields: Fields, draft: SpanDraft, side: int, number: int, context: 
         return context.plain(role, content)
     calls = _tool_calls(fields)
     parts = _parts(fields)
+    reasoning: str | None = None
     if content is None and parts is not None:
-        content = cast("Json", parts)
+        content, reasoning, rest = read_content(cast("Json", parts))
+        if rest is not None:
+            fields["contents"] = rest
     elif parts is not None and text_of_parts(cast("Json", parts)) != content:
         fields["contents"] = cast("Json", parts)
     texts = {key: _pop_text(fields, key) for key in ("name", "tool_call_id")}
     for key, value in fields.items():
         draft.attributes[f"{_PREFIXES[side]}.{number}.message.{key}"] = value
     said_role = role if role is None or isinstance(role, str) else json_text(role)
-    return Message(said_role, content_text(content), calls, texts["name"], texts["tool_call_id"])
+    return Message(said_role, content_text(content), calls, texts["name"], texts["tool_call_id"], reasoning)
 
 
 def _pop_text(fields: Fields, key: str) -> str | None:
@@ -146,6 +151,26 @@ def _tool_calls(fields: Fields) -> tuple[ToolCall, ...]:
     if old_name is not None:
         calls.append(ToolCall(old_name, arguments_text(old_arguments)))
     return tuple(calls)
+
+
+def _documents(draft: SpanDraft) -> None:
+    """`retrieval.documents.<i>.document.*` together as JSON: what a retriever or reranker documents."""
+    put(draft, "input", "reranker.query")
+    for prefix, column in (("reranker.input_documents.", "input"), *((base, "output") for base in _FOUND)):
+        found: dict[int, dict[str, Json]] = {}
+        for key in [key for key in draft.attributes if key.startswith(prefix)]:
+            number, _, name = key.removeprefix(prefix).partition(".")
+            if number.isascii() and number.isdigit() and len(number) < 7 and name.startswith("document."):
+                value = draft.attributes[key]
+                held = inner_json(value) if isinstance(value, str) and name == "document.metadata" else None
+                found.setdefault(int(number), {})[name.removeprefix("document.")] = value if held is None else held
+        if found and getattr(draft, column) is None:
+            setattr(draft, column, json_text([document for _, document in sorted(found.items())]))
+            for key in [key for key in draft.attributes if key.startswith(prefix)]:
+                del draft.attributes[key]
+
+
+_FOUND = ("retrieval.documents.", "reranker.output_documents.")
 
 
 def _name(value: Json) -> str | None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tracejury.ingest.conventions.context import Context, put_count
-from tracejury.ingest.conventions.message_json import arguments_text, content_text, merged
-from tracejury.ingest.parse import inner_json, json_text, parse_json
+from tracejury.ingest.conventions.message_json import content_text, merged
+from tracejury.ingest.conventions.parts import arguments_text, read_content
+from tracejury.ingest.parse import inner_json, json_text, unquoted
 from tracejury.ingest.trace import Json, Message, SpanDraft, SpanKind, ToolCall
 
 NAME = "openllmetry"
@@ -110,13 +111,8 @@ def _side(draft: SpanDraft, side: str, column: str) -> None:
     if getattr(draft, column) is None:
         setattr(draft, column, text)
     if getattr(draft, column) == text:
-        setattr(draft, column, _unquoted(text))
+        setattr(draft, column, unquoted(text))
         del attributes[key]
-
-
-def _unquoted(text: str) -> str:
-    held = parse_json(text.encode()) if text[:1] == text[-1:] == '"' and len(text) > 1 else None
-    return held if isinstance(held, str) else text
 
 
 def _bare_arguments(draft: SpanDraft) -> None:
@@ -153,8 +149,13 @@ def _message(fields: Fields, attributes: dict[str, Json], path: str, column: str
     if role is None and column == "output_messages":
         role = "assistant"
     opened = inner_json(content) if isinstance(content, str) and content.startswith('[{"type"') else None
-    text = content_text(content if opened is None else opened)
-    return Message(_text(role), text, tuple(_call(call) for _, call in sorted(calls.items())), None, _text(call_id))
+    text, reasoning = content_text(content), None
+    if opened is not None:
+        text, reasoning, rest = read_content(opened)
+        if rest is not None:
+            attributes[f"{path}content"] = rest
+    made = tuple(_call(call) for _, call in sorted(calls.items()))
+    return Message(_text(role), text, made, None, _text(call_id), reasoning)
 
 
 def _call(fields: Fields) -> ToolCall:

@@ -13,7 +13,8 @@ from typing import cast
 
 from tracejury.ingest.bounded import DAMAGE, read_member
 from tracejury.ingest.conventions.context import SpanLog
-from tracejury.ingest.conventions.message_json import ParsedMessage, arguments_text, content_text, read_message
+from tracejury.ingest.conventions.message_json import ParsedMessage, content_text, read_message
+from tracejury.ingest.conventions.parts import arguments_text
 from tracejury.ingest.formats.exports import Shaped, as_text, shaped_trace
 from tracejury.ingest.formats.rows import time_of
 from tracejury.ingest.formats.spans import brief, kept

@@ -78,7 +78,7 @@ def long_traces(source: Source, take: Take, *, format: str) -> Iterator[Trace | 
     file = LongFile(source.path, source.size)
     index = _Index()
     bad = yield from _indexed(file, source.file, take, index)
-    if not index.with_spans:
+    if not index.with_spans and not any(index.places):
         if index.places or not bad:
             raise no_span(index.warnings, holds_logs=bool(index.places))
         return
@@ -106,12 +106,17 @@ def _indexed(file: LongFile, name: str, take: Take, index: _Index) -> Generator[
 
 
 def _some_at_once(index: _Index, trace_of: IdReader) -> Iterator[set[str]]:
-    """Traces in the order they first appear, as many at once as fit: their ids in every writing."""
+    """Traces in the order they first appear, as many at once as fit: their ids in every writing; then all at once
+    those that have log records alone.
+    """
     writings: dict[str, list[str]] = {trace_of(written): [] for written in index.with_spans}
+    loose: set[str] = set()
     for written in index.places:
-        of = trace_of(written) if written or len(writings) > 1 else next(iter(writings))
+        of = trace_of(written) if written or len(writings) != 1 else next(iter(writings))
         if of in writings:
             writings[of].append(written)
+        elif written:
+            loose.add(written)
     some: set[str] = set()
     size = 0
     for written_ids in writings.values():
@@ -120,7 +125,7 @@ def _some_at_once(index: _Index, trace_of: IdReader) -> Iterator[set[str]]:
             yield some
             some, size = set(), sum(index.bytes[one] for one in written_ids)
         some.update(written_ids)
-    yield some
+    yield from (group for group in (some, loose) if group)
 
 
 def _taken(file: LongFile, take: Take, index: _Index, wanted: Set[str]) -> Found:

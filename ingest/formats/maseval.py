@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracejury.ingest.conventions.message_json import read_message
+from tracejury.ingest.conventions.message_json import ParsedMessage, read_turn
 from tracejury.ingest.formats.gaia2.lite import unwrapped
 from tracejury.ingest.formats.gaia2.setting import SETTING, maseval_setting
 from tracejury.ingest.formats.gaia2.values import (
@@ -72,10 +72,12 @@ def looks_like_report(value: Json) -> bool:
 
 @dataclass(slots=True)
 class _Said:
-    """The messages of one agent. `answers` are the places of what its model said, `system` of its system prompts."""
+    """The messages of one agent. `answers` are the places of what its model said, `system` of its system prompts,
+    `starts` of each item of the report, which may hold several messages."""
 
     agent: str
     positions: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
     answers: list[int] = field(default_factory=list)
     system: list[int] = field(default_factory=list)
     rest: list[Json] = field(default_factory=list)
@@ -89,7 +91,7 @@ class _Said:
         if sent is None:
             return None
         place = sent if self.system else sent - 1
-        return place if 0 <= place < len(self.positions) else None
+        return self.starts[place] if 0 <= place < len(self.starts) else None
 
 
 def _trace(value: Json, source: Source) -> Trace:
@@ -177,24 +179,17 @@ def _why_unscored(status: str | None, entry: Mapping[str, Json] | None) -> str:
 
 def _said(name: str, agent: Mapping[str, Json], table: MessageTable) -> _Said:
     said = _Said(name)
-    for place, item in enumerate(sequence(agent.get("messages"))):
-        found = read_message(item)
-        message = Message(None, text(item)) if found is None else found.message
-        rest = None if found is None else found.rest
-        position = table.add(
-            message.role,
-            message.content,
-            message.tool_calls,
-            name=message.name,
-            tool_call_id=message.tool_call_id,
-        )
-        if rest is not None:
-            said.rest.append({"message": position, "rest": rest})
-        if message.role == "assistant":
-            said.answers.append(place)
-        elif message.role == "system":
-            said.system.append(place)
-        said.positions.append(position)
+    for item in sequence(agent.get("messages")):
+        said.starts.append(len(said.positions))
+        for parsed in read_turn(item) or [ParsedMessage(Message(None, text(item)), None)]:
+            position = table.place(parsed.message)
+            if parsed.rest is not None:
+                said.rest.append({"message": position, "rest": parsed.rest})
+            if parsed.message.role == "assistant":
+                said.answers.append(len(said.positions))
+            elif parsed.message.role == "system":
+                said.system.append(len(said.positions))
+            said.positions.append(position)
     return said
 
 

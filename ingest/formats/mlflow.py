@@ -1,4 +1,5 @@
-"""MLflow: `trace.to_json()`, one trace, a list of them or one a line; and the frame of `mlflow.search_traces()`.
+"""MLflow: `trace.to_json()`, one trace, a list of them or one a line, the frame of `mlflow.search_traces()`, and
+what its REST interface answers to `traces/get` (`trace_info` and spans as OTLP writes them).
 
 Schema: `mlflow.entities.Trace.to_dict`, versions 2 (context), 3 (base64 ids) and 4 (hexadecimal ids). Assessments are
 other people's opinions and may hold the right answer: they go to the logs.
@@ -12,8 +13,9 @@ from typing import cast
 import orjson
 
 from tracejury.ingest.conventions.context import SpanLog
-from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.exports import as_text, opinion
 from tracejury.ingest.formats.otel import Found, id_reader, one_trace, parent_or_none
+from tracejury.ingest.formats.otlp import key_values
 from tracejury.ingest.formats.rows import columns_of, opened, read_rows, time_of
 from tracejury.ingest.formats.spans import brief, kept, status_of
 from tracejury.ingest.parse import clean, inner_json
@@ -38,6 +40,8 @@ def sniff(sample: FileSample) -> bool:
     """`info` and `data` of a trace, with MLflow's own names in them."""
     keys = sample.keys
     own = {"request_metadata", "trace_metadata", "execution_time_ms", "execution_duration", "execution_duration_ms"}
+    if {"trace_info", "spans"} <= keys:
+        return True
     if {"info", "data"} <= keys and (bool(own & keys) or any(key.startswith("mlflow.") for key in keys)):
         return True
     columns = keys | columns_of(sample)
@@ -63,6 +67,10 @@ def _of_frame(values: dict[str, Json]) -> dict[str, Json]:
     """A row of `search_traces()` as the trace it is: whole in its column `trace`, or else made of its other columns."""
     if "info" in values:
         return values
+    answer = values.get("trace")
+    answered = answer if isinstance(answer, dict) and "trace_info" in answer else values
+    if isinstance(answered.get("trace_info"), dict):
+        return {"info": answered["trace_info"], "data": {"spans": answered.get("spans")}}
     whole, spans = opened(values.get("trace")), opened(values.get("spans"))
     if isinstance(whole, dict) and "info" in whole:
         return {**whole, **{key: item for key, item in values.items() if key not in _FRAME}}
@@ -135,7 +143,7 @@ def _span(value: dict[str, Json], number: int) -> SpanDraft:
 def _attributes(value: Json) -> dict[str, Json]:
     """MLflow's attributes, each read from its JSON text; one that is no JSON stays the text it is."""
     held: dict[str, Json] = {}
-    for key, item in (value if isinstance(value, dict) else {}).items():
+    for key, item in key_values(value).items():
         opened: Json = item
         if isinstance(item, str):
             try:
@@ -151,7 +159,7 @@ def _event(value: Json) -> dict[str, Json]:
         return {"name": None, "time": None, "attributes": {"value": kept(value)}}
     given = value.get("time_unix_nano", value.get("timestamp"))
     event: dict[str, Json] = {"name": value.get("name"), "time": time_of(given)}
-    event["attributes"] = kept(value.get("attributes") or {})
+    event["attributes"] = kept(cast("Json", key_values(value.get("attributes"))))
     for key, item in value.items():
         exact = key in ("time_unix_nano", "timestamp") and event["time"] is not None
         if key not in ("name", "attributes") and not exact:
@@ -170,14 +178,6 @@ def _name_in_hex(drafts: list[SpanDraft]) -> None:
 
 def _assessments(value: Json, trace_id: str) -> list[SpanLog]:
     return [
-        SpanLog(
-            trace_id=trace_id,
-            span_id=(as_text(item.get("span_id")) or "") if isinstance(item, dict) else "",
-            event_name="assessment",
-            time=None,
-            body=kept(item),
-            attributes={},
-            rest={},
-        )
+        opinion("assessment", trace_id, as_text(item.get("span_id")) if isinstance(item, dict) else None, item)
         for item in (value if isinstance(value, list) else [])
     ]

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tracejury.ingest.conventions import translate
 from tracejury.ingest.conventions.context import SpanLog
 from tracejury.ingest.messages import MessageTable
-from tracejury.ingest.parse import parse_documents
+from tracejury.ingest.parse import json_text, parse_documents
 from tracejury.ingest.sniff import rejected
-from tracejury.ingest.trace import IngestError, Json, LogRecord, Rejected, Source, SpanDraft, Trace
-from tracejury.ingest.tree import assemble, once_each
+from tracejury.ingest.trace import IngestError, Json, LogRecord, LooseLogs, Rejected, Source, SpanDraft, Trace
+from tracejury.ingest.tree import PENDING, assemble, completed, once_each
 
 KINDS = ("UNSPECIFIED", "INTERNAL", "SERVER", "CLIENT", "PRODUCER", "CONSUMER")
 _HEX = frozenset("0123456789abcdef")
@@ -57,14 +57,13 @@ def take_documents(
     return bad
 
 
-def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace]:
+def traces(found: Found, *, format: str, source: Source) -> Iterator[Trace | Rejected]:
     """One trace for each trace id of the file, in the order they first appear; ids become lower-case hex.
 
-    Log records are joined to the span they name; those of a trace with no span here stay out, with an error
-    when there are nothing but such.
+    Log records are joined to the span they name; those of traces with no span here are yielded as `LooseLogs`.
     """
-    if not found.spans:
-        raise no_span(found.warnings, holds_logs=bool(found.logs))
+    if not found.spans and not found.logs:
+        raise no_span(found.warnings, holds_logs=False)
     trace_of = id_reader([*(trace_id for trace_id, _ in found.spans), *(log.trace_id for log in found.logs)], 16)
     span_ids = [one for _, draft in found.spans for one in (draft.span_id, draft.parent_span_id or "")]
     span_of = id_reader([*span_ids, *(log.span_id for log in found.logs)], 8)
@@ -90,8 +89,8 @@ def split(
     *,
     format: str,
     source: Source,
-) -> Iterator[Trace]:
-    """The traces of what was found, in the order they first appear."""
+) -> Iterator[Trace | Rejected]:
+    """The traces of what was found, in the order they first appear, then the log records of others."""
     _normalise_ids(found, trace_of, span_of)
     groups: dict[str, list[SpanDraft]] = {}
     for trace_id, draft in found.spans:
@@ -103,14 +102,71 @@ def split(
     for trace_id, drafts in groups.items():
         own = logs.get(trace_id, ())
         yield one_trace(drafts, own, trace_id=trace_id, format=format, source=source, warnings=found.warnings)
+    loose = {trace_id: own for trace_id, own in logs.items() if trace_id and trace_id not in groups}
+    if loose:
+        yield _loose(loose, source)
+    elif not groups:
+        raise no_span(found.warnings, holds_logs=True)
+
+
+def _loose(logs: Mapping[str, Sequence[SpanLog]], source: Source) -> LooseLogs:
+    """Log records whose spans stand elsewhere, each trace's as a request of OTLP."""
+    told = "its spans are" if len(logs) == 1 else "their spans are"
+    count = sum(map(len, logs.values()))
+    return LooseLogs(
+        file=source.file,
+        place=source.place,
+        reason=f"holds log records but no span: {count} of trace {', '.join(list(logs)[:3])}; {told} not in it",
+        remedy="ingest the file that holds the spans too, in any order",
+        requests=tuple((trace_id, as_request(own)) for trace_id, own in logs.items()),
+    )
+
+
+def as_request(logs: Sequence[SpanLog]) -> bytes:
+    """Log records of one trace as a request of OTLP/JSON, which reads as what they are."""
+    records = [
+        {
+            **{key: item for key, item in log.rest.items() if item is not None},
+            "traceId": log.trace_id,
+            "spanId": log.span_id,
+            "timeUnixNano": str((log.time or 0) * 1000),
+            "eventName": log.event_name,
+            "body": _any_value(log.body),
+            "attributes": [{"key": key, "value": _any_value(item)} for key, item in log.attributes.items()],
+        }
+        for log in logs
+    ]
+    return json_text({"resourceLogs": [{"scopeLogs": [{"logRecords": records}]}]}).encode()
+
+
+def _any_value(value: Json) -> Json:
+    """A value as OTLP writes it."""
+    match value:
+        case bool():
+            return {"boolValue": value}
+        case int():
+            return {"intValue": str(value)}
+        case float():
+            return {"doubleValue": value}
+        case str():
+            return {"stringValue": value}
+        case list():
+            return {"arrayValue": {"values": [_any_value(item) for item in value]}}
+        case dict():
+            return {"kvlistValue": {"values": [{"key": key, "value": _any_value(item)} for key, item in value.items()]}}
+        case _:
+            return {}
 
 
 def together(sources: Sequence[Source]) -> Source:
-    """Several files as one source: their texts line after line, as the readers take them; bytes are not joined."""
+    """Several files as one source: their texts line after line, or their requests of protobuf, as the readers take
+    them; the bytes of tables are not joined.
+    """
     if len(sources) == 1:
         return sources[0]
-    text = all(source.data.lstrip()[:1] in (b"{", b"[") for source in sources)
-    data = b"\n".join(source.data for source in sources) if text else b""
+    are_text = {source.data.lstrip()[:1] in (b"{", b"[") for source in sources}
+    is_table = any(source.data[:4] in (b"PAR1", b"ARRO", b"\xff\xff\xff\xff") for source in sources)
+    data = b"" if len(are_text) > 1 or is_table else (b"\n" if True in are_text else b"").join(s.data for s in sources)
     return Source(file=" + ".join(source.file for source in sources), data=data)
 
 
@@ -128,7 +184,9 @@ def one_trace(
 ) -> Trace:
     """The trace of these drafts: translated in the order of time, so that messages are numbered as they were said."""
     told = list(warnings)
-    drafts = once_each(drafts, told)
+    for draft in drafts:
+        _take_place_of_pending(draft)
+    drafts = completed(once_each(drafts, told), told)
     table = MessageTable()
     in_time = sorted(drafts, key=lambda draft: (draft.start_time is None, draft.start_time or 0))
     translate(in_time, table, logs=logs)
@@ -148,6 +206,15 @@ def one_trace(
         goal=goal,
         final_answer=final_answer,
     )
+
+
+def _take_place_of_pending(draft: SpanDraft) -> None:
+    """Give a span that Logfire sent when it began the id of the span itself, which it names as its parent."""
+    above = draft.attributes.get("logfire.pending_parent_id")
+    if draft.attributes.get(PENDING[0]) == PENDING[1] and isinstance(above, str) and draft.parent_span_id is not None:
+        draft.attributes["logfire.pending_span_id"] = draft.span_id
+        draft.span_id, draft.parent_span_id = draft.parent_span_id, parent_or_none(above)
+        draft.end_time = None
 
 
 def kind_name(value: Json) -> Json:

@@ -5,7 +5,7 @@ Log records (`LogRecord.to_json()`) in the same stream, or in the file beside it
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import cast
 
 from tracejury.ingest import times
@@ -50,20 +50,26 @@ def bundles(names: Sequence[str]) -> list[tuple[str, ...]]:
     return pairs
 
 
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the spans and log records of a file; yields and counts the documents that hold none."""
+    return (yield from take_documents((source,), lambda value, place: take(value, found, place), found.warnings))
+
+
 def read_bundle(sources: tuple[Source, ...], beside: Sequence[str] = ()) -> Iterator[Trace | Rejected]:
     """The traces of the first file, with the log records of all."""
     found = Found()
-    bad = yield from take_documents(sources, lambda value, place: _take(value, found, place), found.warnings)
+    bad = yield from take_documents(sources, lambda value, place: take(value, found, place), found.warnings)
     if found.spans or found.logs or not bad:
         yield from traces(found, format=NAME, source=together(sources))
 
 
 def read_long(source: Source) -> Iterator[Trace | Rejected]:
     """As `read`, of a file of lines that is not held in memory."""
-    yield from long_traces(source, _take, format=NAME)
+    yield from long_traces(source, take, format=NAME)
 
 
-def _take(value: Json, found: Found, place: str) -> None:
+def take(value: Json, found: Found, place: str) -> None:
+    """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
     for item in value if isinstance(value, list) else [value]:
         if isinstance(item, dict) and isinstance(item.get("context"), dict):
             _take_span(item, cast("dict[str, Json]", item["context"]), found)

@@ -1,19 +1,24 @@
-"""OTLP: JSON (a request, a request a line as the collector's file exporter writes, or Phoenix's answer) and protobuf.
+"""OTLP: JSON (a request, a request a line as the collector's file exporter writes, or the same in a wrapper), protobuf.
 
 Fields: opentelemetry-proto, `trace/v1/trace.proto` and `logs/v1/logs.proto`; names in camelCase or snake_case.
+Wrappers: Tempo's `batches` and `{"trace": ...}`, Jaeger's `{"result": ...}`, Phoenix's and others' bare spans under
+`data`, spans and log records that each hold their own resource and scope (CloudWatch, AgentCore), also in the
+answers of CloudWatch Logs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from collections.abc import Set as AbstractSet
 from typing import cast
 
 from tracejury.ingest import times
 from tracejury.ingest.conventions.context import SpanLog
+from tracejury.ingest.formats.fields import pairs
 from tracejury.ingest.formats.long_lines import long_traces
-from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, together, traces
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
 from tracejury.ingest.formats.spans import brief, kept, status_of
-from tracejury.ingest.parse import json_text, parse_documents
+from tracejury.ingest.parse import inner_json, json_text, parse_documents
 from tracejury.ingest.sniff import FileSample, rejected
 from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
 
@@ -21,7 +26,12 @@ NAME = "otlp"
 MERGES = True
 
 _MARKS = frozenset({"resourceSpans", "resource_spans", "resourceLogs", "resource_logs"})
-_BARE_MARKS = frozenset({"trace_id", "span_id", "start_time_unix_nano", "dropped_attributes_count"})
+_FLAT_MARKS = ({"traceId", "spanId"}, {"trace_id", "span_id"}, {"body", "severityNumber"})
+_FLAT_TIMES = frozenset({
+    "startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano", "start_time_unix_nano", "time_unix_nano",
+    "observed_time_unix_nano",
+})  # fmt: skip
+_WRAPPERS = ("trace", "result", "data", "spans", "events", "results")
 _SPAN_KEYS = frozenset({
     "traceId", "spanId", "parentSpanId", "traceState", "flags", "name", "kind", "startTimeUnixNano",
     "endTimeUnixNano", "attributes", "events", "links", "status",
@@ -31,43 +41,38 @@ _NOT_SET = (None, "", 0, "0")
 
 
 def sniff(sample: FileSample) -> bool:
-    """`resourceSpans` or `resourceLogs`, or bytes that decode as such a request."""
+    """`resourceSpans` or `resourceLogs`, spans with OTLP's own names, or bytes that decode as such a request."""
     if sample.start[:1] in (b"{", b"["):
-        return bool(_MARKS & sample.keys) or {"data", *_BARE_MARKS} <= sample.keys
+        return bool(_MARKS & sample.keys) or _is_tempo(sample.keys) or _is_flat(_own_and_quoted(sample))
     return sample.whole and _is_protobuf(sample.data)
 
 
 def read(source: Source) -> Iterator[Trace | Rejected]:
     """Every trace of the file: all its requests are read, then split by trace id."""
-    yield from read_bundle((source,))
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or found.logs or not bad:
+        yield from traces(found, format=NAME, source=source)
 
 
-def read_bundle(sources: tuple[Source, ...]) -> Iterator[Trace | Rejected]:
-    """The traces of several files together: spans of one trace id are one trace wherever they stand."""
-    found, bad = Found(), 0
-    for source in sources:
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the spans and log records of a file; yields and counts the requests that hold none."""
+    bad = 0
+    for value, place, warnings in _requests(source.data):
+        found.warnings.extend(warnings)
         try:
-            for value, place, warnings in _requests(source.data):
-                found.warnings.extend(warnings)
-                if isinstance(value, IngestError):
-                    bad += 1
-                    yield rejected(source.file, value)
-                    continue
-                try:
-                    _take(value, found, place)
-                except IngestError as error:
-                    bad += 1
-                    yield rejected(source.file, error)
+            if isinstance(value, IngestError):
+                raise value
+            take(value, found, place)
         except IngestError as error:
             bad += 1
             yield rejected(source.file, error)
-    if found.spans or found.logs or not bad:
-        yield from traces(found, format=NAME, source=together(sources))
+    return bad
 
 
 def read_long(source: Source) -> Iterator[Trace | Rejected]:
     """As `read`, of a file of lines that is not held in memory."""
-    yield from long_traces(source, _take, format=NAME)
+    yield from long_traces(source, take, format=NAME)
 
 
 def _requests(data: bytes) -> Iterator[tuple[Json | IngestError, str, tuple[str, ...]]]:
@@ -95,37 +100,103 @@ def read_request(data: bytes, source: Source) -> Iterator[Trace | Rejected]:
     return read(Source(file=source.file, place=source.place, data=data))
 
 
-def _take(value: Json, found: Found, place: str) -> None:
-    for request in value if isinstance(value, list) else [value]:
-        if isinstance(request, dict) and _holds_bare_spans(request):
-            for item in _objects(request["data"], found, "data"):
-                _take_span(item, {}, found)
-            continue
-        if not isinstance(request, dict) or not _MARKS & request.keys():
-            raise IngestError(
-                "no resourceSpans in this OTLP request", place=place, remedy="export the spans as OTLP JSON"
-            )
-        for group in _objects(_get(request, "resourceSpans"), found, "resourceSpans"):
+def _is_tempo(keys: AbstractSet[str]) -> bool:
+    return "batches" in keys and not keys.isdisjoint({"scopeSpans", "instrumentationLibrarySpans"})
+
+
+def _is_flat(keys: AbstractSet[str]) -> bool:
+    """Whether these are the keys of a span or log record that stands by itself."""
+    return any(marks <= keys for marks in _FLAT_MARKS) and not _FLAT_TIMES.isdisjoint(keys)
+
+
+def _own_and_quoted(sample: FileSample) -> AbstractSet[str]:
+    """The keys of a sample; those of records that CloudWatch's answers quote as text too."""
+    quoted = "@message" in sample.keys or ("message" in sample.keys and "logStreamName" in sample.keys)
+    if not quoted and b'"@message"' not in sample.data:
+        return sample.keys
+    return FileSample(sample.file, sample.data.replace(b'\\"', b'"'), sample.whole).keys
+
+
+def take(value: Json, found: Found, place: str) -> None:
+    """Add the spans and log records of a document. Raises `IngestError` where it holds none."""
+    if not take_item(value, found):
+        raise IngestError("no resourceSpans in this OTLP request", place=place, remedy="export the spans as OTLP JSON")
+
+
+def take_item(item: Json, found: Found) -> bool:
+    """Add what a request, span, log record, list or wrapper of them holds; whether it is one of them."""
+    item = _unquoted(item)
+    if isinstance(item, list):
+        return _take_listed(item, found)
+    if not isinstance(item, dict):
+        return False
+    if not (_MARKS | {"batches"}).isdisjoint(item):
+        _take_request(item, found)
+        return True
+    if _is_flat(item.keys()):
+        _take_flat(item, found)
+        return True
+    inner = next((item[name] for name in _WRAPPERS if isinstance(item.get(name), (dict, list))), None)
+    return inner is not None and take_item(inner, found)
+
+
+def _take_request(request: dict[str, Json], found: Found) -> None:
+    for name in ("resourceSpans", "batches"):
+        for group in _objects(_get(request, name), found, name):
             _take_resource(group, found, ("scopeSpans", "instrumentationLibrarySpans"), "spans")
-        for group in _objects(_get(request, "resourceLogs"), found, "resourceLogs"):
-            _take_resource(group, found, ("scopeLogs",), "logRecords")
+    for group in _objects(_get(request, "resourceLogs"), found, "resourceLogs"):
+        _take_resource(group, found, ("scopeLogs",), "logRecords")
 
 
-def _holds_bare_spans(request: dict[str, Json]) -> bool:
-    """Phoenix answers `/spans/otlpv1` with spans alone, under `data`, every field that is not set as null."""
-    data = request.get("data")
-    first = data[0] if isinstance(data, list) and data else None
-    return isinstance(first, dict) and first.keys() >= _BARE_MARKS
+def _take_listed(items: list[Json], found: Found) -> bool:
+    """As `take_item` for each; an item that is none of them is named where others are."""
+    taken = [take_item(item, found) for item in items]
+    for item, is_taken in zip(items, taken, strict=True):
+        if any(taken) and not is_taken:
+            found.warnings.append(f"unreadable_span: {brief(item)} stands among the spans and is none")
+    return any(taken) or not items
+
+
+def _unquoted(item: Json) -> Json:
+    """The record that a row of CloudWatch Logs quotes: `message`, `@message`, or a list of field and value."""
+    if isinstance(item, list):
+        quoted = next(
+            (one.get("value") for one in item if isinstance(one, dict) and one.get("field") == "@message"), None
+        )
+    elif isinstance(item, dict) and _FLAT_TIMES.isdisjoint(item):
+        quoted = item.get("@message", item.get("message"))
+    else:
+        return item
+    value = inner_json(quoted) if isinstance(quoted, str) else quoted
+    return value if isinstance(value, dict) else item
+
+
+def _take_flat(item: dict[str, Json], found: Found) -> None:
+    """A span or log record that holds its resource and its scope itself."""
+    shared: dict[str, Json] = {}
+    resource, scope = _get(item, "resource"), _get(item, "scope") or _get(item, "instrumentationScope")
+    if isinstance(resource, dict):
+        shared.update(_resource(resource))
+    if isinstance(scope, dict) and (own := _scope(scope)):
+        shared["otel.scope"] = cast("Json", own)
+    bare = {key: held for key, held in item.items() if key not in ("resource", "scope", "instrumentationScope")}
+    if _get(item, "startTimeUnixNano") is None and _get(item, "endTimeUnixNano") is None:
+        _take_log(bare, shared, found)
+    else:
+        _take_span(bare, shared, found)
+
+
+def _resource(resource: dict[str, Json]) -> dict[str, Json]:
+    attributes = _attributes(_get(resource, "attributes"))
+    shared: dict[str, Json] = {"otel.resource": cast("Json", attributes)} if attributes else {}
+    return {**shared, **_others(resource, {"attributes"}, "otel.resource.")}
 
 
 def _take_resource(group: dict[str, Json], found: Found, scopes: tuple[str, ...], items: str) -> None:
     shared: dict[str, Json] = {}
     resource = _get(group, "resource")
     if isinstance(resource, dict):
-        held = _attributes(_get(resource, "attributes"))
-        if held:
-            shared["otel.resource"] = cast("Json", held)
-        shared.update(_others(resource, {"attributes"}, "otel.resource."))
+        shared.update(_resource(resource))
     shared.update(_others(group, {"resource", *scopes}, "otel.resource."))
     for name in scopes:
         for scope_group in _objects(_get(group, name), found, name):
@@ -256,6 +327,11 @@ def _take_log(value: dict[str, Json], shared: dict[str, Json], found: Found) -> 
 def _attributes(value: Json) -> dict[str, Json]:
     """`[{"key", "value"}]` as an object; a plain object, as some tools write it, is taken as it is."""
     return _key_values(value, _plain)
+
+
+def key_values(value: Json) -> dict[str, Json]:
+    """Attributes as an object, whether they stand as one, as a list of key and value, or as pairs."""
+    return _attributes(pairs(value))
 
 
 def _key_values(value: Json, read: Callable[[Json], Json]) -> dict[str, Json]:

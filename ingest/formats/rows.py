@@ -1,4 +1,4 @@
-"""Tables as rows of JSON values: parquet, CSV and JSON lines, for the exports that are tables."""
+"""Tables as rows of JSON values: parquet, Arrow, CSV and JSON lines, for the exports that are tables."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 import csv
 import io
 import math
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import NamedTuple, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from tracejury.ingest import times
 from tracejury.ingest.formats.spans import brief
@@ -16,7 +17,15 @@ from tracejury.ingest.parse import clean, clean_text, inner_json, parse_document
 from tracejury.ingest.sniff import FileSample
 from tracejury.ingest.trace import IngestError, Json
 
+if TYPE_CHECKING:
+    from pyarrow import RecordBatch
+    from pyarrow.ipc import RecordBatchFileReader, RecordBatchStreamReader
+
 _LONGEST_LITERAL = 200_000
+_PARQUET, _ARROW_FILE, _ARROW_STREAM = b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"
+_BYTES_ID = re.compile(r"(trace|span|parent|parent_?span)_?id", re.IGNORECASE)
+"""Columns of ids, which OpenTelemetry's Arrow form keeps as 16 or 8 bytes."""
+_COLUMN = re.compile(rb'"name"\s*:\s*"([^"\\]{1,80})"')
 csv.field_size_limit(2**31 - 1)
 
 
@@ -29,11 +38,18 @@ class Row(NamedTuple):
 
 
 def columns_of(sample: FileSample) -> frozenset[str]:
-    """The column names of a table: parquet (whole files only), or the first line of a CSV; else nothing."""
-    if sample.start.startswith(b"PAR1"):
-        return _parquet_columns(sample.data) if sample.whole else frozenset()
+    """The column names of a table: parquet and Arrow (whole files only), the first line of a CSV, columns that list
+    their values; else nothing.
+    """
+    if _is_binary(sample.data):
+        return _binary_columns(sample.data) if sample.whole else frozenset()
     if sample.start[:1] in (b"{", b"["):
-        return frozenset()
+        listed = sample.start.startswith(b"{") and {"columns", "values"} <= sample.keys
+        return (
+            frozenset(name.decode("utf-8", "replace") for name in _COLUMN.findall(sample.data))
+            if listed
+            else frozenset()
+        )
     line = sample.start.split(b"\n", 1)[0].decode("utf-8", "replace")
     try:
         return frozenset(next(csv.reader([line]), []))
@@ -42,12 +58,12 @@ def columns_of(sample: FileSample) -> frozenset[str]:
 
 
 def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Row]:
-    """Each row of parquet, CSV, JSON lines, a JSON list, or a JSON object that holds the list under one of `lists`.
+    """Each row of parquet, Arrow, CSV, JSON lines, a JSON list, or an object that holds the list under one of `lists`.
 
     Empty cells and NaN are left out: they mean that the source has no value there.
     """
-    if data.startswith(b"PAR1"):
-        yield from _parquet(data)
+    if _is_binary(data):
+        yield from _binary(data)
         return
     text, _ = to_utf8(data)
     if text.lstrip()[:1] in (b"{", b"["):
@@ -56,26 +72,50 @@ def read_rows(data: bytes, *, lists: tuple[str, ...] = ("data",)) -> Iterator[Ro
         yield from _csv(text)
 
 
-def _parquet_columns(data: bytes) -> frozenset[str]:
+def _is_binary(data: bytes) -> bool:
+    return data.startswith((_PARQUET, _ARROW_FILE, _ARROW_STREAM))
+
+
+def _binary_columns(data: bytes) -> frozenset[str]:
     import pyarrow.parquet as pq  # pyarrow takes a second to import and few files are parquet
 
     try:
-        return frozenset(pq.read_schema(io.BytesIO(data)).names)
+        if data.startswith(_PARQUET):
+            return frozenset(pq.read_schema(io.BytesIO(data)).names)
+        return frozenset(_arrow_reader(data).schema.names)
     except (OSError, ValueError):
         return frozenset()
 
 
-def _parquet(data: bytes) -> Iterator[Row]:
+def _arrow_reader(data: bytes) -> RecordBatchFileReader | RecordBatchStreamReader:
+    import pyarrow.ipc
+
+    return pyarrow.ipc.open_file(data) if data.startswith(_ARROW_FILE) else pyarrow.ipc.open_stream(data)
+
+
+def _batches(data: bytes) -> Iterator[RecordBatch]:
     import pyarrow.parquet as pq
 
+    if data.startswith(_PARQUET):
+        yield from pq.ParquetFile(io.BytesIO(data)).iter_batches(batch_size=8)
+        return
+    reader = _arrow_reader(data)
+    if isinstance(reader, Iterable):
+        yield from reader
+    else:
+        yield from (reader.get_batch(number) for number in range(reader.num_record_batches))
+
+
+def _binary(data: bytes) -> Iterator[Row]:
     try:
         number = 0
-        for batch in pq.ParquetFile(io.BytesIO(data)).iter_batches(batch_size=8):
+        for batch in _batches(data):
             for values in batch.to_pylist():
                 yield Row(f"row {number}", _present(values))
                 number += 1
     except (OSError, ValueError) as error:
-        raise IngestError(f"damaged parquet file: {error}", remedy="export it again") from error
+        name = "parquet" if data.startswith(_PARQUET) else "Arrow"
+        raise IngestError(f"damaged {name} file: {error}", remedy="export it again") from error
 
 
 def _csv(text: bytes) -> Iterator[Row]:
@@ -103,8 +143,12 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
             yield Row(document.place, {}, document.error)
             continue
         value = document.value
+        if is_frame(value):
+            yield Row(document.place, {}, frame_error(document.place))
+            continue
         if isinstance(value, dict):
-            held = next((value[name] for name in lists if isinstance(value.get(name), list)), None)
+            held = _side_by_side(value)
+            held = next((value[name] for name in lists if isinstance(value.get(name), list)), None) or held
             value = [value] if held is None else held
         for number, item in enumerate(value if isinstance(value, list) else [value]):
             place = document.place if isinstance(document.value, dict) and item is document.value else f"row {number}"
@@ -114,8 +158,48 @@ def _json(data: bytes, lists: tuple[str, ...]) -> Iterator[Row]:
                 yield Row(place, {}, IngestError(f"{brief(item)} is no row", place=place, remedy="export it again"))
 
 
+def is_frame(value: Json) -> bool:
+    """Whether a document is a pandas frame by columns or by index, or split into names and cells."""
+    if not isinstance(value, dict) or len(value) < 2:
+        return False
+    if {"columns", "data"} <= value.keys() and isinstance(value["data"], list):
+        return any(isinstance(row, list) for row in value["data"][:1])
+    parts = [part.keys() for part in value.values() if isinstance(part, dict)]
+    return len(parts) == len(value) and bool(parts[0]) and all(part == parts[0] for part in parts)
+
+
+def frame_error(place: str) -> IngestError:
+    """The refusal of such a frame."""
+    return IngestError(
+        "a pandas frame by columns, not by rows",
+        place=place,
+        remedy="write it by frame.to_json(orient='records') or frame.to_parquet()",
+    )
+
+
+def _side_by_side(value: dict[str, Json]) -> Json:
+    """The rows of an answer that lists its columns, each with its values; None where it is none."""
+    columns = value.get("columns")
+    if not isinstance(columns, list) or not columns:
+        return None
+    held = {
+        str(one["name"]): one["values"] for one in columns if isinstance(one, dict) and {"name", "values"} <= {*one}
+    }
+    if len(held) != len(columns) or not all(isinstance(values, list) for values in held.values()):
+        return None
+    lists = cast("dict[str, list[Json]]", held)
+    count = max(map(len, lists.values()))
+    return [{name: values[n] for name, values in lists.items() if n < len(values)} for n in range(count)]
+
+
 def _present(values: Mapping[str, object]) -> dict[str, Json]:
-    return {key: plain(item) for key, item in values.items() if not _is_missing(item)}
+    return {
+        key: item.hex()
+        if isinstance(item, bytes) and _BYTES_ID.fullmatch(key) and len(item) in (8, 16)
+        else plain(item)
+        for key, item in values.items()
+        if not _is_missing(item)
+    }
 
 
 def _is_missing(value: object) -> bool:

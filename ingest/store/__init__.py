@@ -2,7 +2,16 @@
 
 from tracejury.ingest.pack import Packed, content_digest, pack
 from tracejury.ingest.store.engine import open_engine, read_transaction, write_transaction
-from tracejury.ingest.store.load import load, load_source, load_span, source_blocks, source_of, trace_ids
+from tracejury.ingest.store.load import (
+    load,
+    load_source,
+    load_span,
+    marked_traces,
+    source_blocks,
+    source_key_of,
+    source_of,
+    trace_ids,
+)
 from tracejury.ingest.store.schema import metadata
 from tracejury.ingest.store.search import Hit, search
 from tracejury.ingest.store.write import Stored, StoreError, write, write_all
@@ -16,12 +25,14 @@ __all__ = [
     "load",
     "load_source",
     "load_span",
+    "marked_traces",
     "metadata",
     "open_engine",
     "pack",
     "read_transaction",
     "search",
     "source_blocks",
+    "source_key_of",
     "source_of",
     "trace_ids",
     "write",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, Select, and_, not_, select
+from sqlalchemy import Connection, Row, Select, and_, not_, or_, select
 
 from tracejury.ingest.pack import DETAILS
 from tracejury.ingest.store import schema
@@ -26,6 +26,13 @@ def trace_ids(connection: Connection, *, with_steps: bool = False) -> list[str]:
     return list(connection.scalars(query.where(not_(is_bare)) if with_steps else query))
 
 
+def marked_traces(connection: Connection, *codes: str) -> list[str]:
+    """The traces with a warning of one of these codes, in order of ingestion: by what ingest noted, none is read."""
+    trace = schema.trace.c
+    marks = [trace.warnings.contains(f'"{code}:', autoescape=True) for code in codes]
+    return list(connection.scalars(select(trace.trace_id).where(or_(*marks)).order_by(trace.trace_key)))
+
+
 def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Trace:
     """The trace as it was ingested (`source.data` is left empty: `load_source` gives it).
 
@@ -42,7 +49,8 @@ def load(connection: Connection, trace_id: str, *, with_logs: bool = True) -> Tr
     details = _details(connection, key)
     calls = [orjson.loads(message.tool_calls) if message.tool_calls else [] for message in message_rows]
     contents = {bytes(m.hash).hex() for m in message_rows if m.hash is not None}
-    texts = _texts(connection, {*_references(details), *_call_references(calls), *contents})
+    thoughts = {hash_ for message in message_rows if (hash_ := reference(_reasoning(message))) is not None}
+    texts = _texts(connection, {*_references(details), *_call_references(calls), *contents, *thoughts})
     return Trace(
         trace_id=row.trace_id,
         format=row.format,
@@ -82,13 +90,20 @@ def load_message(connection: Connection, trace_id: str, position: int) -> Messag
         raise KeyError(f"trace {trace_id} has no message {position}")
     calls = orjson.loads(row.tool_calls) if row.tool_calls else []
     contents = [] if row.hash is None else [bytes(row.hash).hex()]
-    return _message(row, calls, _texts(connection, {*_call_references([calls]), *contents}))
+    thought = reference(_reasoning(row))
+    thoughts = [] if thought is None else [thought]
+    return _message(row, calls, _texts(connection, {*_call_references([calls]), *contents, *thoughts}))
 
 
 def load_source(connection: Connection, trace_id: str) -> Source:
     """The very bytes that a trace was read from. Raises `KeyError` when there is no such trace."""
     source = source_of(connection, trace_id)
     return replace(source, data=b"".join(source_blocks(connection, trace_id)), size=0)
+
+
+def source_key_of(connection: Connection, trace_id: str) -> int:
+    """The key of the source that a trace was read from: those of one source share it."""
+    return int(_trace_row(connection, trace_id).source_key)
 
 
 def source_of(connection: Connection, trace_id: str) -> Source:
@@ -229,7 +244,12 @@ def _message(row: Row[Any], calls: Sequence[Sequence[Json]], texts: Mapping[str,
 
     content = row.content if row.hash is None else texts[bytes(row.hash).hex()]
     tool_calls = tuple(ToolCall(whole(name), whole(arguments), whole(id_)) for name, arguments, id_ in calls)
-    return Message(row.role, content, tool_calls, row.name, row.tool_call_id)
+    return Message(row.role, content, tool_calls, row.name, row.tool_call_id, whole(_reasoning(row)))
+
+
+def _reasoning(row: Row[Any]) -> Json:
+    value: Json = None if row.reasoning is None else orjson.loads(row.reasoning)
+    return value
 
 
 def _logs(connection: Connection, trace_key: int) -> tuple[LogRecord, ...]:

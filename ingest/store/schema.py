@@ -133,6 +133,7 @@ message = Table(
     Column("tool_calls", Text, comment="JSON list of [name, arguments, id]; a long text by reference"),
     Column("name", Text),
     Column("tool_call_id", Text),
+    Column("reasoning", Text, comment="JSON text; a long one by reference"),
     Column("first_seq", Integer, comment="the first span in reading order that holds it"),
 )
 

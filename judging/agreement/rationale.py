@@ -128,17 +128,15 @@ def rationale_columns() -> dict[str, str]:
 
 
 def rationale_table(
-    rationales: pd.DataFrame,
-    vectoriser: Vectoriser | None = None,
+    by_trace: pd.DataFrame,
     *,
     draws: int = DRAWS,
     seed: int = SEED,
     method: Method = "percentile",
 ) -> pd.DataFrame:
-    """The Semantic Consistency Index of each judge: judge_model, dimension, split, n (traces), sci with bounds,
-    vectoriser.
+    """The Semantic Consistency Index of each judge from `trace_consistency`: judge_model, dimension, split, n (traces),
+    sci with bounds, vectoriser.
     """
-    by_trace = trace_consistency(rationales, vectoriser)
     rows: list[dict[str, object]] = []
     for (judge_model, dimension, split), part in by_trace.groupby(list(KEYS), sort=False):
         figure = consistency_index(part["cosine"].to_numpy(), draws=draws, seed=seed, method=method)

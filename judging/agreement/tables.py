@@ -208,6 +208,11 @@ class Inputs:
         return ceiling.beside(self.score_figures, reached, ["dimension", "split", "metric"])
 
     @cached_property
+    def trace_rationales(self) -> pd.DataFrame:
+        """`rationale.trace_consistency` of the rationales."""
+        return rationale.trace_consistency(self.frame("rationales"), rationale.VECTORISERS[self.vectoriser]())
+
+    @cached_property
     def consistency(self) -> pd.DataFrame:
         """`reliability.reliability_table` of the ratings."""
         return reliability.reliability_table(
@@ -330,9 +335,8 @@ def _grid(inputs: Inputs) -> pd.DataFrame:
 
 
 def _rationales(inputs: Inputs) -> pd.DataFrame:
-    vectoriser = rationale.VECTORISERS[inputs.vectoriser]()
     return rationale.rationale_table(
-        inputs.frame("rationales"), vectoriser, draws=inputs.draws, seed=inputs.seed, method=inputs.method
+        inputs.trace_rationales, draws=inputs.draws, seed=inputs.seed, method=inputs.method
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 from tracejury.ingest.trace import Trace
 from tracejury.judging.checks import answers, calls, failures, instructions, plans
 from tracejury.judging.checks.hits import Check, Hit
-from tracejury.judging.checks.view import View, look_at
+from tracejury.judging.checks.view import NEEDS, View, look_at
 from tracejury.judging.records import DIMENSIONS, Call, Citation, Dimension, Finding, Impact, Verdict
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ MODEL = "checks"
 CRITERIA = (
     "Rules that need no model, each reported with the span that breaks it and a verbatim quote. "
     "Score: 3 when no rule of this dimension is broken, 2 when the gravest finding is low, "
-    "1 when it is medium, 0 when it is high. "
+    "1 when it is medium, 0 when it is high. A rule whose text the trace does not hold does not apply; "
+    "a dimension with no rule that applies has no score. "
     "Checks see what can be read off a trace; an error that takes understanding escapes them."
 )
 _SCORE_OF: dict[Impact, int] = {"low": 2, "medium": 1, "high": 0}
@@ -35,6 +37,7 @@ CHECKS: tuple[Check, ...] = (
         category="Formatting Errors",
         impact="medium",
         look=failures.bad_arguments,
+        needs=("calls", "results"),
     ),
     Check(
         name="unparsable_action",
@@ -42,6 +45,7 @@ CHECKS: tuple[Check, ...] = (
         category="Formatting Errors",
         impact="medium",
         look=failures.unparsable_action,
+        needs=("words",),
     ),
     Check(
         name="failed_action",
@@ -49,14 +53,23 @@ CHECKS: tuple[Check, ...] = (
         category="Formatting Errors",
         impact="medium",
         look=failures.failed_action,
+        needs=("calls", "results"),
     ),
-    Check(name="unknown_tool", dimension="TS", category="Tool-related", impact="high", look=failures.unknown_tool),
+    Check(
+        name="unknown_tool",
+        dimension="TS",
+        category="Tool-related",
+        impact="high",
+        look=failures.unknown_tool,
+        needs=("calls", "results"),
+    ),
     Check(
         name="missing_file",
         dimension="TC",
         category="Environment Setup Errors",
         impact="medium",
         look=failures.missing_file,
+        needs=("calls", "results"),
     ),
     Check(
         name="tool_defect",
@@ -64,6 +77,7 @@ CHECKS: tuple[Check, ...] = (
         category="Environment Setup Errors",
         impact="medium",
         look=failures.tool_defect,
+        needs=("calls", "results"),
     ),
     Check(
         name="model_call_failed",
@@ -71,6 +85,7 @@ CHECKS: tuple[Check, ...] = (
         category="Service Errors",
         impact="medium",
         look=failures.model_call_failed,
+        needs=("steps",),
     ),
     Check(
         name="access_refused",
@@ -78,17 +93,47 @@ CHECKS: tuple[Check, ...] = (
         category="Authentication Errors",
         impact="low",
         look=failures.access_refused,
+        needs=("results",),
     ),
-    Check(name="not_found", dimension="TC", category="Resource Not Found", impact="low", look=failures.not_found),
-    Check(name="service_failed", dimension="TC", category="Service Errors", impact="low", look=failures.service_failed),
-    Check(name="rate_limited", dimension="EE", category="Rate Limiting", impact="low", look=failures.rate_limited),
-    Check(name="timed_out", dimension="EE", category="Timeout Issues", impact="low", look=failures.timed_out),
+    Check(
+        name="not_found",
+        dimension="TC",
+        category="Resource Not Found",
+        impact="low",
+        look=failures.not_found,
+        needs=("results",),
+    ),
+    Check(
+        name="service_failed",
+        dimension="TC",
+        category="Service Errors",
+        impact="low",
+        look=failures.service_failed,
+        needs=("results",),
+    ),
+    Check(
+        name="rate_limited",
+        dimension="EE",
+        category="Rate Limiting",
+        impact="low",
+        look=failures.rate_limited,
+        needs=("steps",),
+    ),
+    Check(
+        name="timed_out",
+        dimension="EE",
+        category="Timeout Issues",
+        impact="low",
+        look=failures.timed_out,
+        needs=("steps",),
+    ),
     Check(
         name="resource_exhausted",
         dimension="EE",
         category="Resource Exhaustion",
         impact="medium",
         look=failures.resource_exhausted,
+        needs=("steps",),
     ),
     Check(
         name="announced_call_missing",
@@ -96,6 +141,7 @@ CHECKS: tuple[Check, ...] = (
         category="Tool Selection Errors",
         impact="high",
         look=calls.announced_call_missing,
+        needs=("words", "tools"),
     ),
     Check(
         name="missing_call_unnoticed",
@@ -103,15 +149,31 @@ CHECKS: tuple[Check, ...] = (
         category="Task Orchestration",
         impact="high",
         look=calls.missing_call_unnoticed,
+        needs=("words", "tools"),
     ),
-    Check(name="repeated_call", dimension="EE", category="Resource Abuse", impact="medium", look=calls.repeated_call),
-    Check(name="stubborn_retry", dimension="EE", category="Resource Abuse", impact="medium", look=calls.stubborn_retry),
+    Check(
+        name="repeated_call",
+        dimension="EE",
+        category="Resource Abuse",
+        impact="medium",
+        look=calls.repeated_call,
+        needs=("calls", "results"),
+    ),
+    Check(
+        name="stubborn_retry",
+        dimension="EE",
+        category="Resource Abuse",
+        impact="medium",
+        look=calls.stubborn_retry,
+        needs=("calls",),
+    ),
     Check(
         name="searching_in_circles",
         dimension="EE",
         category="Poor Information Retrieval",
         impact="medium",
         look=calls.searching_in_circles,
+        needs=("arguments",),
     ),
     Check(
         name="text_taken_for_list",
@@ -119,14 +181,23 @@ CHECKS: tuple[Check, ...] = (
         category="Formatting Errors",
         impact="low",
         look=calls.text_taken_for_list,
+        needs=("words", "results"),
     ),
-    Check(name="skipped_plan", dimension="PA", category="Goal Deviation", impact="high", look=plans.skipped_plan),
+    Check(
+        name="skipped_plan",
+        dimension="PA",
+        category="Goal Deviation",
+        impact="high",
+        look=plans.skipped_plan,
+        needs=("plan",),
+    ),
     Check(
         name="no_tool_chosen",
         dimension="TS",
         category="Tool Selection Errors",
         impact="high",
         look=plans.no_tool_chosen,
+        needs=("plan", "tools"),
     ),
     Check(
         name="plan_given_up",
@@ -134,6 +205,7 @@ CHECKS: tuple[Check, ...] = (
         category="Incorrect Problem Identification",
         impact="medium",
         look=plans.plan_given_up,
+        needs=("plan", "calls"),
     ),
     Check(
         name="same_plan_again",
@@ -141,6 +213,7 @@ CHECKS: tuple[Check, ...] = (
         category="Context Handling Failures",
         impact="medium",
         look=plans.same_plan_again,
+        needs=("plan",),
     ),
     Check(
         name="missing_end_tag",
@@ -148,6 +221,7 @@ CHECKS: tuple[Check, ...] = (
         category="Instruction Non-compliance",
         impact="low",
         look=instructions.missing_end_tag,
+        needs=("words", "prompts"),
     ),
     Check(
         name="output_over_limit",
@@ -155,6 +229,7 @@ CHECKS: tuple[Check, ...] = (
         category="Instruction Non-compliance",
         impact="medium",
         look=instructions.output_over_limit,
+        needs=("words", "prompts"),
     ),
     Check(
         name="answer_punctuated",
@@ -162,6 +237,7 @@ CHECKS: tuple[Check, ...] = (
         category="Instruction Non-compliance",
         impact="low",
         look=instructions.answer_punctuated,
+        needs=("words", "prompts"),
     ),
     Check(
         name="unsupported_answer",
@@ -169,26 +245,55 @@ CHECKS: tuple[Check, ...] = (
         category="Language-only",
         impact="high",
         look=answers.unsupported_answer,
+        needs=("words", "tools"),
     ),
-    Check(name="claimed_check", dimension="LC", category="Tool-related", impact="high", look=answers.claimed_check),
+    Check(
+        name="claimed_check",
+        dimension="LC",
+        category="Tool-related",
+        impact="high",
+        look=answers.claimed_check,
+        needs=("words", "tools"),
+    ),
     Check(
         name="answer_on_failures",
         dimension="TC",
         category="Tool Output Misinterpretation",
         impact="high",
         look=answers.answer_on_failures,
+        needs=("words", "calls"),
     ),
-    Check(name="gives_up", dimension="GF", category="Goal Deviation", impact="high", look=answers.gives_up),
-    Check(name="no_answer", dimension="GF", category="Goal Deviation", impact="high", look=answers.no_answer),
+    Check(
+        name="gives_up",
+        dimension="GF",
+        category="Goal Deviation",
+        impact="high",
+        look=answers.gives_up,
+        needs=("words",),
+    ),
+    Check(
+        name="no_answer",
+        dimension="GF",
+        category="Goal Deviation",
+        impact="high",
+        look=answers.no_answer,
+        needs=("steps",),
+    ),
     Check(
         name="empty_model_answer",
         dimension="LC",
         category="Formatting Errors",
         impact="low",
         look=answers.empty_model_answer,
+        needs=("answers", "words"),
     ),
     Check(
-        name="out_of_steps", dimension="EE", category="Task Orchestration", impact="medium", look=answers.out_of_steps
+        name="out_of_steps",
+        dimension="EE",
+        category="Task Orchestration",
+        impact="medium",
+        look=answers.out_of_steps,
+        needs=("steps",),
     ),
 )
 
@@ -225,10 +330,12 @@ def checks_version() -> str:
 
 def _findings(view: View, ordinals: Mapping[str, str]) -> Iterator[Finding]:
     for check in CHECKS:
-        descriptions: set[str] = set()
+        if check.lacks(view):
+            continue
+        said: set[str] = set()
         for hit in check.look(view):
-            if hit.span.span_id not in descriptions:
-                descriptions.add(hit.span.span_id)
+            if hit.span.span_id not in said:
+                said.add(hit.span.span_id)
                 yield _finding(check, hit, ordinals)
 
 
@@ -248,21 +355,18 @@ def _finding(check: Check, hit: Hit, ordinals: Mapping[str, str]) -> Finding:
 
 
 def _verdict(view: View, dimension: Dimension, found: tuple[Finding, ...]) -> Verdict:
-    findings_of_dimension = tuple(finding for finding in found if finding.dimension == dimension)
-    reason = None if findings_of_dimension else _not_applicable(view, dimension)
-    score = (
-        None
-        if reason is not None
-        else min((_SCORE_OF[f.impact] for f in findings_of_dimension if f.impact is not None), default=3)
-    )
+    mine = tuple(finding for finding in found if finding.dimension == dimension)
+    applying = _applying(view, dimension, mine)
+    reason = None if mine else _not_applicable(view, dimension) or (None if applying else _no_rule(view, dimension))
+    score = None if reason is not None else min((_SCORE_OF[f.impact] for f in mine if f.impact is not None), default=3)
     return Verdict(
         rubric=dimension,
         trace_id=view.trace.trace_id,
         state="scored" if reason is None else "not_applicable",
         score=score,
         criteria=CRITERIA,
-        rationale=_rationale(dimension, findings_of_dimension) if reason is None else "",
-        findings=findings_of_dimension,
+        rationale=_rationale(view, score, applying, mine) if score is not None else "",
+        findings=mine,
         call=Call(model=MODEL, parameters={"version": checks_version()}, cost_usd=0.0),
         reason=reason,
     )
@@ -282,11 +386,23 @@ def _not_applicable(view: View, dimension: Dimension) -> str | None:
     return None
 
 
-def _rationale(dimension: Dimension, mine: tuple[Finding, ...]) -> str:
-    names = ", ".join(check.name for check in CHECKS if check.dimension == dimension)
-    if not mine:
-        return f"None of the checks of {dimension} found anything ({names})."
-    counts: dict[str, int] = {}
-    for finding in mine:
-        counts[finding.check or ""] = counts.get(finding.check or "", 0) + 1
-    return "; ".join(f"{name}: {count}" for name, count in counts.items()) + f" (checks of {dimension}: {names})"
+def _applying(view: View, dimension: Dimension, mine: tuple[Finding, ...]) -> tuple[Check, ...]:
+    """The rules of a dimension whose text the trace holds; one that is broken applies."""
+    broken = {finding.check for finding in mine}
+    rules = (check for check in CHECKS if check.dimension == dimension)
+    return tuple(check for check in rules if check.name in broken or not check.lacks(view))
+
+
+def _no_rule(view: View, dimension: Dimension) -> str:
+    lacking = dict.fromkeys(need for check in CHECKS if check.dimension == dimension for need in check.lacks(view))
+    return f"no rule of {dimension} applies: the trace holds no {' and no '.join(NEEDS[need] for need in lacking)}"
+
+
+def _rationale(view: View, score: int, applying: tuple[Check, ...], mine: tuple[Finding, ...]) -> str:
+    """On how many rules that apply the score rests, which of them are broken, and what was not to be read."""
+    broken = Counter(finding.check or "" for finding in mine)
+    rules = f"{len(applying)} applicable rule{'' if len(applying) == 1 else 's'}"
+    names = ", ".join(f"{name} {count}" for name, count in broken.items()) or ", ".join(c.name for c in applying)
+    silent = sum(not turn.said.strip() and not turn.calls for _, turn in view.turns)
+    unread = f"; {silent} of {sum(1 for _ in view.turns)} model calls hold no answer to read" if silent else ""
+    return f"{score}: {len(broken) or 'none'} of {rules} broken ({names}){unread}"

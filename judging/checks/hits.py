@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tracejury.ingest.trace import Message, Span
-from tracejury.judging.checks.view import Turn, View
+from tracejury.judging.checks.view import Need, Turn, View
 from tracejury.judging.records import Dimension, Impact
 
 QUOTE_LENGTH = 300
@@ -31,6 +31,12 @@ class Check:
     category: str
     impact: Impact
     look: Callable[[View], Iterator[Hit]]
+    needs: tuple[Need, ...]
+    """What of a trace the rule looks at: where one of these is absent the rule does not apply."""
+
+    def lacks(self, view: View) -> tuple[Need, ...]:
+        """The needs of this rule that the trace does not fulfil."""
+        return tuple(need for need in self.needs if need not in view.holds)
 
     @property
     def rule(self) -> str:

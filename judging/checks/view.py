@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import orjson
 
@@ -34,6 +35,21 @@ _PLAN_REQUEST = re.compile(
     re.IGNORECASE,
 )
 _STEP = re.compile(r"^[ \t]*(?:[-*•][ \t]*)?(?:Step[ \t]*)?\d{1,2}[.):][ \t]+\S.*$", re.MULTILINE | re.IGNORECASE)
+
+
+Need = Literal["steps", "words", "answers", "prompts", "calls", "arguments", "results", "tools", "plan"]
+NEEDS: dict[Need, str] = {
+    "steps": "step of an agent",
+    "words": "answer of a model with words or calls",
+    "answers": "answer of a model",
+    "prompts": "prompt",
+    "calls": "call of a tool",
+    "arguments": "arguments of a tool",
+    "results": "result of a tool",
+    "tools": "tool that the agent was offered",
+    "plan": "plan",
+}
+"""What a rule may look at, in words."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -231,6 +247,24 @@ class View:
     def has_words(self) -> bool:
         """Whether any answer of a model is recorded: some exports keep the calls and leave the content out."""
         return any(turn.said.strip() or turn.calls for _, turn in self.turns)
+
+    @cached_property
+    def holds(self) -> frozenset[Need]:
+        """What the rules may look at in this trace."""
+        turns = [turn for _, turn in self.turns]
+        needs: dict[Need, bool] = {
+            "steps": bool(turns or self.work),
+            "words": self.has_words,
+            "answers": any(turn.answers for turn in turns),
+            "prompts": any(message.content for turn in turns for message in turn.prompt),
+            "calls": self.has_calls,
+            "arguments": any(tool.tool_arguments for tool in self.tool_spans),
+            "results": any(tool.output or tool.status_message for tool in self.tool_spans)
+            or any(turn.results or turn.errors for turn in turns),
+            "tools": any(thread.work_tools for thread in self.threads),
+            "plan": self.has_plan,
+        }
+        return frozenset(need for need, is_there in needs.items() if is_there)
 
     @cached_property
     def has_plan(self) -> bool:

@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 import orjson
 
+from tracejury.ingest.leftovers import READ_WHOLE, Leftover, decisions_of, leftovers
 from tracejury.ingest.trace import Json, Message, Span, ToolCall, Trace
 
 REPEAT_FROM = 256  # characters: shorter texts are shown again, a reference would cost as much
 MIN_CUT = 400  # characters: a budget never cuts a text below this
+FOUND_FROM = 12  # characters: a leftover's shorter words may stand in another text by chance
 _RECENT = 24  # how many long texts back a text is searched for a stretch it repeats
 _PLAN = re.compile(
     r"(?im)^[ \t#*>\-\[]*(?:(?:updated|new|revised|initial|my|overall|high[- ]level|the)[ \t]+)*(?:re)?plan(?:ning)?\b"
@@ -125,13 +127,15 @@ class TraceText:
         return by_prefix[0] if len(by_prefix) == 1 else None
 
 
-def render_trace(trace: Trace, *, budget: int | None = None) -> TraceText:
+def render_trace(trace: Trace, *, budget: int | None = None, reasoning: bool = True) -> TraceText:
     """The reading of `trace`; with a `budget` (characters) long texts are cut, and each cut says so.
+
+    Without `reasoning` a note stands where a model's thoughts are.
 
     Every span id stays whatever the budget; plans, tool calls, errors and final answers are never cut, so the
     text can exceed a budget that is too small for them.
     """
-    blocks = list(_Reader(trace).blocks())
+    blocks = list(_Reader(trace, reasoning=reasoning).blocks())
     if budget is not None:
         blocks = _cut_to(blocks, budget, _head(trace))
     return _rendered(trace, blocks)
@@ -157,8 +161,9 @@ def tool_call_text(call: ToolCall) -> str:
 class _Reader:
     """Walks the spans in reading order and remembers what has been shown, and where."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: Trace, *, reasoning: bool = True) -> None:
         self.trace = trace
+        self.shows_reasoning = reasoning
         self.ordinals = {span.span_id: f"S{span.seq + 1}" for span in trace.spans}
         self.seen_messages: dict[tuple[str | None, int], str] = {}
         self.seen_texts: dict[str, str] = {}
@@ -209,17 +214,14 @@ class _Reader:
     def _parts(self, span: Span, ordinal: str, repeats: list[Repeat]) -> Iterator[Part]:
         yield from self._tools(span)
         for position in span.input_messages:
-            part = self._message(span, ordinal, position, repeats)
-            if part is not None:
-                yield part
+            yield from self._message(span, ordinal, position, repeats)
         yield from self._inputs(span, ordinal)
         for position in span.output_messages:
-            part = self._message(span, ordinal, position, repeats, is_output=True)
-            if part is not None:
-                yield part
+            yield from self._message(span, ordinal, position, repeats, is_output=True)
         if span.output is not None:
             yield self._part(span, ordinal, "output", "output", span.output, must_stay=span.kind == "AGENT")
         yield from self._errors(span, ordinal)
+        yield from self._leftovers(span, ordinal)
 
     def _tools(self, span: Span) -> Iterator[Part]:
         if span.agent in self.tools_listed:
@@ -254,19 +256,23 @@ class _Reader:
 
     def _message(
         self, span: Span, ordinal: str, position: int, repeats: list[Repeat], *, is_output: bool = False
-    ) -> Part | None:
+    ) -> Iterator[Part]:
         key = (span.agent, position)
         first = self.seen_messages.setdefault(key, ordinal)
         if first != ordinal or (not is_output and any(r.message == position for r in repeats)):
             repeats.append(Repeat(position, first))
-            return None
+            return
         message = self.trace.messages[position]
+        if message.reasoning:
+            yield self._reasoning(ordinal, position, message)
+            if not message.content and not message.tool_calls:
+                return
         dropped = message.role is None and message.content is None and not message.tool_calls
         label = "a message that the tracer dropped" if dropped else message.role or "message"
         if message.name:
             label = f"{label} {message.name}"
         is_plan = self._is_plan(span, message, position, is_output)
-        return self._part(
+        yield self._part(
             span,
             ordinal,
             f"message:{position}",
@@ -275,6 +281,47 @@ class _Reader:
             is_plan=is_plan,
             must_stay=is_output or bool(message.tool_calls),
         )
+
+    def _reasoning(self, ordinal: str, position: int, message: Message) -> Part:
+        """What the model thought, as a part of its own: people fold it, judges may be spared it."""
+        text, label = message.reasoning or "", f"{message.role or 'message'} reasoning"
+        pieces = self._pieces(text, f"{label} of {ordinal}")
+        if not self.shows_reasoning:
+            pieces = (Piece(0, len(text), f"(reasoning, {len(text):,} characters, not shown)"),)
+        return Part(field=f"message:{position}:reasoning", label=label, text=text, pieces=pieces)
+
+    def _leftovers(self, span: Span, ordinal: str) -> Iterator[Part]:
+        """Text that no dialect understood, under its own name, unless it stands in what was understood."""
+        for leftover in leftovers(span) if self.trace.format not in READ_WHOLE else ():
+            if self._says_more(leftover):
+                label = _one_line(leftover.name)
+                pieces = self._pieces(leftover.text, f"{label} of {ordinal}")
+                yield Part(field=leftover.field, label=label, text=leftover.text, pieces=pieces)
+
+    def _says_more(self, leftover: Leftover) -> bool:
+        if leftover.text in self._known:
+            return False
+        fresh = (leaf.strip() for leaf in leftover.leaves if leaf not in self._known)
+        return not leftover.leaves or any(
+            leaf not in self._known and (len(leaf) < FOUND_FROM or leaf not in self._all_text) for leaf in fresh
+        )
+
+    @cached_property
+    def _known(self) -> frozenset[str]:
+        """Every text of the trace that was understood, whole and by the texts within its JSON."""
+        texts = [text for span in self.trace.spans for text in (span.input, span.output, span.tool_arguments) if text]
+        texts += [span.status_message for span in self.trace.spans if span.status_message]
+        for message in self.trace.messages:
+            texts += [text for text in (message.content, message.reasoning, message.name) if text]
+            texts += [text for call in message.tool_calls for text in (call.name, call.arguments, call.id) if text]
+        names = [name for span in self.trace.spans for name in (span.name, span.tool_name, span.agent, span.model)]
+        return frozenset(
+            [*filter(None, names), *(known for text in texts for known in (text, text.strip(), *decisions_of(text)))]
+        )
+
+    @cached_property
+    def _all_text(self) -> str:
+        return "\n".join(self._known)
 
     def _is_plan(self, span: Span, message: Message, position: int, is_output: bool) -> bool:
         if position in self.plans:

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Select, func, select
 from tracejury.ingest.table import query_frame
 from tracejury.judging.labels.label_store import error_labels, newest, score_labels
 from tracejury.judging.queues.queue_store import FIRST
-from tracejury.judging.records import DIMENSIONS, ErrorLabel, Finding, ScoreLabel
+from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS, ErrorLabel, Finding, ScoreLabel
 from tracejury.judging.runs.verdicts import findings_of
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word
@@ -119,7 +119,8 @@ def anchoring(connection: Connection) -> pd.DataFrame:
         changed = scores[scores["annotator"] == annotator]
         nearer = int((changed["nearer"] == True).sum())  # noqa: E712 - None means that no judge scored
         both = changed.dropna(subset=["blind", "revealed"])
-        bounds = pooled_bias(both.rename(columns={"blind": "reference_score", "revealed": "judge_score"}))
+        pairs = both[["trace_id", "blind", "revealed"]].set_axis(["trace_id", "reference_score", "judge_score"], axis=1)
+        bounds = pooled_bias(pairs)
         change = ((both["revealed"] - both["blind"]).mean(), *bounds)
         rows.append(
             (annotator, submitted, revealed, len(mine), int(mine["from_judge"].sum()), len(changed), nearer, *change)
@@ -129,9 +130,10 @@ def anchoring(connection: Connection) -> pd.DataFrame:
 
 
 def changed_scores(connection: Connection) -> pd.DataFrame:
-    """Scores that a person changed after the reveal: annotator, trace_id, dimension, blind, revealed, judge, nearer.
+    """Scores that a person changed after the reveal: annotator, trace_id, dimension, blind, revealed, judge_score,
+    nearer.
 
-    `judge` is the mean of the judges' scores (NaN without any); `nearer`: the change went towards it.
+    `judge_score` is the mean of the judges' scores (NaN without any); `nearer`: the change went towards it.
     """
     given: dict[tuple[str, str, str], dict[str, float | None]] = defaultdict(dict)
     table = tables.score_label
@@ -256,7 +258,7 @@ def _findings(connection: Connection, trace_id: str) -> list[tuple[str, int, Fin
         select(func.max(cell.c.cell_key))
         .where(
             cell.c.trace_id == trace_id,
-            cell.c.state.in_(("scored", "not_applicable")),
+            cell.c.state.in_(ANSWERED_STATES),
             cell.c.repeat == 0,
             is_own_word(),
         )

@@ -12,13 +12,14 @@ from typing import Any, cast
 import pandas as pd
 from sqlalchemy import Connection, Engine, Select, Table, func, select
 
-from tracejury.ingest.store import read_transaction, schema
+from tracejury.ingest.gaps import GAPS
+from tracejury.ingest.store import marked_traces, read_transaction, schema
+from tracejury.judging.records import FAILED_STATES
+from tracejury.judging.runs.run_owner import is_alive, silent_s
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word
 
-ALIVE_S = 120  # seconds since its last sign within which a worker counts as alive
 FOLDER = "backups"
-_FAILED = ("unparsable", "too_long", "refused", "error")
 
 
 class BackupError(Exception):
@@ -27,31 +28,34 @@ class BackupError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RunHealth:
-    """A run that is not finished. `is_alive`: a worker gave a sign within `ALIVE_S`; None while none has it."""
+    """A run that is not finished. `is_alive`: the process that owns it is at work; None while none owns it."""
 
     run_key: int
     name: str
     status: str
-    worker: str | None
     seen_s: float | None
     is_alive: bool | None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Health:
-    """Sizes in bytes, None where the database is no file. `errors`: judge, trace, reason of the newest failed cells."""
+    """Sizes in bytes, None where the database is no file. `errors`: judge, trace, reason of the newest failed cells.
+
+    `unread` counts traces of which not all could be read (a model call without messages, for one).
+    """
 
     database: str
     bytes: int | None
     log_bytes: int | None
     traces: int
+    unread: int
     labels: int
     runs: tuple[RunHealth, ...]
     errors: tuple[tuple[str, str, str], ...]
 
 
-def health(engine: Engine, *, now: int) -> Health:
-    """The state of the workspace at `now` (UTC microseconds)."""
+def health(engine: Engine) -> Health:
+    """The state of the workspace."""
     file = database_file(engine)
     log = None if file is None else file.with_name(f"{file.name}-wal")
     with read_transaction(engine) as connection:
@@ -60,8 +64,9 @@ def health(engine: Engine, *, now: int) -> Health:
             bytes=None if file is None else file.stat().st_size,
             log_bytes=log.stat().st_size if log is not None and log.exists() else None,
             traces=_count(connection, schema.trace.c.trace_key),
+            unread=len(marked_traces(connection, *GAPS)),
             labels=_count(connection, tables.error_label.c.row_key) + _count(connection, tables.score_label.c.row_key),
-            runs=tuple(_runs(connection, now)),
+            runs=tuple(_runs(connection)),
             errors=tuple(_errors(connection)),
         )
 
@@ -130,28 +135,28 @@ def _count(connection: Connection, key: object) -> int:
     return int(connection.scalar(select(func.count(key))) or 0)  # type: ignore[arg-type]
 
 
-def _runs(connection: Connection, now: int) -> list[RunHealth]:
+def _runs(connection: Connection) -> list[RunHealth]:
     run = tables.run
     rows = connection.execute(
-        select(run).where(run.c.status.in_(("queued", "running", "paused"))).order_by(run.c.run_key)
+        select(run).where(run.c.status.not_in(("done", "cancelled"))).order_by(run.c.run_key)
     ).all()
-    found = []
-    for row in rows:
-        seen = None if row.heartbeat_at is None else (now - row.heartbeat_at) / 1_000_000
-        is_alive = None if row.worker is None else seen is not None and seen <= ALIVE_S
-        found.append(
-            RunHealth(
-                run_key=row.run_key, name=row.name, status=row.status, worker=row.worker, seen_s=seen, is_alive=is_alive
-            )
+    return [
+        RunHealth(
+            run_key=row.run_key,
+            name=row.name,
+            status=row.status,
+            seen_s=None if row.heartbeat_at is None else silent_s(connection, row),
+            is_alive=None if row.owner is None else is_alive(connection, row),
         )
-    return found
+        for row in rows
+    ]
 
 
 def _errors(connection: Connection, most: int = 20) -> list[tuple[str, str, str]]:
     cell = tables.cell
     rows = connection.execute(
         select(cell.c.rubric, cell.c.trace_id, cell.c.reason, cell.c.state)
-        .where(cell.c.state.in_(_FAILED), is_own_word())
+        .where(cell.c.state.in_(FAILED_STATES), is_own_word())
         .order_by(cell.c.finished_at.desc())
         .limit(most)
     ).all()

@@ -43,7 +43,7 @@ def read_revision(connection: Connection, parts: Iterable[ColumnElement[int]]) -
 def revision(connection: Connection) -> Revision:
     """Changes whenever anything that a figure depends on changes: the key for caches.
 
-    Counts stand beside the newest keys: cells that wait again change no key, and the clock of a worker may be
+    Counts stand beside the newest keys: cells that wait again change no key, and the clock of a process may be
     behind that of another.
     """
     appended = newest_rows(

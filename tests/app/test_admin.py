@@ -213,22 +213,22 @@ def test_health_counts_and_names_failures(full: Workspace, open_page: OpenPage) 
     assert "the reply is no JSON" in at.dataframe[0].value["reason"].tolist()
 
 
-def test_a_worker_that_fell_silent_counts_as_gone(full: Workspace) -> None:
+def test_an_owner_of_a_run_that_fell_silent_counts_as_gone(full: Workspace) -> None:
     now = time.time_ns() // 1000
     with write_transaction(full.engine) as connection:
         connection.execute(
             tables.run.insert(),
             [
                 {"name": name, "status": status, "spec": "{}", "author": "me", "message": "", "created_at": now,
-                 "worker": worker, "heartbeat_at": seen}
-                for name, status, worker, seen in (
+                 "owner": owner, "heartbeat_at": seen}
+                for name, status, owner, seen in (
                     ("a", "running", "w1", now - 1_000_000), ("b", "running", "w2", now - 600_000_000),
-                    ("c", "queued", None, None), ("d", "done", "w3", now),
+                    ("c", "queued", None, None), ("d", "done", "w3", now), ("e", "out of budget", None, now),
                 )
             ],
         )  # fmt: skip
-    runs = {run.name: run.is_alive for run in health.health(full.engine, now=now).runs}
-    assert runs == {"a": True, "b": False, "c": None}
+    runs = {run.name: run.is_alive for run in health.health(full.engine).runs}
+    assert runs == {"a": True, "b": False, "c": None, "e": None}
 
 
 def test_only_an_administrator_gets_in(full: Workspace, open_page: OpenPage, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,8 @@ from tracejury.judging.matching.comparison import compare_trace, decided_revisio
 from tracejury.judging.matching.matches import finding_reviews
 from tracejury.judging.matching.pairs import Comparison, Pair
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue, next_item
-from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.tables import cell, finding
 
@@ -103,7 +104,7 @@ def test_a_confirmed_pair_counts_where_only_confirmed_ones_do(full: Workspace, c
     client.post("/api/compare/decide", json=sent)
     with read_transaction(full.engine) as connection:
         pairs = load_frames(
-            connection, Selection(reference="ada", judge_models=(JUDGE_MODEL,), matches="confirmed")
+            connection, Filters(reference="ada", judge_models=(JUDGE_MODEL,), matches="confirmed")
         ).error_pairs
     assert list(pairs.loc[pairs["caught"].eq(True), "error_id"]) == [pair.error.label_id]
 

@@ -25,7 +25,7 @@ def title(at: object) -> list[str]:
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "This workspace holds no traces" in open_page("explore").info[0].value
+    assert "No trace is here yet" in open_page("explore").info[0].value
 
 
 def test_all_traces_are_listed_with_who_labelled_and_how_judged(shown: Workspace, open_page: OpenPage) -> None:
@@ -48,7 +48,7 @@ def test_words_find_the_spans_that_hold_them_all(full: Workspace, open_page: Ope
 def test_words_that_stand_nowhere_say_so(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore", q="zzzznothing")
     assert title(at)[0].startswith("0 spans")
-    assert any("No trace matches" in caption.value for caption in at.caption)
+    assert any("No trace fits" in caption.value for caption in at.caption)
 
 
 def test_a_facet_narrows_the_list(shown: Workspace, open_page: OpenPage) -> None:
@@ -117,14 +117,14 @@ def test_every_error_and_finding_is_counted_at_its_first_span(full: Workspace) -
         (error, *_) = errors.itertuples()
         spans = load(connection, error.trace_id).spans
     assert (int(findings["count"].sum()), int(labelled["count"].sum())) == (cited, len(errors))
-    for side, found in (("judge", findings), ("human", labelled)):
+    for side, found in (("judge", findings), ("annotator", labelled)):
         assert found["place"].between(0, exploring.PLACES - 1).all()
         assert set(found["side"]) == {side}
     first = min(place for place, span in enumerate(spans) if span.span_id in error.span_ids)
     with read_transaction(full.engine) as connection:
         alone = exploring.error_places(connection, errors[:1])
     part = min(int(first / (len(spans) - 1) * exploring.PLACES), exploring.PLACES - 1)
-    assert list(alone.itertuples(index=False, name=None)) == [(error.trace_id, "human", part, 1)]
+    assert list(alone.itertuples(index=False, name=None)) == [(error.trace_id, "annotator", part, 1)]
 
 
 def test_what_others_said_of_a_trace_that_one_labels_blind_is_hidden_until_it_is_submitted(
@@ -212,11 +212,11 @@ def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_the
             click(at, "chart-positions", {"customdata": mark})
             assert not at.exception
             assert behind(at) == count, mark
-            of = "Annotators’ errors" if mark[0] == "human" else "Findings of judges"
+            of = "Annotators’ errors" if mark[0] == "annotator" else "Findings of judges"
             assert f"{of} that start at {mark[2]} of the run" in title(at)
             seen.append((mark[0], count))
-    totals = {side: sum(count for of, count in seen if of == side) for side in ("human", "judge")}
-    assert totals["reference_score"] == 45  # 23 of ada's errors and 22 of ben's
+    totals = {side: sum(count for of, count in seen if of == side) for side in ("annotator", "judge")}
+    assert totals["annotator"] == 45  # 23 of ada's errors and 22 of ben's
     assert totals["judge"] > 0
 
 
@@ -307,5 +307,5 @@ def test_a_finding_of_an_older_version_is_named_as_compare_finds_it(full: Worksp
             held = {name: value for name, value in row.items() if name != "cell_key"}
             connection.execute(insert(cell).values({**held, "judge_version": "f" * 64, "finished_at": last}))
         every = pd.concat([exploring.placed_findings(connection, part) for part in range(exploring.PLACES)])
-        of_old = every[(every["judge"] == old.rubric) & every["judge_model"].str.startswith("checks")]
+        of_old = every[(every["dimension"] == old.rubric) & every["judge_model"].str.startswith("checks")]
         assert set(of_old["judge_model"]) == {f"checks @{old.judge_version[:6]}"}

@@ -1,8 +1,10 @@
 """The desk's routes: what is served to whom, what is stored, what is refused and how it says so."""
 
+import base64
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from tracejury.app.api.packing import packed
 from tracejury.app.cli import main
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import load, pack, write, write_transaction
-from tracejury.ingest.trace import ExpectedEvent, Message, Outcome, Source, SpanDraft, Trace
+from tracejury.ingest.trace import ExpectedEvent, Json, Message, Outcome, Source, SpanDraft, Trace
 from tracejury.ingest.tree import assemble
 from tracejury.judging.labels import label_store as labels
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
@@ -412,3 +414,21 @@ def test_the_benchmarks_verdict_reaches_no_annotator(
     assert opening["spans"]["status"][0] == 0, "UNSET: the root's own status is the verdict"
     assert opening["spans"]["status"][3] == 2, "what failed on the way stays"
     assert opening["warnings"] == ["other: stays"]
+
+
+def test_a_picture_is_served_from_the_traces_own_bytes_as_nothing_but_a_picture(
+    client: TestClient, space: Workspace, token: Callable[..., str]
+) -> None:
+    data = b"\x89PNG\r\n\x1a\n" + bytes(20)
+    script = b"<svg onload='alert(1)'/>" * 2
+    held: Json = [{"parts": [None, {"content": base64.b64encode(each).decode()}]} for each in (data, script)]
+    draft = SpanDraft(span_id="a" * 16, attributes={"gen_ai.input.messages": held})
+    with write_transaction(space.engine) as connection:
+        write(connection, pack(assemble([draft], trace_id="seen", format="otlp", source=Source(file="x", data=b"y"))))
+    query = {"token": token("seen")}
+    answer = client.get(f"/api/picture/seen/{sha256(data).hexdigest()}", params=query)
+    assert (answer.status_code, answer.content, answer.headers["content-type"]) == (200, data, "image/png")
+    assert answer.headers["x-content-type-options"] == "nosniff"
+    for digest in (sha256(script).hexdigest(), "0" * 64):
+        assert client.get(f"/api/picture/seen/{digest}", params=query).status_code == 404
+    assert client.get(f"/api/picture/seen/{sha256(data).hexdigest()}").status_code == 401

@@ -230,7 +230,7 @@ def _judges(
             for dimension in DIMENSIONS:
                 base = rng.choices((0, 1, 2, 3), (10, 20, 30, 40))[0]
                 for repeat in range(repeats):
-                    common = {"run_key": run, "judge_version": versions[dimension], "judge": dimension,
+                    common = {"run_key": run, "judge_version": versions[dimension], "rubric": dimension,
                               "trace_id": trace_id, "trace_digest": digest, "repeat": repeat}  # fmt: skip
                     made.add(common, model, base, spans, labels.get(trace_id, []))
         made.store(connection)
@@ -268,7 +268,7 @@ class _Answers:
 
     def _find(self, cell: int, common: Row, score: int, spans: list[str], errors: list[Row]) -> None:
         rng = self.rng
-        ours = [error for error in errors if f'"{common["judge"]}"' in error["dimensions"]]
+        ours = [error for error in errors if f'"{common["rubric"]}"' in error["dimensions"]]
         people = list(dict.fromkeys(error["annotator"] for error in ours))
         left = {name: [error for error in ours if error["annotator"] == name] for name in people}
         for position in range(_poisson(rng, (3 - score) * 0.9)):

@@ -286,7 +286,7 @@ def test_console_output_with_other_text_between_is_read() -> None:
 def test_a_span_that_is_no_object_is_named_and_the_others_stay() -> None:
     trace = read_one(document(span("a" * 16), "not a span"))  # type: ignore[arg-type]
     assert len(trace.spans) == 1
-    assert trace.warnings == ("unreadable_span: spans[1] is 'not a span', not an object",)
+    assert trace.warnings[0] == "unreadable_span: spans[1] is 'not a span', not an object"
 
 
 def test_a_trace_without_spans_is_rejected() -> None:

@@ -55,6 +55,7 @@ FORMS = {
     "crewai": Told(calls=0, text=False, agent="ticket desk"),
     "genai-event": Told(arguments=False, results=False, agent=None),
     "genai-span": Told(arguments=False, results=False, agent=None),
+    "haystack": Told(agent="haystack.agent"),
     "langfuse": Told(agent="ticket desk"),
     "langgraph": Told(),
     "langsmith": Told(),
@@ -109,7 +110,12 @@ def test_no_value_that_the_tool_wrote_is_lost(name: str) -> None:
 @pytest.mark.parametrize("name", FORMS)
 def test_no_doubt_is_left_but_those_named(name: str) -> None:
     told = {warning.partition(":")[0] for trace in traces_of(name) for warning in trace.all_warnings}
-    named = {"litellm-parent": {"litellm_parent"}, "openai-agents-responses": {"no_text"}}
+    named = {
+        "litellm-parent": {"litellm_parent"},
+        "openai-agents-responses": {"no_text", "no_messages"},
+        "autogen": {"no_tool_text", "nothing_to_read"},  # its span of the agent being made says nothing
+        **{name: {"no_tool_text"} for name in ("adk", "genai-event", "genai-span")},
+    }
     assert told == named.get(name, set())
 
 

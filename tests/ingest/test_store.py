@@ -12,6 +12,7 @@ from tests.build import LONG_TEXT, TRACE, small_trace, span_id, workspace
 
 from tracejury.ingest import ready, workers
 from tracejury.ingest.batch import ingest, store
+from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.store import (
     Packed,
     StoreError,
@@ -29,7 +30,8 @@ from tracejury.ingest.store import (
 from tracejury.ingest.store.load import load_message
 from tracejury.ingest.table import SCHEMA, span_frame, span_table, trace_frame, write_csv, write_parquet
 from tracejury.ingest.texts import TextRefs, restore
-from tracejury.ingest.trace import SPAN_COLUMNS, Source, Trace
+from tracejury.ingest.trace import SPAN_COLUMNS, Message, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
 from tracejury.judging.store import open_workspace
 
 
@@ -316,3 +318,17 @@ def test_tokens_whose_sum_no_integer_column_holds_are_unknown_not_fatal(tmp_path
     with read_transaction(opened.engine) as connection:
         assert connection.scalar(select(schema.trace.c.prompt_tokens)) is None
         assert load(connection, TRACE).spans == spans
+
+
+@pytest.mark.parametrize("reasoning", ["Ask the sonar.", "Ask the sonar. " * 40])
+def test_what_a_model_thought_comes_back_as_it_went_in(reasoning: str, tmp_path: Path) -> None:
+    table = MessageTable()
+    said = table.place(Message("assistant", "Nine.", (), None, None, reasoning))
+    made = assemble([SpanDraft(span_id="a" * 16, kind="LLM", output_messages=[said])], trace_id="t", format="otlp",
+                    source=Source(file="x", data=b"x"), messages=table)  # fmt: skip
+    opened = open_workspace(tmp_path / "w")
+    store(opened.engine, [made])
+    with read_transaction(opened.engine) as connection:
+        assert load(connection, "t").messages == made.messages
+        assert load_message(connection, "t", said) == made.messages[said]
+        assert [hit.seq for hit in search(connection, "sonar")] == [0]

@@ -47,7 +47,7 @@ def test_an_orphan_is_a_root_that_keeps_the_parent_it_names() -> None:
 def test_an_identical_duplicate_is_kept_once_with_a_warning() -> None:
     trace = trace_of([draft(1), draft(2, 1, 5), draft(2, 1, 5)])
     assert len(trace.spans) == 2
-    assert [warning.split(":")[0] for warning in trace.all_warnings] == ["duplicate_span"]
+    assert [warning.split(":")[0] for warning in trace.all_warnings].count("duplicate_span") == 1
 
 
 def test_different_spans_of_one_id_are_all_kept() -> None:

@@ -18,7 +18,8 @@ from tracejury.judging.adjudication.disputes import Opinion, anonymous, dispute,
 from tracejury.judging.agreement.reliability import alpha
 from tracejury.judging.labels.label_store import error_labels, reviews, score_labels
 from tracejury.judging.records import DIMENSIONS, Call, Citation, ErrorLabel, Evidence, Finding, Verdict
-from tracejury.judging.reports.frames import Selection, default_reference, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import default_reference, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace, tables
 from tracejury.judging.store import spans as store_spans
@@ -379,7 +380,7 @@ class TestAgreed:
     def test_a_name_that_is_taken_by_an_import_is_not_used_for_the_gold(self, space: Workspace) -> None:
         submit(space, "x", trace_id(3))
         with write_transaction(space.engine) as connection:
-            from tracejury.judging.labels.label_store import ensure_annotator
+            from tracejury.judging.store.people import ensure_annotator
 
             ensure_annotator(connection, "gold")
             assert desk.gold_name(connection) == "gold (adjudicated)"
@@ -406,7 +407,7 @@ def test_people_who_disagree_on_everything_give_alpha_below_zero_and_a_full_queu
     assert len(items) == count
     assert {one.dispute.weight for one in items} == {7 * 3 + 3 + 3}
     with read_transaction(space.engine) as connection:
-        ratings = load_frames(connection, Selection(reference="ada")).ratings
+        ratings = load_frames(connection, Filters(reference="ada")).ratings
     wide = ratings[ratings["dimension"] == "LC"].pivot(index="unit", columns="rater", values="value")
     found = alpha(wide.to_numpy(dtype=np.float64).T)
     # interval alpha of ten opposite pairs: D_o = 9; values 10 x 0 and 10 x 3: D_e = 2*10*10*9 / (20*19) = 4.74

@@ -211,12 +211,13 @@ class TestPractice:
         assert len(answer.unmatched) == 1
 
     def test_practice_stays_out_of_every_figure(self, space: Workspace) -> None:
-        from tracejury.judging.reports.frames import Selection, load_frames
+        from tracejury.judging.reports.filters import Filters
+        from tracejury.judging.reports.frames import load_frames
 
         queue_of(space, 1, practice=True, author="ben")
         submit(space, "ada", ONE, scores={"TC": 3}, occasion=PRACTICE)
         with read_transaction(space.engine) as connection:
-            frames = load_frames(connection, Selection())
+            frames = load_frames(connection, Filters())
         people = frames.ratings[frames.ratings["judge_model"] == "people"]
         assert set(people["rater"]) == {"ben"}
         assert frames.repeats.empty

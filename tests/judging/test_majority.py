@@ -21,7 +21,8 @@ from tracejury.judging.matching.matches import decide, propose_matches
 from tracejury.judging.records import Call, Finding, ScoreLabel, Verdict
 from tracejury.judging.reports.arm_frames import trail_scores
 from tracejury.judging.reports.arms import Arm, arm_pairs
-from tracejury.judging.reports.frames import Frames, Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import Frames, load_frames
 from tracejury.judging.runs.verdict_imports import import_outcomes
 from tracejury.judging.store import Workspace
 
@@ -66,7 +67,7 @@ def space(tmp_path: Path) -> Workspace:
 
 def frames(opened: Workspace, **more: Any) -> Frames:
     with read_transaction(opened.engine) as connection:
-        return load_frames(connection, Selection(**({"gold": "majority"} | more)))
+        return load_frames(connection, Filters(**({"reference": "majority"} | more)))
 
 
 def finding_on(opened: Workspace, trace: int) -> int:
@@ -105,7 +106,7 @@ def test_ties_and_lone_voices_are_said(space: Workspace) -> None:
     assert by.loc["TC", ["n", "unanimous", "majority", "tied"]].tolist() == [2, 0, 1, 1]
     assert by.loc["PA", ["n", "unanimous", "majority", "minority"]].tolist() == [2, 1, 1, 1]
     assert by.loc["TS", ["n", "majority"]].tolist() == [1, 1]  # not applicable is an answer too
-    assert frames(space, gold=None).votes.empty
+    assert frames(space, reference=None).votes.empty
 
 
 def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
@@ -120,7 +121,7 @@ def test_the_other_frames_follow_the_majority(space: Workspace) -> None:
 
 def test_a_finding_that_matches_a_tied_error_alone_is_unmatched(space: Workspace) -> None:
     """Under the majority nobody's error stands there; a person's verdict on the finding decides what it is."""
-    ones = frames(space, gold=None, reference="ada").findings.set_index("trace_id")
+    ones = frames(space, reference="ada").findings.set_index("trace_id")
     assert ones.loc[trace_id(1), "matched"]  # a3, which ada saw and ben did not
     loaded = frames(space).findings
     assert not loaded.set_index("trace_id").loc[trace_id(1), "matched"]
@@ -174,7 +175,7 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
         put_labels(connection, errors=(), scores=[*labels, alone], reviews=(), author="test")
         cells = pd.DataFrame(
             [(n, trace_id(n), "m", "trail") for n in range(2)],
-            columns=["cell_key", "trace_id", "judge_model", "rubric"],
+            columns=["cell_key", "trace_id", "judge_model", "dimension"],
         )
         several = pd.DataFrame(
             [("ada", 0), ("ben", 0), ("cat", 0), ("ada", 1), ("ben", 1)], columns=["annotator", "trace_id"]
@@ -189,7 +190,7 @@ def test_one_person_alone_is_no_majority_on_trails_scales_either(space: Workspac
     assert sorted(of_ada["reference_score"]) == [2, 4, 5]
 
 
-def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
+def test_gold_is_no_voter_and_may_be_the_reference(space: Workspace) -> None:
     with write_transaction(space.engine) as connection:
         for dimension, value in {"TC": 3, "PA": 2}.items():
             desk.set_score(connection, trace_id(1), dimension, value, by="root", reason="read again")
@@ -203,22 +204,20 @@ def test_gold_is_no_voter_and_may_be_named(space: Workspace) -> None:
         "single": "ada",
         "majority": MAJORITY,
     }
-    assert {kind: frames(space, gold=kind).reference for kind in kinds} == kinds
+    assert {kind: frames(space, reference=kind).reference for kind in kinds} == kinds
 
 
 def test_without_adjudication_there_is_no_adjudicated_gold(space: Workspace) -> None:
     with pytest.raises(ValueError, match="nothing is adjudicated"):
-        frames(space, gold="adjudicated")
-    with pytest.raises(ValueError, match="choose one"):
-        Selection(reference="ada", gold="majority")
+        frames(space, reference="adjudicated")
 
 
 def test_sides_stand_against_the_majority_and_no_voter_beside_it(space: Workspace) -> None:
     with read_transaction(space.engine) as connection:
-        side = arm_pairs(connection, Selection(reference="majority"), Arm(judge_model="m"))
+        side = arm_pairs(connection, Filters(reference="majority"), Arm(judge_model="m"))
         assert side.error_pairs["error_id"].tolist() == ["a1"]
         with pytest.raises(ValueError, match="one of the majority"):
-            arm_pairs(connection, Selection(reference="majority"), Arm(person="ben"))
+            arm_pairs(connection, Filters(reference="majority"), Arm(person="ben"))
 
 
 def test_a_workspace_where_nobody_shares_a_trace_has_frames_without_rows(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 from tests.build import LONG_TEXT, small_trace, span_id, trace_of
 
 from tracejury.ingest.messages import MessageTable
-from tracejury.ingest.trace import SpanDraft, Trace
+from tracejury.ingest.trace import Message, Source, SpanDraft, Trace
+from tracejury.ingest.tree import assemble
 from tracejury.judging.judges.trace_text import MIN_CUT, announces_plan, render_trace
 
 
@@ -197,3 +198,22 @@ def gold_answers(trace: Trace) -> list[str]:
             if isinstance(holder, dict):
                 found += [str(holder[key]) for key in ("true_answer", "patch", "test_patch") if holder.get(key)]
     return found
+
+
+def thinking(reasoning: str) -> Trace:
+    table = MessageTable()
+    asked, said = table.add("user", "How deep?"), table.place(Message("assistant", "Nine.", (), None, None, reasoning))
+    draft = SpanDraft(span_id="a" * 16, kind="LLM", input_messages=[asked], output_messages=[said])
+    return assemble([draft], trace_id="t", format="otlp", source=Source(file="x"), messages=table)
+
+
+def test_reasoning_is_a_part_of_its_own_before_the_words() -> None:
+    found = render_trace(thinking("Ask the sonar."))
+    assert " assistant reasoning:\n  Ask the sonar.\n assistant:\n  Nine.\n" in found.text
+    assert [part.field for part in found.blocks[0].parts] == ["message:0", "message:1:reasoning", "message:1"]
+
+
+def test_without_reasoning_a_note_stands_in_its_place() -> None:
+    text = render_trace(thinking("Ask the sonar."), reasoning=False).text
+    assert "Ask the sonar." not in text
+    assert " assistant reasoning:\n  (reasoning, 14 characters, not shown)\n" in text

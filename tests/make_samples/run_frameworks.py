@@ -13,7 +13,7 @@ from typing import Any
 os.environ.update({
     "OPENAI_API_KEY": "none", "CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_DISABLE_TRACKING": "true",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True", "LANGFUSE_PUBLIC_KEY": "pk-lf-none", "LANGFUSE_SECRET_KEY": "none",
-    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true",
+    "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT": "true", "HAYSTACK_TELEMETRY_ENABLED": "False",
 })  # fmt: skip
 
 from desk import INSTRUCTIONS, QUESTION, REPLIES, TOOL, converse
@@ -151,9 +151,27 @@ def langgraph(base_url: str, tracers: Any) -> None:
     ask(base_url, ticket_price)
 
 
+def haystack(base_url: str, tracers: Any) -> None:
+    from haystack import tracing
+    from haystack.components.agents import Agent
+    from haystack.components.generators.chat import OpenAIChatGenerator
+    from haystack.dataclasses import ChatMessage
+    from haystack.tools import create_tool_from_function
+    from haystack.utils import Secret
+    from haystack_integrations.tracing.opentelemetry import OpenTelemetryTracer
+
+    tracing.tracer.is_content_tracing_enabled = True
+    tracing.enable_tracing(OpenTelemetryTracer(tracers.get_tracer("haystack")))
+    generator = OpenAIChatGenerator(model=MODEL, api_base_url=base_url, api_key=Secret.from_token("none"))
+    tool = create_tool_from_function(ticket_price)
+    agent = Agent(chat_generator=generator, tools=[tool], system_prompt=INSTRUCTIONS)
+    agent.run(messages=[ChatMessage.from_user(QUESTION)])
+
+
 RUNS = {
     "langfuse": langfuse, "langgraph": langgraph, "pydantic-ai": pydantic_ai, "strands": strands,
     "strands-latest": strands, "adk": adk, "adk-latest": adk, "autogen": autogen, "crewai": crewai,
+    "haystack": haystack,
 }  # fmt: skip
 
 

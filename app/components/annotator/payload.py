@@ -271,7 +271,8 @@ def _block(block: Block, trace: Trace, texts: _Texts) -> JsonObject:
 
 
 def _repeat(repeat: Repeat, message: Message, texts: _Texts) -> list[Json]:
-    return [repeat.message, repeat.ordinal, message.role, texts.number(message_text(message))]
+    text = message_text(message) or message.reasoning or ""
+    return [repeat.message, repeat.ordinal, message.role, texts.number(text)]
 
 
 def _part(part: Part, texts: _Texts) -> JsonObject:

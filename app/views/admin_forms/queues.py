@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import pandas as pd
 import streamlit as st
 
-from tracejury.app import loading
+from tracejury.app import listings
 from tracejury.app.components import layout
 from tracejury.app.components.figures import counted, plain
 from tracejury.app.session import say, user, workspace
@@ -124,7 +124,7 @@ class Given(NamedTuple):
 
 
 def make_form() -> None:
-    traces = loading.traces()
+    traces = listings.traces()
     if traces.empty:
         st.caption("This workspace holds no traces. Try: the Ingest page.")
         return
@@ -293,7 +293,7 @@ def take_out(row: Any) -> None:
 
 def put_in(row: Any) -> None:
     with st.expander("Put traces in"):
-        chosen_by, seed = trace_filter(loading.traces(), "more")
+        chosen_by, seed = trace_filter(listings.traces(), "more")
         with read_transaction(workspace().engine) as connection:
             found = queue.find_traces(connection, chosen_by, seed=seed)
             here = set(queue.traces_of(connection, row.queue_key))
@@ -335,7 +335,7 @@ def items_table(queue_key: int) -> pd.DataFrame:
     with read_transaction(workspace().engine) as connection:
         rows = queue.assignments(connection, queue_key, now=now())
         assigned = queue.assigned_names(connection, queue_key)
-    titles = dict(loading.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
+    titles = dict(listings.traces()[["trace_id", "name"]].itertuples(index=False, name=None))
     return matrix(rows, assigned, titles)
 
 

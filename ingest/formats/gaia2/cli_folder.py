@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from tracejury.ingest.conventions.message_json import read_message
+from tracejury.ingest.conventions.message_json import read_turn
 from tracejury.ingest.formats.gaia2.eventlog import completed_draft, note_asked
 from tracejury.ingest.formats.gaia2.export import Event
 from tracejury.ingest.formats.gaia2.rows import Rows
@@ -231,18 +231,18 @@ def _call(raw: Mapping[str, Json], position: int, rows: Rows) -> SpanDraft:
 def _sent(request: Mapping[str, Json], rows: Rows) -> list[int]:
     system = request.get("system")
     places = [] if system is None else [rows.messages.add("system", text(system))]
-    return [*places, *(_message(item, rows) for item in sequence(request.get("messages")))]
+    return [*places, *(place for item in sequence(request.get("messages")) for place in _messages(item, rows))]
 
 
-def _message(item: Json, rows: Rows) -> int:
-    found = read_message(item)
-    if found is None:
-        return rows.messages.add(None, text(item))
-    said = found.message
-    place = rows.messages.add(said.role, said.content, said.tool_calls, name=said.name, tool_call_id=said.tool_call_id)
-    if found.rest is not None:
-        rows.note_message(place, {"rest": found.rest})
-    return place
+def _messages(item: Json, rows: Rows) -> Iterator[int]:
+    turn = read_turn(item)
+    if turn is None:
+        yield rows.messages.add(None, text(item))
+    for found in turn or ():
+        place = rows.messages.place(found.message)
+        if found.rest is not None:
+            rows.note_message(place, {"rest": found.rest})
+        yield place
 
 
 def _answer(draft: SpanDraft, answer: Mapping[str, Json], response: Json, rows: Rows) -> None:
@@ -256,8 +256,8 @@ def _answer(draft: SpanDraft, answer: Mapping[str, Json], response: Json, rows: 
             draft.warnings.append("unparsed_response: the answer is in no form known here and kept as text")
     else:
         said = {"role": "assistant", **mapping(message)}
-        place = _message({key: said[key] for key in said if key in {"role", "content", "tool_calls"}}, rows)
-        draft.output_messages = [place]
+        message = {key: said[key] for key in said if key in {"role", "content", "tool_calls"}}
+        draft.output_messages = list(_messages(message, rows))
         draft.attributes |= without_empty({"response": {**rest, **{k: v for k, v in choice.items() if k != "message"}}})
         beside = {k: v for k, v in mapping(choice.get("message")).items() if k not in {"role", "content", "tool_calls"}}
         draft.attributes |= without_empty({"response_message": beside})

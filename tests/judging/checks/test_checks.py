@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, replace
 
@@ -14,6 +15,7 @@ from tracejury.ingest.messages import MessageTable
 from tracejury.ingest.trace import SPAN_KINDS, Source, SpanDraft, ToolCall, Trace
 from tracejury.ingest.tree import assemble
 from tracejury.judging.checks import CHECKS, checks_version, find, judge_offline
+from tracejury.judging.checks.view import look_at
 from tracejury.judging.judges.trace_text import render_trace
 from tracejury.judging.records import DIMENSIONS, IMPACTS, Finding, Verdict
 from tracejury.judging.taxonomy import dimensions_of, normalise
@@ -439,3 +441,28 @@ def _assert_verbatim(trace: Trace, finding: Finding) -> None:
     texts += [message.content for message in messages]
     texts += [call.arguments for message in messages for call in message.tool_calls]
     assert any(finding.evidence in text for text in texts if text), (finding.check, finding.evidence)
+
+
+def test_a_score_says_on_how_many_rules_that_apply_it_rests() -> None:
+    verdicts = {one.rubric: one for one in judge_offline(run(search("tides"), answer("six")))}
+    assert verdicts["LC"].rationale.startswith("3: none of 7 applicable rules broken (unparsable_action, ")
+
+
+def test_broken_rules_are_counted_among_those_that_apply() -> None:
+    verdicts = {one.rubric: one for one in judge_offline(run(Said("Thought: I guess."), answer("six", "I guess.")))}
+    assert re.match(r"\d: \d of \d applicable rules broken \(", verdicts["LC"].rationale)
+
+
+def test_where_no_text_is_there_no_rule_applies_and_there_is_no_score() -> None:
+    silent = run(Said(None), Said(None))
+    verdicts = {one.rubric: one for one in judge_offline(silent)}
+    assert {name: one.score for name, one in verdicts.items() if name != "EE"} == dict.fromkeys(
+        ("LC", "PQ", "PA", "GF", "TS", "TC")
+    )
+
+
+def test_a_rule_names_what_of_the_trace_it_lacks() -> None:
+    view = look_at(run(Said("It is six.")))
+    rules = {check.name: check.lacks(view) for check in CHECKS}
+    assert (rules["failed_action"], rules["same_plan_again"]) == (("calls", "results"), ("plan",))
+    assert rules["unparsable_action"] == ()

@@ -6,8 +6,8 @@ import { countText, evidenceOf, extendBySentence, placeEvidence, shrinkBySentenc
 import { kindBadge } from "./tree.mjs";
 
 const TJ_GROUP = 12;
-const TJ_CLIP = { system: 900, other: 6000 }; // longer texts show a head first
-const TJ_CLIPPED = { system: 480, other: 3600 };
+const TJ_CLIP = { system: 900, reasoning: 320, other: 6000 }; // longer texts show a head first
+const TJ_CLIPPED = { system: 480, reasoning: 160, other: 3600 };
 
 export class Reader {
   constructor(desk) {
@@ -184,13 +184,14 @@ export class Reader {
     const isProse = part.field.startsWith("message:");
     const role = roleOf(part);
     const pretty = desk.isPretty && !isProse;
-    const node = el("section", { class: `tj-part tj-role-${role}` + (part.plan ? " tj-plan" : ""), "data-part": key, "data-field": part.field });
+    const node = el("section", { class: `tj-part tj-role-${role}` + (part.plan ? " tj-plan" : "") + (isReasoning(part) ? " tj-reasoning" : ""), "data-part": key, "data-field": part.field });
     const label = el("div", { class: "tj-part-label" }, el("bdi", { text: part.label }), part.from ? el("span", { class: "tj-tag", text: "from " + part.from }) : null);
     if (part.plan) label.append(el("span", { class: "tj-tag tj-tag-plan", text: "plan" }));
+    if (isLeftover(part)) label.append(el("span", { class: "tj-tag", title: "No known convention: shown as the tracer recorded it, under its own name", text: "as recorded" }));
     if (text.loaded.includes("\r\n")) label.append(el("span", { class: "tj-tag", title: "Lines end with CR LF; both count in evidence", text: "CRLF" }));
     node.append(label);
     const isOpen = this.opened.has(key);
-    const clip = role === "system" ? "system" : "other";
+    const clip = isReasoning(part) ? "reasoning" : role === "system" ? "system" : "other";
     const isLong = text.length > TJ_CLIP[clip];
     let room = isOpen || !isLong ? Infinity : TJ_CLIPPED[clip];
     for (const [from, to, note, piece] of piecesOf(part, text.loaded)) {
@@ -205,6 +206,7 @@ export class Reader {
       node.append(host);
       room -= end - from;
     }
+    for (const digest of picturesIn(text.loaded)) node.append(this.pictureButton(digest));
     if (!part.text && part.text !== 0) return node;
     if (isLong || !text.isWhole) node.append(this.moreButton(seq, key, text, isOpen && text.isWhole, room));
     return node;
@@ -212,6 +214,16 @@ export class Reader {
 
   noteButton(note, key, seq) {
     return el("button", { class: "tj-note", title: "Show it here", text: note.replace(/^\((.*)\)$/, "$1"), on: { click: () => this.toggleOpen(key, seq) } });
+  }
+
+  /** Shows a picture of the trace from the server's own bytes, when asked for. */
+  pictureButton(digest) {
+    const button = el("button", { class: "tj-more", title: "From the trace's own bytes; nothing is fetched from elsewhere", text: "Show picture" });
+    button.onclick = async () => {
+      const blob = await this.desk.fetchFrom(`picture/${encodeURIComponent(this.desk.traceId)}/${digest}`, {}, (answer) => answer.blob());
+      if (blob) button.replaceWith(el("img", { class: "tj-picture", alt: "Picture " + digest.slice(0, 8), src: URL.createObjectURL(blob) }));
+    };
+    return button;
   }
 
   moreButton(seq, key, text, isOpen) {
@@ -404,6 +416,21 @@ export class Reader {
 
 function repeatPart([position, ordinal, role, text]) {
   return { field: "message:" + position, label: role || "message", text, plan: false, pieces: null, from: ordinal };
+}
+
+/** The hashes of the pictures for which a placeholder stands in a text. */
+export function picturesIn(text) {
+  return [...new Set([...text.matchAll(/\[(?:image|file)\b[^\]\n]*, sha256 ([0-9a-f]{64})\]/g)].map((match) => match[1]))].slice(0, 20);
+}
+
+/** What the model thought, which is folded until someone opens it. */
+export function isReasoning(part) {
+  return /^message:\d+:reasoning$/.test(part.field);
+}
+
+/** A text that no dialect understood, under the name of its attribute. */
+export function isLeftover(part) {
+  return /^(attribute:|event:\d+:)/.test(part.field);
 }
 
 function roleOf(part) {

@@ -98,7 +98,7 @@ export class Revealed {
 
 function answerText({ state, score }) {
   if (state === "scored") return String(score);
-  return { not_applicable: "n/a", unparsable: "unreadable", too_long: "too long", refused: "refused", error: "failed" }[state] || state;
+  return { not_applicable: "n/a", errors_only: "errors only", tied: "tied", unparsable: "unreadable", too_long: "too long", refused: "refused", error: "failed" }[state] || state;
 }
 
 function placeText(place) {

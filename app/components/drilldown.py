@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from tracejury.app.components.sheet import row_of, sheet, words
+from tracejury.app.components.data_table import data_table, row_of, words
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 IDS = ("trace_id", "error_id", "label_id", "finding_id", "span_id")
@@ -54,15 +54,15 @@ def listing(
 ) -> dict[str, Any] | None:
     """Show the rows behind a mark and give the one that is chosen; `of`: how many there are, where not all are read."""
     if rows.empty:
-        st.caption("Nothing stands behind this mark.")
+        st.caption("No rows contribute to this point.")
         return None
     shown = rows.head(MOST_ROWS).reset_index(drop=True)
     every = len(rows) if of is None else of
     more = "" if every <= len(shown) else f", the first {len(shown):,} shown"
-    st.caption(f"{every:,} behind this{more}. Choose a row to open it.")
+    st.caption(f"{every:,} for this point{more}. Select a row to open it.")
     narrow = [name for name in IDS if name in shown.columns and len(shown.columns) > WIDE]
     ids = {name: st.column_config.TextColumn(words(name), width=ID_WIDTH) for name in narrow}
-    chosen = sheet(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))
+    chosen = data_table(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))
     return None if chosen is None else row_of(shown, chosen)
 
 

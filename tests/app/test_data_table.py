@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import streamlit as st
 
-from tracejury.app.components.sheet import FREE_TEXT, sheet
+from tracejury.app.components.data_table import FREE_TEXT, data_table
 
 
 @pytest.fixture
@@ -25,17 +25,17 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
 def test_a_table_of_figures_is_as_wide_as_they_are_and_one_of_texts_as_the_page(
     shown: dict[str, Any], text: str, width: str
 ) -> None:
-    sheet(pd.DataFrame({"annotator": ["ada", text], "submitted": [1, 2]}))
+    data_table(pd.DataFrame({"annotator": ["ada", text], "submitted": [1, 2]}))
     assert shown["width"] == width
 
 
 def test_a_width_that_is_asked_for_is_kept(shown: dict[str, Any]) -> None:
-    sheet(pd.DataFrame({"submitted": [1]}), width="stretch")
+    data_table(pd.DataFrame({"submitted": [1]}), width="stretch")
     assert shown["width"] == "stretch"
 
 
 def test_columns_say_what_they_hold(shown: dict[str, Any]) -> None:
-    sheet(pd.DataFrame({"judge_model": ["checks"], "relevant": [True], "recall": [0.5], "caught": [3]}))
+    data_table(pd.DataFrame({"judge_model": ["checks"], "relevant": [True], "recall": [0.5], "caught": [3]}))
     about = {name: config["help"] for name, config in shown["column_config"].items()}
     assert about["judge_model"] == "The model, offline checks or import that judged"
     assert about["relevant"].startswith("The error is of the judge's own dimension")

@@ -1,0 +1,135 @@
+"""ATIF, Harbor's trajectory format (terminal-bench and others): one JSON object with `schema_version` and `steps`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tracejury.ingest.conventions.message_json import read_message
+from tracejury.ingest.conventions.parts import arguments_text
+from tracejury.ingest.formats.exports import as_text
+from tracejury.ingest.formats.fields import Fields, time_of_any
+from tracejury.ingest.formats.spans import brief, kept
+from tracejury.ingest.formats.trajectory import Session, Usage, session_trace
+from tracejury.ingest.parse import parse_documents
+from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.times import integer
+from tracejury.ingest.trace import IngestError, Json, Message, Rejected, Source, ToolCall, Trace
+
+NAME = "atif"
+
+_ROLES = {"user": "user", "system": "system"}
+
+
+def sniff(sample: FileSample) -> bool:
+    """`schema_version` of ATIF."""
+    return "schema_version" in sample.keys and b"ATIF-v" in sample.data
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trajectory of the file."""
+    for document in parse_documents(source.data):
+        try:
+            if document.error is not None:
+                raise document.error
+            for value in document.value if isinstance(document.value, list) else [document.value]:
+                yield _trace(value, document.place, source)
+        except IngestError as error:
+            yield rejected(source.file, error)
+
+
+def _trace(value: Json, place: str, source: Source) -> Trace:
+    if not isinstance(value, dict) or not isinstance(value.get("steps"), list):
+        raise IngestError("an ATIF trajectory without a list `steps`", place=place, remedy="export it again")
+    fields = Fields(value)
+    trace_id = fields.text("sessionid") or fields.text("trajectoryid") or "unnamed"
+    sessions = _sessions(fields, trace_id, None)
+    fields.take("schemaversion")
+    attributes = {"schema_version": value.get("schema_version"), **fields.rest()}
+    warnings = [] if trace_id != "unnamed" else ["no_trace_id: the trajectory has no session_id; called unnamed"]
+    return session_trace(
+        sessions, trace_id=trace_id, format=NAME, source=source, attributes=attributes, warnings=warnings
+    )
+
+
+def _sessions(fields: Fields, span_id: str, parent: str | None) -> list[Session]:
+    """The agent of a trajectory, and those of the trajectories that stand in it."""
+    agent = fields.nested("agent")
+    named = Fields(agent)
+    session = Session(span_id=span_id, agent=named.text("name") or "agent", parent=parent)
+    model = named.text("modelname")
+    session.root.attributes.update({f"agent.{key}": item for key, item in named.rest().items()})
+    references: dict[str, str] = {}
+    for number, step in enumerate(fields.listed("steps")):
+        if isinstance(step, dict):
+            _step(session, step, model, references)
+        else:
+            session.warnings.append(f"unreadable_span: steps[{number}] is {brief(step)}, not an object")
+    sessions = [session]
+    for number, inner in enumerate(fields.listed("subagenttrajectories")):
+        if isinstance(inner, dict):
+            held = Fields(inner)
+            own = held.text("trajectoryid") or held.text("sessionid") or f"{span_id}-{number + 1}"
+            sessions += _sessions(held, f"{span_id}-{own}", references.get(own, span_id))
+    return sessions
+
+
+def _step(session: Session, step: dict[str, Json], model: str | None, references: dict[str, str]) -> None:
+    fields = Fields(step)
+    role, time = _ROLES.get(fields.text("source") or ""), time_of_any(fields.take("timestamp"))
+    observation = Fields(fields.nested("observation"))
+    if role is not None:
+        message = _message(role, fields.take("message"), None)
+        number = fields.take("stepid")
+        session.say(message, time=time, is_goal=role == "user")
+        if rest := fields.rest():
+            session.event(f"step {number}", rest, time)
+    else:
+        _answer(session, fields, time, model)
+    for result in observation.listed("results"):
+        _result(session, result, time, references)
+    if rest := observation.rest():
+        session.event("observation", rest, time)
+
+
+def _message(role: str, content: Json, reasoning: str | None) -> Message:
+    """A message with its parts; what the model thought stands before what it said."""
+    parts: Json = content
+    if reasoning:
+        listed = content if isinstance(content, list) else [{"type": "text", "text": content}] if content else []
+        parts = [{"type": "thinking", "thinking": reasoning}, *listed]
+    said = read_message({"role": role, "content": parts})
+    return said.message if said is not None else Message(role, as_text(content))
+
+
+def _answer(session: Session, fields: Fields, time: int | None, model: str | None) -> None:
+    message = _message("assistant", fields.take("message"), fields.text("reasoningcontent"))
+    calls = [
+        ToolCall(held.text("functionname"), arguments_text(held.take("arguments")), held.text("toolcallid"))
+        for item in fields.listed("toolcalls")
+        if isinstance(item, dict) and (held := Fields(item))
+    ]
+    metrics = Fields(fields.nested("metrics"))
+    usage = Usage(prompt=integer(metrics.take("prompttokens")), completion=integer(metrics.take("completiontokens")))
+    own_model, step = fields.text("modelname") or model, integer(fields.take("stepid"))
+    session.answer(
+        Message("assistant", message.content, (*message.tool_calls, *calls)), time=time, model=own_model, usage=usage,
+        attributes={**metrics.rest("metrics."), **fields.rest()}, step=step,
+        span_id=None if step is None else f"{session.span_id}-step-{step}",
+    )  # fmt: skip
+
+
+def _result(session: Session, result: Json, time: int | None, references: dict[str, str]) -> None:
+    fields = Fields(result if isinstance(result, dict) else {"content": result})
+    call, refs = fields.text("sourcecallid"), fields.listed("subagenttrajectoryref")
+    content = _message("tool", fields.take("content"), None).content
+    extra = {**fields.rest(), **({"subagent_trajectory_ref": kept(list(refs))} if refs else {})}
+    if call is None and session.spans[-1].draft.kind != "TOOL":  # an observation that no tool call made
+        session.say(Message("user", content), time=time)
+        session.event("observation", extra, time) if extra else None
+        return
+    tool = session.result(call, content, time=time, attributes=extra)
+    for ref in refs:
+        held = Fields(ref if isinstance(ref, dict) else {})
+        for name in (held.text("trajectoryid"), held.text("sessionid")):
+            if name is not None:
+                references[name] = tool.span_id

@@ -1,0 +1,162 @@
+"""Jaeger's JSON: what its interface downloads and its query service answers, `{"data": [{"traceID", "spans"}]}`."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from typing import cast
+
+from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, traces
+from tracejury.ingest.formats.spans import brief, kept, status_of
+from tracejury.ingest.sniff import FileSample
+from tracejury.ingest.times import integer
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+
+NAME = "jaeger"
+MERGES = True
+
+
+def sniff(sample: FileSample) -> bool:
+    """`traceID`, `spanID` and `operationName`, spelt as Jaeger does."""
+    return {"traceID", "spanID", "operationName"} <= sample.keys
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the file."""
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or not bad:
+        yield from traces(found, format=NAME, source=source)
+
+
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the spans of a file; yields and counts the documents that hold none."""
+    return (yield from take_documents((source,), lambda value, place: take(value, found, place), found.warnings))
+
+
+def take(value: Json, found: Found, place: str) -> None:
+    """Add the spans of an answer, a trace, a list of traces or one span. Raises `IngestError` where there is none."""
+    if isinstance(value, dict) and isinstance(value.get("data"), (list, dict)):
+        value = value["data"]
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, dict) and isinstance(item.get("spans"), list):
+            processes = item.get("processes")
+            for number, span in enumerate(cast("list[Json]", item["spans"])):
+                _take_span(span, processes if isinstance(processes, dict) else {}, found, f"spans[{number}]")
+        elif isinstance(item, dict) and "spanID" in item:
+            _take_span(item, {}, found, place)
+        else:
+            raise IngestError(
+                f"{brief(item)} is no trace of Jaeger", place=place, remedy="download the trace as JSON again"
+            )
+
+
+def _take_span(value: Json, processes: dict[str, Json], found: Found, place: str) -> None:
+    if not isinstance(value, dict):
+        found.warnings.append(f"unreadable_span: {place} is {brief(value)}, not an object")
+        return
+    fields = Fields(value)
+    trace_id, span_id = fields.text("traceid"), fields.text("spanid")
+    if span_id is None:
+        found.warnings.append(f"no_span_id: {place} is called unnamed-{len(found.spans) + 1}")
+    draft = SpanDraft(span_id=span_id or f"unnamed-{len(found.spans) + 1}", name=fields.text("operationname") or "")
+    draft.start_time, length = integer(fields.take("starttime")), integer(fields.take("duration"))
+    if draft.start_time is not None and length is not None:
+        draft.end_time = draft.start_time + length
+    draft.parent_span_id, draft.links = _references(fields)
+    draft.attributes = {**_tags(fields.take("tags")), **_stored_tags(fields.nested("tag"))}
+    _tags_as_fields(draft)
+    draft.events = [_event(item) for item in fields.listed("logs")]
+    process = fields.nested("process") or processes.get(fields.text("processid") or "")
+    _process(draft, process)
+    draft.warnings += [f"tracer: {warning}" for warning in fields.listed("warnings")]
+    fields.take("starttimemillis")
+    draft.attributes.update(fields.rest("jaeger."))
+    found.spans.append((trace_id or "unnamed", draft))
+
+
+def _stored_tags(values: dict[str, Json]) -> dict[str, Json]:
+    """Tags that a storage keeps as one object; it writes dots in names as `@`."""
+    return {key.replace("@", "."): kept(item) for key, item in values.items()}
+
+
+def _references(fields: Fields) -> tuple[str | None, list[dict[str, Json]]]:
+    """The parent, and the other references as links."""
+    parent, links = parent_or_none(fields.text("parentspanid")), []
+    for item in fields.listed("references"):
+        held = Fields(item if isinstance(item, dict) else {"value": item})
+        kind, trace_id, span_id = held.take("reftype"), held.text("traceid"), held.text("spanid")
+        if kind == "CHILD_OF" and parent in (None, span_id):
+            parent = parent_or_none(span_id)
+        else:
+            link: dict[str, Json] = {"trace_id": trace_id, "span_id": span_id, "attributes": {}}
+            links.append({**link, "ref_type": kind, **held.rest()})
+    return parent, links
+
+
+def _tags(value: Json) -> dict[str, Json]:
+    """Key, type and value of each tag; a key that stands twice keeps both values."""
+    held: dict[str, Json] = {}
+    for item in value if isinstance(value, list) else []:
+        key = item.get("key") if isinstance(item, dict) else None
+        if not isinstance(item, dict) or not isinstance(key, str):
+            held[f"jaeger.tag.{len(held)}"] = kept(item)
+            continue
+        while key in held:
+            key += "'"
+        held[key] = kept(_value(item))
+    return held
+
+
+def _value(tag: dict[str, Json]) -> Json:
+    """A tag's value; the query service writes numbers as text where its type says so."""
+    value = tag.get("value", tag.get("vStr"))
+    if tag.get("type") in ("int64", "long") and isinstance(value, str):
+        return value if (number := integer(value)) is None else number
+    if tag.get("type") == "bool" and value in ("true", "false"):
+        return value == "true"
+    return value
+
+
+def _tags_as_fields(draft: SpanDraft) -> None:
+    """OpenTelemetry's fields that Jaeger keeps as tags: status, kind and scope."""
+    attributes = draft.attributes
+    code, failed = attributes.pop("otel.status_code", None), attributes.get("error")
+    draft.status = status_of(draft, code, "otel.status_code")
+    if failed in (True, "true"):
+        draft.status = "ERROR"
+        del attributes["error"]
+    message = attributes.get("otel.status_description")
+    if isinstance(message, str):
+        draft.status_message = message or None
+        del attributes["otel.status_description"]
+    kind = attributes.pop("span.kind", None)
+    if kind is not None:
+        attributes["otel.kind"] = kind_name(kind)
+    scope = {
+        name: attributes.pop(key)
+        for name in ("name", "version")
+        for key in (f"otel.scope.{name}", f"otel.library.{name}")
+        if key in attributes
+    }
+    if scope:
+        attributes["otel.scope"] = cast("Json", scope)
+
+
+def _event(item: Json) -> dict[str, Json]:
+    fields = Fields(item if isinstance(item, dict) else {"value": item})
+    attributes = _tags(fields.take("fields"))
+    name = attributes.pop("event", None)
+    event: dict[str, Json] = {"name": name, "time": integer(fields.take("timestamp"))}
+    event["attributes"] = cast("Json", attributes)
+    return {**event, **fields.rest()}
+
+
+def _process(draft: SpanDraft, process: Json) -> None:
+    if not isinstance(process, dict):
+        return
+    resource = _tags(process.get("tags"))
+    if isinstance(process.get("serviceName"), str):
+        resource = {"service.name": process["serviceName"], **resource}
+    if resource:
+        draft.attributes["otel.resource"] = cast("Json", resource)

@@ -1,0 +1,123 @@
+"""Opik: a trace with its spans (`opik export`), and the traces and spans that its API and SDK give, page by page.
+
+Fields: Opik's REST reference, `TracePublic` and `SpanPublic`. A trace is itself the root of its spans. Feedback scores
+are other people's opinions and may hold the right answer: they go to the logs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+
+from tracejury.ingest.formats.exports import as_text, opinion, without_wrapper
+from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.otel import Found, traces
+from tracejury.ingest.formats.rows import columns_of, opened, read_rows
+from tracejury.ingest.formats.spans import brief, kept
+from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.times import integer
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
+
+NAME = "opik"
+MERGES = True
+
+_KINDS: dict[str, SpanKind] = {"llm": "LLM", "tool": "TOOL", "guardrail": "GUARDRAIL", "general": "CHAIN"}
+_COUNTS = (
+    ("prompt_tokens", ("prompttokens", "inputtokens")),
+    ("completion_tokens", ("completiontokens", "outputtokens")),
+    ("total_tokens", ("totaltokens",)),
+)
+_MARKS = frozenset({
+    "parent_span_id", "total_estimated_cost", "error_info", "span_count", "thread_id", "last_updated_at",
+    "feedback_scores", "llm_span_count",
+})  # fmt: skip
+
+
+def sniff(sample: FileSample) -> bool:
+    """A project's id or name and times, with fields of Opik's own."""
+    keys = sample.keys | columns_of(sample)
+    return not keys.isdisjoint({"project_id", "project_name"}) and "start_time" in keys and len(_MARKS & keys) > 1
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the file."""
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or not bad:
+        yield from traces(found, format=NAME, source=source)
+
+
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the traces and spans of a file; yields and counts the rows that are neither."""
+    bad = 0
+    for row in read_rows(source.data, lists=("content", "data", "traces")):
+        try:
+            if row.error is not None:
+                raise row.error
+            _take(row.values, found, row.place)
+        except IngestError as error:
+            bad += 1
+            yield rejected(source.file, error)
+    _hang_on_traces(found)
+    return bad
+
+
+def _take(values: dict[str, Json], found: Found, place: str) -> None:
+    """A trace or a span, or a file of a trace and its spans."""
+    trace, spans = opened(values.get("trace")), opened(values.get("spans"))
+    if isinstance(trace, dict):
+        _take_one(trace, found, place)
+    elif not isinstance(spans, list):
+        _take_one(values, found, place)
+        return
+    for number, item in enumerate(spans if isinstance(spans, list) else []):
+        if isinstance(item, dict):
+            _take_one(item, found, f"spans[{number}]")
+        else:
+            found.warnings.append(f"unreadable_span: spans[{number}] is {brief(item)}, not an object")
+
+
+def _take_one(values: dict[str, Json], found: Found, place: str) -> None:
+    fields = Fields(values)
+    span_id = fields.text("id")
+    if span_id is None:
+        raise IngestError("a trace or span without id", place=place, remedy="export it again")
+    trace_id = fields.text("traceid")
+    draft = SpanDraft(span_id=span_id, parent_span_id=fields.text("parentspanid"), name=fields.text("name") or "")
+    kind = fields.text("type") if trace_id is not None else "general"
+    draft.kind = _KINDS.get((kind or "").lower(), "UNKNOWN")
+    draft.start_time, draft.end_time = fields.moment(draft, "starttime"), fields.moment(draft, "endtime")
+    _error(draft, fields.nested("errorinfo"))
+    draft.model = fields.text("model") if draft.kind == "LLM" else None
+    usage = fields.nested("usage")
+    if draft.kind == "LLM":
+        held = Fields(usage)
+        for column, names in _COUNTS:
+            setattr(draft, column, integer(held.take(*names)))
+        usage = held.rest()
+    for side in ("input", "output"):
+        if (value := without_wrapper(opened(fields.take(side)), side)) is not None:
+            draft.attributes[f"export.{side}"] = kept(value)
+    for item in fields.listed("feedbackscores"):
+        found.logs.append(opinion("score", trace_id or span_id, span_id, item))
+    draft.attributes.update({"usage": kept(usage)} if usage else {})
+    draft.attributes.update({key: kept(opened(item)) for key, item in fields.rest().items()})
+    draft.attributes.setdefault("opik.type", "trace" if trace_id is None else kind or "")
+    found.spans.append((trace_id or span_id, draft))
+
+
+def _error(draft: SpanDraft, error: dict[str, Json]) -> None:
+    if not error:
+        return
+    fields = Fields(error)
+    kind, message = fields.text("exceptiontype"), fields.text("message")
+    draft.status = "ERROR"
+    draft.status_message = ": ".join(one for one in (kind, message) if one) or None
+    draft.attributes.update(fields.rest("error_info."))
+
+
+def _hang_on_traces(found: Found) -> None:
+    """Spans without a parent hang on their trace, where the file holds it."""
+    roots = {draft.span_id for _, draft in found.spans if draft.attributes.get("opik.type") == "trace"}
+    for trace_id, draft in found.spans:
+        if draft.parent_span_id is None and trace_id in roots and draft.span_id != as_text(trace_id):
+            draft.parent_span_id = trace_id

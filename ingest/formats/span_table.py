@@ -1,0 +1,192 @@
+"""A table with a span in each row: what Logfire's queries give, and OpenTelemetry spans as stores and lakes keep them.
+
+Parquet, Arrow, CSV, JSON lines, a list, or an answer that holds the rows. Columns are known by their usual names:
+Logfire's `records`, the collector's ClickHouse and Parquet exporters, and snake_case or camelCase of OTLP's own fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import cast
+
+from tracejury.ingest.formats.fields import Fields, plain_name, time_of_any
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, traces
+from tracejury.ingest.formats.otlp import key_values
+from tracejury.ingest.formats.rows import Row, columns_of, opened, read_rows
+from tracejury.ingest.formats.spans import kept, kept_dict
+from tracejury.ingest.parse import json_text
+from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+
+NAME = "span_table"
+MERGES = True
+
+_TRACE, _SPAN, _PARENT = ("traceid", "contexttraceid"), ("spanid", "contextspanid"), ("parentspanid", "parentid")
+_NAMES = ("spanname", "name", "operationname")
+_STARTS = ("starttimeunixnano", "startunixnano", "starttimestamp", "starttime", "start", "timestamp")
+_ENDS = ("endtimeunixnano", "endunixnano", "endtimestamp", "endtime", "end")
+_DURATIONS = (("durationnano", 1000), ("durationns", 1000), ("durationus", 1), ("durationms", 1 / 1000))
+_ROWS = ("rows", "data", "records", "spans", "results")
+
+
+def sniff(sample: FileSample) -> bool:
+    """A trace id, a span id, a name, a time and a parent or attributes among the columns."""
+    names = {plain_name(name) for name in sample.keys | columns_of(sample)}
+    return _is_row(names)
+
+
+def _is_row(names: AbstractSet[str]) -> bool:
+    own = all(not names.isdisjoint(some) for some in (_TRACE, _SPAN, _NAMES, _STARTS))
+    return own and not names.isdisjoint({*_PARENT, "attributes", "spanattributes"})
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the table."""
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or not bad:
+        yield from traces(found, format=NAME, source=source)
+
+
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the span of each row; yields and counts the rows that hold none."""
+    bad = 0
+    for row in read_rows(source.data, lists=_ROWS):
+        try:
+            if row.error is not None:
+                raise row.error
+            found.spans.append(_span(row))
+        except IngestError as error:
+            bad += 1
+            yield rejected(source.file, error)
+    return bad
+
+
+def holds_rows(value: Json) -> bool:
+    """Whether a document is such a row, or a list or an answer of them."""
+    held = (
+        next((value[name] for name in _ROWS if isinstance(value.get(name), list)), value)
+        if isinstance(value, dict)
+        else value
+    )
+    first = held[0] if isinstance(held, list) and held else held
+    return (
+        isinstance(first, dict) and _is_row({plain_name(name) for name in first}) and "startTimeUnixNano" not in first
+    )
+
+
+def take(value: Json, found: Found, place: str) -> None:
+    """Add the span of each row of a document."""
+    for row in read_rows(json_text(value).encode(), lists=_ROWS):
+        found.spans.append(_span(row._replace(place=row.place or place)))
+
+
+def _span(row: Row) -> tuple[str, SpanDraft]:
+    fields = Fields(row.values)
+    trace_id, span_id = fields.text(*_TRACE), fields.text(*_SPAN)
+    if trace_id is None or span_id is None:
+        remedy = "export the columns trace_id, span_id and parent_span_id too"
+        raise IngestError("a row without trace id or span id", place=row.place, remedy=remedy)
+    draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(fields.text(*_PARENT)))
+    draft.name = fields.text(*_NAMES) or ""
+    _times(draft, fields)
+    fields.status(draft)
+    _exception(draft, fields)
+    draft.events = _events(fields)
+    draft.links = _links(fields)
+    draft.attributes.update(_attributes(fields))
+    _otel(draft, fields)
+    return trace_id, draft
+
+
+def _times(draft: SpanDraft, fields: Fields) -> None:
+    draft.start_time, draft.end_time = fields.moment(draft, *_STARTS), fields.moment(draft, *_ENDS)
+    if draft.start_time is None or draft.end_time is not None:
+        return
+    for name, a_microsecond in _DURATIONS:
+        if isinstance(length := fields.take(name), (int, float)):
+            draft.end_time = draft.start_time + round(length / a_microsecond)
+            return
+    length = fields.take("duration")
+    if isinstance(length, (int, float)):  # ClickHouse counts nanoseconds, others seconds
+        draft.end_time = draft.start_time + round(length * 1e6 if isinstance(length, float) else length / 1000)
+
+
+def _exception(draft: SpanDraft, fields: Fields) -> None:
+    """Logfire's columns of an exception: a row that has one failed, also where its status does not say so."""
+    if fields.take("isexception") not in (True, "true", "True"):
+        return
+    told = {f"exception.{part}": text for part in ("type", "message") if (text := fields.text(f"exception{part}"))}
+    draft.attributes.update(told)
+    draft.status = "ERROR"
+    draft.status_message = draft.status_message or ": ".join(told.values()) or None
+
+
+def _attributes(fields: Fields) -> dict[str, Json]:
+    held = fields.take("attributes", "spanattributes")
+    attributes = key_values(opened(held)) if held is not None else {}
+    return {**attributes, **kept_dict(fields.below("attributes.", "SpanAttributes.", "span_attributes."))}
+
+
+def _otel(draft: SpanDraft, fields: Fields) -> None:
+    attributes = draft.attributes
+    kind = fields.take("spankind", "kind")
+    if kind is not None:
+        attributes["otel.kind"] = kind_name(kind)
+    resource = fields.take("otelresourceattributes", "resourceattributes", "resource")
+    if resource is not None:
+        inner = opened(resource)
+        inner = inner.get("attributes", inner) if isinstance(inner, dict) else inner
+        attributes["otel.resource"] = cast("Json", key_values(inner))
+    scope = {
+        name: item
+        for name in ("name", "version", "attributes")
+        if (item := fields.take(f"otelscope{name}", f"scope{name}", f"instrumentationscope{name}")) not in (None, "")
+    }
+    if scope:
+        attributes["otel.scope"] = kept(cast("Json", scope))
+    for key, item in fields.rest("otel.").items():
+        attributes.setdefault(key, item)
+
+
+def _events(fields: Fields) -> list[dict[str, Json]]:
+    """Events as a list of objects, or as lists of their names, times and attributes side by side."""
+    rows = list(fields.listed("otelevents", "events", "spanevents")) or _side_by_side(fields, "events")
+    return [_event(item) for item in rows]
+
+
+def _event(item: Json) -> dict[str, Json]:
+    if not isinstance(item, dict):
+        return {"name": None, "time": None, "attributes": {"value": kept(item)}}
+    fields = Fields(item)
+    given = fields.take("timeunixnano", "timestamp", "eventtimestamp", "time")
+    event: dict[str, Json] = {"name": fields.take("name", "eventname"), "time": time_of_any(given)}
+    event["attributes"] = cast("Json", key_values(opened(fields.take("attributes", "eventattributes"))))
+    if given is not None and event["time"] is None:
+        event["timestamp"] = kept(given)
+    return {**event, **fields.rest()}
+
+
+def _links(fields: Fields) -> list[dict[str, Json]]:
+    rows = list(fields.listed("otellinks", "links", "spanlinks")) or _side_by_side(fields, "links")
+    return [_link(item) for item in rows]
+
+
+def _link(item: Json) -> dict[str, Json]:
+    fields = Fields(item if isinstance(item, dict) else {"value": item})
+    context = Fields(fields.nested("context"))
+    link: dict[str, Json] = {
+        "trace_id": fields.take("traceid") or context.take("traceid"),
+        "span_id": fields.take("spanid") or context.take("spanid"),
+        "attributes": cast("Json", key_values(opened(fields.take("attributes")))),
+    }
+    return {**link, **fields.rest()}
+
+
+def _side_by_side(fields: Fields, family: str) -> Sequence[Json]:
+    """ClickHouse's nested columns (`Events.Name`, `Events.Timestamp`) as one object an item."""
+    columns = {name: opened(item) for name, item in fields.below(f"{family.title()}.", f"{family}.").items()}
+    lists = {name: item for name, item in columns.items() if isinstance(item, list)}
+    count = max((len(item) for item in lists.values()), default=0)
+    return [{name: item[n] for name, item in lists.items() if n < len(item)} for n in range(count)]

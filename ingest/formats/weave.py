@@ -1,0 +1,129 @@
+"""W&B Weave: calls as its service answers `calls/stream_query` (a line each), as a list, or as its pages download them.
+
+Fields: Weave's call schema. The feedback of a call may hold the right answer: it goes to the logs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+
+from tracejury.ingest.formats.exports import opinion
+from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.otel import Found, traces
+from tracejury.ingest.formats.rows import columns_of, opened, read_rows
+from tracejury.ingest.formats.spans import kept
+from tracejury.ingest.sniff import FileSample, rejected
+from tracejury.ingest.times import integer
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, SpanKind, Trace
+
+NAME = "weave"
+MERGES = True
+
+_KINDS: dict[str, SpanKind] = {
+    "llm": "LLM", "tool": "TOOL", "agent": "AGENT", "scorer": "EVALUATOR", "chain": "CHAIN", "retriever": "RETRIEVER",
+    "embedding": "EMBEDDING",
+}  # fmt: skip
+_MODEL_CALL = re.compile(
+    r"chat\.completions|\bcompletions?\.create|messages\.(create|stream)|responses\.create|generate_?content"
+    r"|\ba?completion\b|converse|chat\.complete|langchain\.llm",
+    re.IGNORECASE,
+)
+"""Operations of the clients that Weave patches, each a call of a model."""
+_COUNTS = (
+    ("prompt_tokens", ("prompttokens", "inputtokens", "prompttokencount")),
+    ("completion_tokens", ("completiontokens", "outputtokens", "candidatestokencount")),
+    ("total_tokens", ("totaltokens", "totaltokencount")),
+)
+
+
+def sniff(sample: FileSample) -> bool:
+    """`op_name` with the ids and times of a call."""
+    keys = sample.keys | columns_of(sample)
+    return {"op_name", "trace_id", "started_at"} <= keys
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the file."""
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or not bad:
+        yield from traces(found, format=NAME, source=source)
+
+
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the span of each call; yields and counts the rows that hold none."""
+    bad = 0
+    for row in read_rows(source.data, lists=("calls", "data")):
+        try:
+            if row.error is not None:
+                raise row.error
+            _take(Fields(row.values), found, row.place)
+        except IngestError as error:
+            bad += 1
+            yield rejected(source.file, error)
+    return bad
+
+
+def _take(fields: Fields, found: Found, place: str) -> None:
+    span_id, trace_id = fields.text("id", "callid"), fields.text("traceid")
+    if span_id is None or trace_id is None:
+        raise IngestError("a call without id or trace_id", place=place, remedy="export the columns id and trace_id too")
+    operation = fields.text("opname") or ""
+    short = operation.rsplit("/", 1)[-1].split(":")[0]
+    draft = SpanDraft(span_id=span_id, parent_span_id=fields.text("parentid"))
+    draft.name = fields.text("displayname") or short
+    draft.start_time, draft.end_time = fields.moment(draft, "startedat"), fields.moment(draft, "endedat")
+    inputs, output = _side(fields, "inputs"), _side(fields, "output")
+    attributes, summary = fields.nested("attributes"), fields.nested("summary")
+    summary = summary or fields.below("summary.")
+    draft.kind = _kind(attributes, operation)
+    exception = fields.text("exception")
+    status = Fields(Fields(summary).nested("weave")).text("status")
+    draft.status = "ERROR" if exception or status == "error" else "OK" if status == "success" else "UNSET"
+    draft.status_message = exception
+    _usage(draft, summary, inputs)
+    draft.attributes = {"op_name": operation, **{f"weave.{key}": kept(item) for key, item in attributes.items()}}
+    draft.attributes.update(
+        {f"export.{k}": kept(v) for k, v in (("input", inputs), ("output", output)) if v is not None}
+    )
+    _feedback(summary, trace_id, span_id, found)
+    draft.attributes.update({f"summary.{key}": kept(item) for key, item in summary.items()})
+    draft.attributes.update({key: kept(opened(item)) for key, item in fields.rest().items()})
+    found.spans.append((trace_id, draft))
+
+
+def _side(fields: Fields, name: str) -> Json:
+    """What went in or came out; a table spreads an object over columns `inputs.x`."""
+    value = opened(fields.take(name))
+    spread = {key: opened(item) for key, item in fields.below(f"{name}.").items()}
+    return spread if value is None and spread else value
+
+
+def _kind(attributes: dict[str, Json], operation: str) -> SpanKind:
+    inner = attributes.get("weave")
+    for held in (attributes, inner if isinstance(inner, dict) else {}):
+        if isinstance(kind := held.get("kind"), str) and kind.lower() in _KINDS:
+            return _KINDS[kind.lower()]
+    return "LLM" if _MODEL_CALL.search(operation) else "CHAIN"
+
+
+def _usage(draft: SpanDraft, summary: dict[str, Json], inputs: Json) -> None:
+    """Model and tokens of a model call: a parent repeats the sums of its calls, which stay in the attributes."""
+    if draft.kind != "LLM":
+        return
+    usage = opened(summary.get("usage"))
+    by_model = usage if isinstance(usage, dict) else {}
+    named = inputs.get("model") if isinstance(inputs, dict) else None
+    draft.model = named if isinstance(named, str) else next(iter(by_model), None)
+    if len(by_model) == 1 and isinstance(only := next(iter(by_model.values())), dict):
+        held = Fields(only)
+        for column, names in _COUNTS:
+            setattr(draft, column, integer(held.take(*names)))
+
+
+def _feedback(summary: dict[str, Json], trace_id: str, span_id: str, found: Found) -> None:
+    inner = summary.get("weave")
+    if isinstance(inner, dict) and inner.get("feedback"):
+        summary["weave"] = {key: item for key, item in inner.items() if key != "feedback"}
+        found.logs.append(opinion("feedback", trace_id, span_id, inner["feedback"]))

@@ -1,0 +1,96 @@
+"""Zipkin's JSON, version 2: a list of spans, a list of traces (each a list of spans), or a span a line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from typing import cast
+
+from tracejury.ingest.formats.fields import Fields
+from tracejury.ingest.formats.otel import Found, kind_name, parent_or_none, take_documents, traces
+from tracejury.ingest.formats.spans import brief, kept, kept_dict, status_of
+from tracejury.ingest.parse import inner_json
+from tracejury.ingest.sniff import FileSample
+from tracejury.ingest.times import integer
+from tracejury.ingest.trace import IngestError, Json, Rejected, Source, SpanDraft, Trace
+
+NAME = "zipkin"
+MERGES = True
+
+_NAMED = (re.compile(r'"(?P<name>[^"]+)":\s*(?P<held>\{.*\})', re.DOTALL),
+          re.compile(r"(?P<name>[^|]+)\|(?P<held>\{.*\})(?:\|\d+)?", re.DOTALL))  # fmt: skip
+"""How OpenTelemetry writes an event with attributes as an annotation: its SDKs, and its collector."""
+
+
+def sniff(sample: FileSample) -> bool:
+    """`traceId` and `id` with an endpoint, `tags` or `annotations` of Zipkin's own."""
+    keys = sample.keys
+    return {"traceId", "id"} <= keys and "localEndpoint" in keys and not keys.isdisjoint({"tags", "annotations"})
+
+
+def read(source: Source) -> Iterator[Trace | Rejected]:
+    """Every trace of the file."""
+    found = Found()
+    bad = yield from collect(source, found)
+    if found.spans or not bad:
+        yield from traces(found, format=NAME, source=source)
+
+
+def collect(source: Source, found: Found) -> Generator[Rejected, None, int]:
+    """Add the spans of a file; yields and counts the documents that hold none."""
+    return (yield from take_documents((source,), lambda value, place: take(value, found, place), found.warnings))
+
+
+def take(value: Json, found: Found, place: str) -> None:
+    """Add the spans of a document. Raises `IngestError` where it holds none."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, list):
+            take(item, found, place)
+        elif isinstance(item, dict) and "traceId" in item and "id" in item:
+            found.spans.append(_span(Fields(item)))
+        else:
+            raise IngestError(f"{brief(item)} is no span of Zipkin", place=place, remedy="export the spans again")
+
+
+def _span(fields: Fields) -> tuple[str, SpanDraft]:
+    trace_id, span_id = fields.text("traceid") or "unnamed", fields.text("id") or "unnamed"
+    draft = SpanDraft(span_id=span_id, parent_span_id=parent_or_none(fields.text("parentid")))
+    draft.name = fields.text("name") or ""
+    draft.start_time, length = integer(fields.take("timestamp")), integer(fields.take("duration"))
+    if draft.start_time is not None and length is not None:
+        draft.end_time = draft.start_time + length
+    draft.attributes = kept_dict(fields.nested("tags"))
+    _status(draft)
+    draft.events = [_event(item) for item in fields.listed("annotations")]
+    kind = fields.take("kind")
+    if kind is not None:
+        draft.attributes["otel.kind"] = kind_name(kind)
+    endpoint = fields.nested("localendpoint")
+    if endpoint:
+        named = {"service.name": endpoint.pop("serviceName")} if "serviceName" in endpoint else {}
+        draft.attributes["otel.resource"] = cast("Json", {**named, **endpoint})
+    draft.attributes.update(fields.rest("zipkin."))
+    return trace_id, draft
+
+
+def _status(draft: SpanDraft) -> None:
+    """The tag `error` holds the message of a failure, or says no more than that there was one."""
+    attributes = draft.attributes
+    draft.status = status_of(draft, attributes.pop("otel.status_code", None), "otel.status_code")
+    message = attributes.pop("otel.status_description", None)
+    if "error" in attributes:
+        draft.status = "ERROR"
+        message = message or attributes.pop("error")
+    draft.status_message = message if isinstance(message, str) and message not in ("", "true") else None
+
+
+def _event(item: Json) -> dict[str, Json]:
+    fields = Fields(item if isinstance(item, dict) else {"value": item})
+    value = fields.take("value")
+    match = next((m for form in _NAMED if isinstance(value, str) and (m := form.fullmatch(value))), None)
+    held = inner_json(match["held"]) if match is not None else None
+    is_read = match is not None and isinstance(held, dict)
+    event: dict[str, Json] = {"name": match["name"] if match is not None and is_read else kept(value)}
+    event["time"] = integer(fields.take("timestamp"))
+    event["attributes"] = cast("Json", held if isinstance(held, dict) else {})
+    return {**event, **fields.rest()}
