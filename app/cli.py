@@ -27,7 +27,7 @@ DIMENSIONS = "LC,EE,PQ,PA,GF,TS,TC"
 @click.version_option(package_name="tracejury")
 @click.option("-v", "--verbose", is_flag=True, help="Log more, to standard error.")
 def main(verbose: bool) -> None:
-    """People and LLM judges read the same agent trace, span by span; see how far they agree."""
+    """Compare people and LLM judges who read the same agent traces, span by span."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     logging.basicConfig(
         stream=sys.stderr,
@@ -63,13 +63,13 @@ def serve(home: Path | None, host: str, port: int, is_agreed: bool) -> None:
 @main.command()
 @click.argument("paths", nargs=-1, required=True)
 @HOME
-@click.option("--format", "format_", default=None, help="Name of the format, when it is not to be recognised.")
+@click.option("--format", "format_", default=None, help="Name of the format (default: recognised by content).")
 @click.option(
     "--workers",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Processes that read files; started only as far as the files are worth it.",
+    help="Max. processes that read files; few or small files start fewer.",
 )
 @click.option("--merge", is_flag=True, help="Join the parts of one trace over all files given.")
 @click.option("--redact", is_flag=True, help="Mask secrets before anything is stored.")
@@ -116,7 +116,7 @@ def map_suggest(path: str) -> None:
 @click.argument("name", type=click.Choice(["trail"]))
 @HOME
 def fetch(name: str, home: Path | None) -> None:
-    """Load a public data set with your own token (HF_TOKEN): its traces and its labels."""
+    """Load the traces and labels of a public data set with your token (HF_TOKEN)."""
     from tracejury.app.commands import fetching
 
     sys.exit(fetching.fetch(name, home))
@@ -312,7 +312,7 @@ def spans(trace: str, home: Path | None, csv_file: Path | None, parquet_file: Pa
 @click.argument("trace")
 @HOME
 def text(trace: str, home: Path | None) -> None:
-    """Print exactly what a judge reads of TRACE."""
+    """Print the exact text that a judge reads of TRACE."""
     from tracejury.app.commands import traces
 
     traces.text(trace, home)
@@ -323,7 +323,13 @@ def text(trace: str, home: Path | None) -> None:
 @HOME
 @click.option("--dimensions", default="all", show_default=True, help=f"{DIMENSIONS}, all, trail, or own rubrics.")
 @click.option("--model", default="checks", show_default=True, help="checks (offline) or any litellm model name.")
-@click.option("--repeats", type=click.IntRange(1, 100), default=1, show_default=True, help="Repeats of each judgement.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(1, 100),
+    default=1,
+    show_default=True,
+    help="Times that each judge is asked about each trace.",
+)
 @click.option("--mode", type=click.Choice(["trace", "span", "jury"]), default="trace", show_default=True)
 @click.option(
     "--jury-rule",
@@ -344,14 +350,14 @@ def text(trace: str, home: Path | None) -> None:
     "prices",
     multiple=True,
     metavar="[MODEL=]IN,OUT[,CACHED]",
-    help="US dollars per million tokens, where no public price is known or another holds.",
+    help="US dollars per million tokens, in place of the public price.",
 )
 @click.option(
     "--cache/--no-cache",
     "use_cache",
     default=True,
     show_default=True,
-    help="Take the stored reply of an earlier run to the same request (model, parameters, prefix, rubric, repeat).",
+    help="Reuse the stored reply to an identical request (model, parameters, prefix, rubric, repeat).",
 )
 @click.option(
     "--ask-again/--no-ask-again",
@@ -359,7 +365,7 @@ def text(trace: str, home: Path | None) -> None:
     show_default=True,
     help="Send again what was sent before a process or connection ended (perhaps paid twice), or leave it as an error.",
 )
-@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
+@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
 @click.option("--temperature", type=float, default=None)
 @click.option("--max-tokens", type=click.IntRange(1), default=None)
@@ -367,7 +373,7 @@ def text(trace: str, home: Path | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Show the estimate and the exact prompt; call and write nothing.")
 @click.option("--resume", type=int, default=None, metavar="RUN", help="Go on with this run, as it was planned.")
 @click.option("--if-queued", is_flag=True, hidden=True, help="Unless somebody paused or cancelled it meanwhile.")
-@click.option("--failed-only", is_flag=True, help="Judge again what failed, in the last run of this kind.")
+@click.option("--failed-only", is_flag=True, help="Judge the failed cells of the last such run again.")
 @click.option("--batch", is_flag=True, help="Use the provider's batch interface.")
 @click.option("--even-if-empty", is_flag=True, help="Judge traces that hold names and times only, too.")
 @click.option(
@@ -412,7 +418,7 @@ def rubric_check(file: Path, as_json: bool) -> None:
 
 @main.group()
 def labels() -> None:
-    """Labels of people, in and out."""
+    """Import and export annotators' labels."""
 
 
 @labels.command("import")
@@ -424,10 +430,13 @@ def labels() -> None:
     type=click.Choice(["auto", "tracejury", "trail", "csv", *SCORE_FORMS]),
     default="auto",
     show_default=True,
-    help="auto recognises each form but trail by its keys; csv is any CSV or JSON lines with a trace_id.",
+    help="auto recognises every form except trail by its keys; csv is any CSV or JSON lines with a trace_id.",
 )
 @click.option(
-    "--columns", multiple=True, metavar="FIELD=COLUMN,...", help="Columns of a csv whose names are not recognised."
+    "--columns",
+    multiple=True,
+    metavar="FIELD=COLUMN,...",
+    help="Columns of a csv file whose names tracejury does not recognise.",
 )
 @click.option(
     "--scale",
@@ -436,12 +445,12 @@ def labels() -> None:
     metavar="[NAME:]FROM=TO",
     help="How scores become 0 to 3: 1..5=0..3 (to the nearest, halves up) or good=3,bad=0; of one NAME or of all.",
 )
-@click.option("--annotator", default=None, help="Whose labels these are, whatever the files say.")
+@click.option("--annotator", default=None, help="Annotator of these labels, in place of the name in the files.")
 @click.option(
     "--reviewed",
     "is_reviewed",
     is_flag=True,
-    help="Each person finished the traces of these files: what they did not mark counts as no error.",
+    help="Count each annotator's traces in these files as submitted: spans without a label then count as no error.",
 )
 @JSON
 def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json: bool, **options: Any) -> None:
@@ -461,7 +470,7 @@ def labels_import(files: tuple[Path, ...], home: Path | None, form: str, as_json
     default="tracejury",
     show_default=True,
 )
-@click.option("--annotator", "annotators", multiple=True, help="Only of this person (may be given again).")
+@click.option("--annotator", "annotators", multiple=True, help="Only labels of this annotator (repeatable).")
 def labels_export(home: Path | None, out: Path, form: str, annotators: tuple[str, ...]) -> None:
     """Export labels."""
     from tracejury.app.commands import opinions
@@ -471,20 +480,20 @@ def labels_export(home: Path | None, out: Path, form: str, annotators: tuple[str
 
 @main.group()
 def verdicts() -> None:
-    """What judges said, in and out."""
+    """Import and export judges' verdicts."""
 
 
 @verdicts.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
 @HOME
 @click.option("--as", "form", type=click.Choice(["trail"]), default="trail", show_default=True)
-@click.option("--judge-model", required=True, help="Name of the judge model that gave the answers.")
-@click.option("--repeat", type=click.IntRange(0), default=None, help="Which repeat of the judge these are, from 0.")
+@click.option("--judge-model", required=True, help="Name of the judge model that wrote these outputs.")
+@click.option("--repeat", type=click.IntRange(0), default=None, help="Repeat of the judge, from 0.")
 @JSON
 def verdicts_import(
     files: tuple[Path, ...], home: Path | None, form: str, judge_model: str, repeat: int | None, as_json: bool
 ) -> None:
-    """Import judge outputs made elsewhere; each file ends as findings or as a named failure."""
+    """Import judge outputs of other tools; each file becomes findings or a named failure."""
     from tracejury.app.commands import opinions
 
     sys.exit(opinions.import_verdicts(files, home, form=form, judge_model=judge_model, repeat=repeat, as_json=as_json))
@@ -503,27 +512,31 @@ def verdicts_export(home: Path | None, out: Path) -> None:
 @main.command()
 @HOME
 @click.option("--judge-model", default=None, help="Only the findings of this judge model.")
-@click.option("--model", default=None, help="Ask a model too (any litellm name); without it the rule alone proposes.")
-@click.option("--api-base", default=None, help="Address of an OpenAI-compatible server.")
-@click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Calls at a time.")
-@click.option("--budget", type=float, default=None, help="US dollars after which no call is begun.")
+@click.option(
+    "--model", default=None, help="Also ask a model (any litellm name); without it only the rule proposes matches."
+)
+@click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
+@click.option("--concurrency", type=click.IntRange(1, 512), default=8, show_default=True, help="Concurrent calls.")
+@click.option("--budget", type=float, default=None, help="Cost in US dollars after which no call starts.")
 @click.option(
     "--price",
     default=None,
     metavar="IN,OUT[,CACHED]",
-    help="US dollars per million tokens of --model, where no public price is known or another holds.",
+    help="US dollars per million tokens of --model, in place of the public price.",
 )
-@click.option("--withdraw", is_flag=True, help="Take back every proposal of --model that nobody has decided.")
+@click.option("--withdraw", is_flag=True, help="Withdraw all undecided proposals of --model.")
 @JSON
 def match(home: Path | None, judge_model: str | None, model: str | None, as_json: bool, **options: Any) -> None:
-    """Propose pairs of human errors and judge findings; people decide."""
+    """Propose matches of annotators' errors and judges' findings; people confirm or reject them."""
     from tracejury.app.commands import opinions
 
     if model is None:
         if options["withdraw"]:
-            raise click.UsageError("--withdraw needs the --model whose proposals are taken back")
+            raise click.UsageError("--withdraw needs the model of the proposals. Try: --model NAME --withdraw")
         if options["price"] is not None:
-            raise click.UsageError("--price needs the --model whose price it is; the rule costs nothing")
+            raise click.UsageError(
+                "--price needs the model that it belongs to; the rule costs nothing. Try: --model NAME --price IN,OUT"
+            )
         sys.exit(opinions.match(home, judge_model=judge_model, as_json=as_json))
     sys.exit(opinions.match_by_model(home, model=model, judge_model=judge_model, as_json=as_json, **options))
 
@@ -531,7 +544,7 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
 @main.command()
 @HOME
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), required=True, help="Folder for the tables.")
-@click.option("--table", "names", multiple=True, help="Only this table (may be given again).")
+@click.option("--table", "names", multiple=True, help="Only this table (repeatable).")
 @click.option("--split", "split_file", type=click.Path(exists=True, dir_okay=False, path_type=Path), default=None)
 @click.option("--matches", type=click.Choice(["proposed", "confirmed"]), default="proposed", show_default=True)
 @click.option(
@@ -544,7 +557,9 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
 @click.option(
     "--judge-model", "judge_models", multiple=True, metavar="NAME", help="Only this judge model (repeatable)."
 )
-@click.option("--version", "versions", multiple=True, metavar="HASH", help="These judge versions, not the newest.")
+@click.option(
+    "--version", "versions", multiple=True, metavar="HASH", help="Judge versions to use (default: the newest)."
+)
 @click.option("--repeat", type=click.IntRange(0), default=0, show_default=True, help="Repeat of the judges, from 0.")
 @click.option(
     "--compare",
@@ -555,19 +570,23 @@ def match(home: Path | None, judge_model: str | None, model: str | None, as_json
     help="Two sides: a judge model, or version=HASH, person=NAME, judge_model=NAME,repeat=N.",
 )
 @click.option("--data", multiple=True, metavar="FORMAT", help="Only traces of this format: trail, gaia2 ...")
-@click.option("--guideline", default=None, help="Only traces whose review was made under this guideline version.")
-@click.option("--revealed", is_flag=True, help="Count labels made after the judge's answer was shown, too.")
-@click.option("--inputs", is_flag=True, help="Write what the tables are made from, too, as --from-csv reads it.")
+@click.option("--guideline", default=None, help="Only traces that were labelled under this guideline version.")
+@click.option("--revealed", is_flag=True, help="Include labels that were stored after the reveal.")
+@click.option(
+    "--inputs", is_flag=True, help="Also write the input rows of the tables, in the form that --from-csv reads."
+)
 @click.option("--format", "formats", default="csv", show_default=True, help="csv,json,md,tex,parquet")
 @click.option("--missing", type=click.Choice(["drop", "disagree"]), default="drop", show_default=True)
 @click.option("--draws", type=click.IntRange(0), default=2000, show_default=True, help="Bootstrap resamples.")
-@click.option("--seed", type=int, default=None, help="Of the resamples (default: as on the pages, in manifest.json).")
+@click.option(
+    "--seed", type=int, default=None, help="Seed of the resamples (default: the pages' seed, see manifest.json)."
+)
 @click.option(
     "--from-csv",
     "from_csv",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     default=None,
-    help="Folder with error_pairs.csv, score_pairs.csv, ratings.csv: no workspace needed.",
+    help="Folder with error_pairs.csv, score_pairs.csv and ratings.csv; replaces the workspace.",
 )
 @JSON
 def report(home: Path | None, as_json: bool, **options: Any) -> None:
@@ -579,7 +598,7 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
 
 @main.command()
 @HOME
-@click.option("--person", default=None, help="Whose token it is (default: TRACEJURY_USER).")
+@click.option("--person", default=None, help="Person that the token belongs to (default: TRACEJURY_USER).")
 @click.option(
     "--for",
     "use",
@@ -588,21 +607,21 @@ def report(home: Path | None, as_json: bool, **options: Any) -> None:
     show_default=True,
     help="Read /api/export, or send traces to /v1/traces.",
 )
-@click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="How long it is good.")
-@click.option("--take-back", is_flag=True, help="End every token of this person instead.")
-def token(home: Path | None, person: str | None, use: str, days: int, take_back: bool) -> None:
-    """Print a token with which a script asks a running app."""
+@click.option("--days", type=click.IntRange(1, 90), default=7, show_default=True, help="Days until the token expires.")
+@click.option("--revoke", is_flag=True, help="Revoke all tokens of this person.")
+def token(home: Path | None, person: str | None, use: str, days: int, revoke: bool) -> None:
+    """Print a token for scripts that call the running app."""
     from tracejury.app.commands import tokens
 
-    if take_back:
-        tokens.take_back(home, person)
+    if revoke:
+        tokens.revoke(home, person)
     else:
         tokens.token(home, person, use=use, days=days)
 
 
 @main.command()
 @HOME
-@click.option("--repair", is_flag=True, help="Mend what can be mended (search index, summaries).")
+@click.option("--repair", is_flag=True, help="Repair the search index and the summaries.")
 @JSON
 def verify(home: Path | None, repair: bool, as_json: bool) -> None:
     """Check the workspace: source bytes against spans, references, labels and verdicts."""

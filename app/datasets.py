@@ -102,39 +102,40 @@ DATASETS: Final[tuple[Dataset, ...]] = (
     Dataset(
         "labels",
         "Error labels",
-        "A person's error, drafts too; of the chosen person, else of everyone. No filter of judges or matches.",
+        "An annotator's error, drafts included; of the chosen annotator, else of everyone. Filters of judges and "
+        "matches do not apply.",
         labels,
     ),
     Dataset(
         "scores",
         "Scores",
-        "A person's score of a dimension, drafts too; of the chosen person, else of everyone. No filter of judges or "
-        "matches.",
+        "An annotator's score of a dimension, drafts included; of the chosen annotator, else of everyone. Filters of "
+        "judges and matches do not apply.",
         score_rows,
     ),
     Dataset(
         "pairs",
         "Error pairs",
-        "A human error under a judge: relevant, caught, localized. The input of Tables 1 to 16.",
+        "A reference error and a judge: relevant, caught, localized. The input of Tables 1 to 16.",
         lambda filters: estimate(filters, "error_pairs"),
     ),
     Dataset(
         "score_pairs",
         "Score pairs",
-        "A trace scored by the person and by a judge.",
+        "A trace with a reference score and a judge's score.",
         lambda filters: estimate(filters, "score_pairs"),
     ),
     Dataset(
         "ratings",
         "Ratings",
-        "A score of a trace by a rater: a person, or a run of a judge.",
+        "A score of a trace by a rater: an annotator, or a repeat of a judge.",
         lambda filters: estimate(filters, "ratings"),
     ),
-    Dataset("findings", "Findings", "An error that a judge reports, matched or not, with its citations.", findings),
+    Dataset("findings", "Findings", "A finding of a judge, matched or unmatched, with its citations.", findings),
     Dataset(
         "traces",
         "Traces",
-        "A trace with its summary; of the split and the data chosen, no other filter.",
+        "A trace with its summary; only the filters Split and Data apply.",
         lambda filters: _traces(filters),
     ),
 )

@@ -80,7 +80,7 @@ class ShownTrace:
 
     @cached_property
     def text(self) -> str:
-        """What a judge reads of the trace."""
+        """Judge's view of the trace."""
         from tracejury.judging.judges.trace_text import render_trace
 
         return render_trace(self.trace).text

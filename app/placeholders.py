@@ -83,8 +83,8 @@ def of_one_revision(filters: Filters) -> tuple[Filters, Revisions]:
 
 def _renewing(shown: tuple[int, ...], pending: Renewal) -> None:
     st.caption(
-        f":material/update: Shown: {shown_revision(shown)}. Labels or answers came in since; "
-        f"{pending.title()} is being computed."
+        f":material/update: Shown: {shown_revision(shown)}. Labels or verdicts changed since; {pending.title()} is "
+        f"being computed."
     )
     error = estimates.queue().failure(pending)
     if error is not None:

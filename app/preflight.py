@@ -102,7 +102,7 @@ def _state(trace: Trace, known: Mapping[str, str], seen: set[str]) -> str:
         return "twice in this upload"
     if trace.trace_id not in known:
         return "new"
-    return "there already" if content_digest(trace) == known[trace.trace_id] else "changed"
+    return "already stored" if content_digest(trace) == known[trace.trace_id] else "changed"
 
 
 def _row(trace: Trace, state: str, *, measured: bool) -> tuple[object, ...]:

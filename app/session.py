@@ -217,12 +217,12 @@ def _ask_to_sign_in() -> None:
         return
     if st.user.get("is_logged_in"):
         st.error(
-            f"{st.user.get('email') or 'This account'} has no place in this workspace, or its address is not "
-            "verified. An administrator adds people on the Admin page."
+            f"{st.user.get('email') or 'This account'} is not a member of this workspace, or its e-mail address is "
+            f"not verified. Try: ask an administrator to add you on the Admin page."
         )
         st.button("Sign out", on_click=st.logout, key="sign_out")
         return
-    st.info("Sign in to go on.", icon=":material/lock:")
+    st.info("Sign in to continue.", icon=":material/lock:")
     st.button("Sign in", on_click=st.login, type="primary", key="sign_in")
 
 

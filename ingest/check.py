@@ -83,7 +83,7 @@ def _check_traces(engine: Engine, stale: dict[str, Row], *, repair: bool, progre
 def _mended(problems: list[Problem], what: str, mend: Callable[[], None]) -> list[Problem]:
     if problems:
         mend()
-    return [replace(one, remedy=f"mended: {what} was made again") for one in problems]
+    return [replace(one, remedy=f"repaired: {what} was rebuilt") for one in problems]
 
 
 def _check_file(connection: Connection) -> Iterator[Problem]:

@@ -312,7 +312,7 @@ def _read_deep(text: bytes, loads: Callable[[bytes], Json], place: str) -> Json:
         return read_deep(text, loads)
     except ValueError as error:
         reason = f"not JSON: {error}, in JSON nested more than {LEVELS} levels deep"
-        raise IngestError(reason, place=place, remedy="mend the file or export it again", lost=len(text)) from error
+        raise IngestError(reason, place=place, remedy="correct the file or export it again", lost=len(text)) from error
 
 
 def _text(data: bytes) -> str:
@@ -342,7 +342,7 @@ def _decode_error(text: bytes, error: orjson.JSONDecodeError, place: str) -> Ing
     if at_end:
         reason, remedy = "JSON ends too early: the file is cut off", "export or download it again"
     else:
-        reason, remedy = f"not JSON: {error.msg}", "mend the file at this place or export it again"
+        reason, remedy = f"not JSON: {error.msg}", "correct the file at this place or export it again"
     return IngestError(reason, place=f"{place}, {where}" if place else where, remedy=remedy, lost=len(text))
 
 

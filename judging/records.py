@@ -152,7 +152,7 @@ class ErrorLabel:
 class ScoreLabel:
     """A person's score of a dimension (or of another scale, e.g. `trail.reliability`, 1 to 5).
 
-    `value` None with `not_applicable` False means the score was taken back.
+    `value` None with `not_applicable` False means the score was cleared.
     """
 
     trace_id: str

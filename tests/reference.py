@@ -14,6 +14,7 @@ import click
 from pydantic.fields import FieldInfo
 
 from tracejury.app.cli import main
+from tracejury.app.components.glossary import TERMS
 from tracejury.app.datasets import DATASETS
 from tracejury.ingest.readers import READERS
 from tracejury.judging.agreement.tables import METRICS, TABLES
@@ -117,9 +118,13 @@ def exports() -> str:
     return table(("name", "one row per"), [(f"`{d.name}`", first_sentence(d.about, ".")) for d in DATASETS])
 
 
+def terms() -> str:
+    return table(("term", "meaning"), [(f"**{term}**", sentence) for term, sentence in TERMS.items()])
+
+
 SECTIONS: dict[str, Callable[[], str]] = {
     "metrics": metrics, "tables": tables, "checks": checks, "dimensions": dimensions, "keys": keys,
-    "rubric-fields": rubric_fields, "formats": formats, "commands": commands, "exports": exports,
+    "rubric-fields": rubric_fields, "formats": formats, "commands": commands, "exports": exports, "terms": terms,
 }  # fmt: skip
 
 

@@ -46,13 +46,13 @@ async def answered(work: Callable[[], Any]) -> Response:
 
 async def json_body(request: Request) -> dict[str, Any]:
     """The request's JSON object. Raises `NotServedError` for anything else, and for more than `BODY_LIMIT` bytes."""
-    held = bytearray()
+    received = bytearray()
     async for chunk in request.stream():
-        held += chunk
-        if len(held) > BODY_LIMIT:
+        received += chunk
+        if len(received) > BODY_LIMIT:
             raise NotServedError(413, "the request is too large", "reload the page")
     try:
-        body = orjson.loads(held)
+        body = orjson.loads(received)
     except orjson.JSONDecodeError as error:
         raise NotServedError(422, f"the request is not JSON: {error}", "reload the page") from error
     if not isinstance(body, dict):

@@ -129,7 +129,7 @@ def _export(
     except NoEstimateError as error:
         raise NotServedError(422, str(error), "choose other filters") from error
     except FailedEstimateError as error:
-        raise NotServedError(503, str(error), "ask again") from error
+        raise NotServedError(503, str(error), "try again") from error
 
 
 def _stats(filters: Filters, name: str, form: str, blind: frozenset[str]) -> Response:

@@ -117,13 +117,13 @@ async def _kept(request: Request, opener: Callable[[], Workspace], body: bytes) 
 def _answer(signal: Signal, rejected: int, *, is_protobuf: bool) -> Response:
     """Success; items that name no trace are told as OTLP's partial success."""
     answer, counted = _ANSWERS[signal]
-    told = answer()
+    response = answer()
     if rejected:
-        setattr(told.partial_success, counted, rejected)
-        told.partial_success.error_message = "without a trace id: not kept"
+        setattr(response.partial_success, counted, rejected)
+        response.partial_success.error_message = "without a trace id: not stored"
     if is_protobuf:
-        return Response(told.SerializeToString(), media_type="application/x-protobuf")
-    return JSONResponse(MessageToDict(told))
+        return Response(response.SerializeToString(), media_type="application/x-protobuf")
+    return JSONResponse(MessageToDict(response))
 
 
 _ANSWERS: dict[Signal, tuple[type[ExportTraceServiceResponse | ExportLogsServiceResponse], str]] = {
@@ -140,7 +140,7 @@ async def watch_stragglers(opener: Callable[[], Workspace]) -> None:
             shown = await run_in_threadpool(show_stragglers, opener().engine, older_than_s=STRAGGLER_S)
             await run_in_threadpool(keep_recorded_evaluations, opener().engine, shown)
         except Exception:  # a locked database now must not end the watch for ever
-            _log.warning("looking for traces without a root failed; it goes on in a minute", exc_info=True)
+            _log.warning("looking for traces without a root failed; the next attempt is in a minute", exc_info=True)
 
 
 async def _body(request: Request) -> bytes | Response:
@@ -159,7 +159,7 @@ async def _body(request: Request) -> bytes | Response:
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
             body = stream.read(MAX_BODY + 1)
     except (OSError, EOFError, zlib.error):
-        return _status(400, "the body is no gzip")
+        return _status(400, "the body is not gzip")
     if len(body) > MAX_BODY:
         return _status(413, f"unpacks to more than {MAX_BODY // 1024**2} MiB")
     return body

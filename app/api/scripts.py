@@ -1,4 +1,4 @@
-"""Tokens for scripts: made by a person for one use and a number of days, taken back at any time."""
+"""Tokens for scripts: made by a person for one use and a number of days, revoked at any time."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def checked_script(space: Workspace, token: str | None, *, use: Use) -> Script:
     except (BadData, ValueError, TypeError) as error:
         raise TokenError("the token is not genuine", remedy=REMEDY) from error
     if script.until <= time.time():
-        raise TokenError("the token is out of date", remedy=REMEDY)
+        raise TokenError("the token has expired", remedy=REMEDY)
     if script.use != use:
         raise TokenError(f"the token is for {script.use}", status=403, remedy=REMEDY)
     with read_transaction(space.engine) as connection:
         if script.epoch != script_epoch(connection, script.user):
-            raise TokenError("the token was taken back", remedy=REMEDY)
+            raise TokenError("the token was revoked", remedy=REMEDY)
     still_may(space, script.user, "researcher")
     return script
 

@@ -79,7 +79,7 @@ def signin_routes(space: Callable[[], Workspace], *, is_on: Callable[[], bool]) 
         if not is_on():
             return Response(status_code=404)
         if not is_from_here(request):
-            return _page(403, problem="The form came from another site. Sign in here.")
+            return _page(403, problem="The form was sent from another site. Sign in on this page.")
         fields = await _fields(request)
         if fields is None:
             return _page(413, problem="The form is too large.")

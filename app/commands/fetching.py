@@ -42,7 +42,7 @@ def download(repository: str, folder: Path, *, revision: str | None = None, word
             RepositoryNotFoundError,
         )
     except ImportError as error:
-        raise click.ClickException("fetching needs the hub's library: pip install 'tracejury[hub]'") from error
+        raise click.ClickException("fetch needs the Hugging Face library. Try: pip install 'tracejury[hub]'") from error
     try:
         listed = HfApi().dataset_info(repository, revision=revision).siblings or []
         parquet = [file.rfilename for file in listed if file.rfilename.endswith(".parquet")]

@@ -210,7 +210,7 @@ def _by_model(
     with read_transaction(workspace.engine) as connection:
         traces = list(chosen) if chosen is not None else trace_ids(connection, with_steps=True)
     if not traces:  # said before litellm is imported, which takes seconds
-        raise ValueError("there is no trace to judge: tracejury ingest PATH")
+        raise ValueError("this workspace holds no traces to judge. Try: tracejury ingest PATH")
     known, agents = rubrics(workspace.home), agent_descriptions(workspace.home)
     setups = model_setups(spec)
     check_spec(spec, rubrics=known, models=setups, agents=agents)
@@ -223,7 +223,7 @@ def _by_model(
         ensure_free(workspace.engine, key)
         renew_limits(workspace.engine, key, spec)
         if not as_json:
-            say(f"going on with run {key}: what it has judged stays")
+            say(f"resuming run {key}; its judged cells stay")
     return _work(workspace, key, spec, setups, resumes=True, as_json=as_json)
 
 
@@ -276,7 +276,7 @@ def _resumed(workspace: Workspace, spec: RunSpec, traces: Sequence[str], *, fail
     key = last_run_of(workspace.engine, spec)
     if failed_only:
         if key is None:
-            raise ValueError("no run of this kind is in the workspace: nothing to judge again")
+            raise ValueError("the workspace holds no such run, so no cell failed. Try: leave out --failed-only")
         ensure_free(workspace.engine, key)
         again = want_failed_again(workspace.engine, key)
         say(f"{counted(again, 'failed cell')} of run {key} will be judged again")
@@ -339,14 +339,14 @@ def _perhaps_paid(unanswered: Unanswered) -> str:
     most = "at a price unknown" if unanswered.most_usd is None else f"for ${unanswered.most_usd:.4f} at most"
     return (
         f"{counted(unanswered.requests, 'request')} went out and no answer is known (the process or the connection "
-        f"ended, or the time ran out): perhaps paid, {most}, beside the cost above"
+        f"ended, or the time ran out): perhaps paid, {most}, in addition to the cost above"
     )
 
 
 def _cost(stands: Mapping[str, Any]) -> str:
     """What the run has cost: nothing, a sum, the sum of what is known, or unknown."""
     if stands["replies"] == 0:
-        return "nothing paid"
+        return "no cost"
     if stands["cost_usd"] is None:
         return "cost unknown"
     rest = f" and {counted(stands['unpriced'], 'answer')} of unknown cost" if stands["unpriced"] else ""

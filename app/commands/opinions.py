@@ -113,7 +113,7 @@ def import_labels(
             f"on {counted(len(traces), 'trace')} ({sum(new.values()):,} rows new)"
         )
         for name, count in verdicts.items():
-            click.echo(f"{counted(count, 'verdict')} of {name}, which is no person")
+            click.echo(f"{counted(count, 'verdict')} of {name}, which is not a person")
         for scale in options.scales:
             click.echo(f"scale {scale.name or 'of every name'}: {scale.in_words}")
         if imported.own_dimensions:
@@ -336,7 +336,7 @@ def match_by_model(
             say(f"{failure.trace_id} {failure.rubric}: {failure.state}: {failure.reason}")
         if found.stopped:
             say(f"stopped: {found.stopped}")
-        cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} of unknown price" if found.unknown_cost else "")
+        cost = f"${found.cost_usd:.4f}" + (f" and {found.unknown_cost} at unknown prices" if found.unknown_cost else "")
         click.echo(
             f"{counted(found.pairs, 'pair')} proposed by {found.author} in {counted(found.answered, 'answer')} "
             f"({found.new:,} new, {found.withdrawn:,} withdrawn); {found.asked_before:,} asked before, "

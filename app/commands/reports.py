@@ -124,9 +124,12 @@ def _from_workspace(
         frames = load_frames(connection, filters)
         inputs = inputs_of(frames, filters, opinions_of(connection, filters))
         if frames.reference is None:
-            say("no submitted review is in this workspace: the tables of agreement are empty")
+            say("no annotator has submitted a trace in this workspace, so the tables of agreement are empty")
         elif filters.reference == MAJORITY and frames.votes.empty:
-            say("no trace was submitted by two people: there is no majority, and the tables of agreement are empty")
+            say(
+                "no trace was submitted by two annotators, so there is no majority and the tables of agreement are "
+                "empty"
+            )
         return inputs, manifest_of(facts_of(frames), filters, inputs)
 
 
@@ -140,10 +143,10 @@ def _from_csv(
 ) -> tuple[Inputs, dict[str, Json]]:
     needless = [flag for flag, given in _OF_A_WORKSPACE.items() if options.get(given)]
     if needless:
-        raise ValueError(f"{needless[0]} chooses from a workspace and has no meaning beside --from-csv")
+        raise ValueError(f"{needless[0]} filters a workspace and cannot be combined with --from-csv")
     read = read_folder(folder)
     for file in read.unused:
-        say(f"{folder / file}: not read, its name is that of no input")
+        say(f"{folder / file}: skipped, because no input has this name")
     given: dict[str, Any] = {str(name): frame for name, frame in read.frames.items()}
     inputs = Inputs(**given, **settings)
     for table in TABLES:

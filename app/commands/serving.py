@@ -82,7 +82,7 @@ def demo(home: Path | None, *, port: int, open_app: bool) -> None:
         )
         _offline_judge(home)
         for folder in sorted((data / "samples" / PREDICTIONS).iterdir()):
-            say(f"loading what {folder.name} said")
+            say(f"loading the verdicts of {folder.name}")
             opinions.import_verdicts([folder], home, form="trail", judge_model=folder.name, as_json=False)
     opinions.match(home, judge_model=None, as_json=False)
     say(f"the workspace is ready after {time.monotonic() - started:.1f} s")
@@ -111,9 +111,9 @@ def _announce(process: subprocess.Popen[bytes], host: str, port: int) -> None:
         except (urllib.error.URLError, OSError):
             time.sleep(0.2)
     if process.poll() is None:
-        say(f"the app has not answered at {address} after {START_S} s; it may still come")
+        say(f"The app did not answer at {address} within {START_S} s; it may still be starting.")
     else:
-        say(f"the app stopped with code {process.returncode}: is port {port} in use?")
+        say(f"The app stopped with code {process.returncode}. Try: another --port, if port {port} is in use.")
 
 
 def _free_port(host: str) -> int:

@@ -118,7 +118,11 @@ def list_traces(home: Path | None, *, as_json: bool, csv_file: Path | None) -> N
         print_json(frame.astype(object).where(frame.notna(), None).to_dict("records"))
     else:
         columns = ["trace_id", "format", "name", "spans", "llm_spans", "tool_spans", "error_spans", "total_tokens"]
-        click.echo(frame[columns].to_string(index=False) if len(frame) else "no traces yet: tracejury ingest PATH")
+        click.echo(
+            frame[columns].to_string(index=False)
+            if len(frame)
+            else "this workspace holds no traces. Try: tracejury ingest PATH"
+        )
 
 
 def spans(trace_id: str, home: Path | None, *, csv_file: Path | None, parquet_file: Path | None, as_json: bool) -> None:
@@ -158,5 +162,5 @@ def full_id(connection: Connection, trace_id: str) -> str:
     if trace_id in found or len(found) == 1:
         return trace_id if trace_id in found else found[0]
     if not found:
-        raise click.ClickException(f"no trace {trace_id!r} in this workspace: `tracejury traces` lists them")
+        raise click.ClickException(f"no trace {trace_id!r} in this workspace: Try: `tracejury traces` to list them")
     raise click.ClickException(f"{trace_id!r} fits {len(found)} traces or more: {', '.join(found[:5])}")

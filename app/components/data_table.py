@@ -9,6 +9,8 @@ import pandas as pd
 import streamlit as st
 
 from tracejury.app.components.figures import definition
+from tracejury.app.components.glossary import TERMS, meaning, meanings
+from tracejury.judging.records import DIMENSIONS
 
 WORDS = {
     "judge_model": "judge model", "label": "judge", "trace_id": "trace", "error_id": "error", "label_id": "error",
@@ -19,20 +21,21 @@ WORDS = {
 }  # fmt: skip
 """Columns whose name in the data is not the word for it."""
 ABOUT = {
-    "match_status": "proposed by the matcher, or confirmed by a person",
-    "split": "The named part of the traces",
+    "match_status": meanings(("proposed", "confirmed")),
+    "dimension": meanings(("dimension", *DIMENSIONS)),
+    "split": "Named part of the traces",
     "judge_model": "The model, offline checks or import that judged",
-    "ratings": "Runs with a score on the trace",
-    "sd": "Standard deviation over the runs, scores scaled to 0..1",
-    "repeat": "Which of a judge's runs, from 0 on",
-    "lacks": "What keeps it out of every figure",
-    "likeness": "Cosine of the descriptions, 0 to 1",
+    "ratings": "Repeats with a score on the trace",
+    "sd": "Standard deviation over the repeats, scores scaled to 0..1",
+    "repeat": "Repeat of the judge, from 0",
+    "lacks": "Field that is missing, so that no estimate includes the error",
+    "likeness": "Similarity of the descriptions (cosine), 0 to 1",
 }
 """What a column holds whose word does not say it; of figures their `definition` does."""
 OF_FLAGS = {
-    "relevant": "The error is of the judge's own dimension: its to catch",
-    "caught": "A finding of the judge matches the error",
-    "localized": "Caught, in a span of the error too",
+    "relevant": "The error has the judge's dimension, so the judge should catch it",
+    "caught": TERMS["caught"],
+    "localized": TERMS["localized"],
 }
 FREE_TEXT = 48  # characters: a column of longer texts is read, and takes what room there is
 SEEN = 100  # rows that decide how wide a table is
@@ -108,7 +111,7 @@ def chosen_cell(event: Any, rows: int) -> tuple[int, str] | None:
 
 
 def _config(name: str, values: pd.Series, digits: int) -> Any:
-    label, about = words(name), definition(name) or ABOUT.get(name)
+    label, about = words(name), definition(name) or ABOUT.get(name) or meaning(name)
     if pd.api.types.is_bool_dtype(values.dtype) or _is_flag(values):
         return st.column_config.CheckboxColumn(label, help=OF_FLAGS.get(name))
     if pd.api.types.is_float_dtype(values.dtype):

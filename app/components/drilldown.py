@@ -54,12 +54,12 @@ def listing(
 ) -> dict[str, Any] | None:
     """Show the rows behind a mark and give the one that is chosen; `of`: how many there are, where not all are read."""
     if rows.empty:
-        st.caption("Nothing stands behind this mark.")
+        st.caption("No rows contribute to this point.")
         return None
     shown = rows.head(MOST_ROWS).reset_index(drop=True)
     every = len(rows) if of is None else of
     more = "" if every <= len(shown) else f", the first {len(shown):,} shown"
-    st.caption(f"{every:,} behind this{more}. Choose a row to open it.")
+    st.caption(f"{every:,} for this point{more}. Select a row to open it.")
     narrow = [name for name in IDS if name in shown.columns and len(shown.columns) > WIDE]
     ids = {name: st.column_config.TextColumn(words(name), width=ID_WIDTH) for name in narrow}
     chosen = data_table(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))

@@ -104,7 +104,7 @@ def is_dark() -> bool:
 _PLAIN = {
     "accuracy": "Accuracy",
     "recall": "Recall",
-    "pair_alpha": "Krippendorff's alpha with the human",
+    "pair_alpha": "Krippendorff's alpha with the reference",
 }
 
 

@@ -75,21 +75,21 @@ _REFERENCE_HELP = (
     "more than half gave and the errors that more than half marked; ties are left out and counted."
 )
 _MATCHES_HELP = (
-    "Proposed: the machine's matches count beside confirmed ones until a person decides on the Compare page. "
-    "Confirmed: nothing counts that no person has confirmed."
+    "Proposed: matches that the rule or a model suggests count like confirmed ones until a person decides on the "
+    "Compare page. Confirmed: only matches that a person confirmed count."
 )
 _MISSING_HELP = (
-    "What a judgement that failed (unparsable, refused, too long, error) counts as. Left out: it is counted beside "
-    "each figure. Misses: its errors count as missed and its scores as wrong."
+    "How failures (unparsable, refused, too long, error) count. Left out: they are counted beside each estimate. "
+    "Misses: their errors count as missed and their scores as wrong."
 )
-_PHASE_HELP = "Blind labels were made before the judge's answer was shown; only they measure agreement."
+_PHASE_HELP = "Blind labels were stored before their author could see judges or others; only they measure agreement."
 _VERSIONS_HELP = (
-    "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to set "
-    "them beside each other; only the chosen ones are then shown, each under its own name."
+    "A change of rubric, prompt, model parameters or agent description makes a new version. Choose versions to "
+    "compare them; the page then shows only those, each under its own name."
 )
-_REPEAT_HELP = "Which of a judge's repeated runs is compared with people. Consistency always looks at all of them."
-_DATA_HELP = "The format that a trace came in."
-_GUIDELINE_HELP = "Only traces whose newest review was made under this version of the guideline."
+_REPEAT_HELP = "Repeat of each judge that is compared with the reference. Consistency always uses all repeats."
+_DATA_HELP = "Source format of the traces."
+_GUIDELINE_HELP = "Only traces whose newest review was submitted under this version of the guideline."
 
 
 def _reference(names: Sequence[str]) -> str | None:
@@ -103,7 +103,7 @@ def reference_of(word: str | None) -> str | None:
 
 
 def _judge_models(names: Sequence[str]) -> tuple[str, ...]:
-    about = "Models and imported judges. Each may hold several dimensions."
+    about = "Models, offline checks and imported judges. Each may judge several dimensions."
     return _several("Judge models", "judge_models", names, "all judge models", about, 220)
 
 
@@ -131,7 +131,7 @@ def _split(names: Sequence[str], keep: Callable[[bytes, str], str]) -> str | Non
 
 
 def _upload(keep: Callable[[bytes, str], str]) -> None:
-    st.caption('JSON: {"dev": [trace ids], "test": [trace ids]}. It is kept in the workspace under its file name.')
+    st.caption('JSON: {"dev": [trace ids], "test": [trace ids]}. The workspace stores the file under its name.')
     file = st.file_uploader("Split file", type="json", key="split_file", label_visibility="collapsed")
     if file is None:
         return
@@ -140,7 +140,7 @@ def _upload(keep: Callable[[bytes, str], str]) -> None:
     except ValueError as error:
         st.error(plain(str(error)))
         return
-    st.success(f"Kept as {name}. Choose it in the list.")
+    st.success(f"Stored as {name}. Choose it in the list.")
 
 
 def _select(label: str, key: str, options: Sequence[str], about: str, width: int) -> str:

@@ -92,8 +92,8 @@ def view_of(filters: Filters, at: Revisions) -> None:
     st.caption(f"{people_alone(filters) if is_alone else summary(filters)} · {shown_revision(at.shown)}")
     blind = listings.blind_to_me()
     if blind:
-        st.caption(f"Without rows and marks of {counted(len(blind), 'trace')} that you are at work on yourself, blind; "
-                   "figures count them all the same.")  # fmt: skip
+        st.caption(f"Rows and marks exclude {counted(len(blind), 'trace')} that you are labelling blind; estimates "
+            f"include them.")  # fmt: skip
     view = st.segmented_control(
         "View",
         VIEWS,
@@ -111,8 +111,8 @@ def view_of(filters: Filters, at: Revisions) -> None:
 
 
 NO_JUDGE = (
-    "No judge has answered yet, so there is nothing to set beside people here. Run `tracejury judge` (offline, no key "
-    f"needed), or start a run on Runs. Until then {', '.join(OF_PEOPLE)} compare people with each other."
+    "No judge has given a verdict yet. Try: `tracejury judge` (offline, no key needed), or start a run on the Runs "
+    "page. Until then {', '.join(OF_PEOPLE)} compare people with each other."
 )
 
 
@@ -124,24 +124,24 @@ def is_judged() -> bool:
 def people_alone(filters: Filters) -> str:
     """What is compared where there is no judge."""
     people = options.people()
-    return f"No judge has answered yet: {len(people):,} people among themselves · {plain(filters.label())}"
+    return f"No judge has given a verdict yet: {len(people):,} people compared · {plain(filters.label())}"
 
 
 def why_empty(offered: FilterOptions) -> bool:
     """Whether there is anything to compare; says what is missing and what brings it."""
     if not listings.has_traces():
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
     elif not offered.reviewers:
         st.info(
-            "No person has submitted a review yet, so there is nothing to agree with. Label a trace on the Work page "
-            "and submit it, or run `tracejury labels import FILE`."
+            "No annotator has submitted a trace yet. Try: label a trace on the Work page and submit it, or "
+            "`tracejury labels import FILE`."
         )
     else:
         return True
     return False
 
 
-SPLIT_MAY = " The split may leave out the traces that have them."
+SPLIT_MAY = " The filter Split may exclude the traces that have them."
 
 
 def why_no_errors(filters: Filters) -> str:
@@ -153,7 +153,8 @@ def why_no_errors(filters: Filters) -> str:
             f"({counted(counts['failed_cells'], 'cell')}), or no error is of a judge's dimension. Failures count as "
             "misses where the filter says so."
         )
-    return "No human error of these filters is on a trace that these judges answered." + SPLIT_MAY * bool(filters.split)
+    reason = "These judges have judged no trace with a reference error under these filters."
+    return reason + SPLIT_MAY * bool(filters.split)
 
 
 SEEN = ("judges: all", "split: all traces", "failures left out", "failures count as disagreement")
@@ -164,7 +165,7 @@ def summary(filters: Filters) -> str:
     """Who is compared, and how much, in words."""
     reference, votes, counts = estimates.reference(filters), estimate(filters, "votes"), counts_of(filters)
     parts = (
-        f"Human: {plain(str(reference))}{votes_words(votes)}",
+        f"Reference: {plain(str(reference))}{votes_words(votes)}",
         f"{counted(counts['errors'], 'error')} on {counted(counts['traces'], 'trace')}"
         + and_incomplete(counts["incomplete"]),
         counted(counts["score_pairs"], "score pair"),
@@ -184,7 +185,7 @@ def failed_words(counts: Mapping[str, int], *, is_left_out: bool) -> str:
 
 def and_incomplete(number: int) -> str:
     """What is in no figure, in words; nothing where nothing is."""
-    return f" ({number:,} more in no figure, listed under Errors)" if number else ""
+    return f" ({number:,} more in no estimate, listed under Errors)" if number else ""
 
 
 def votes_words(votes: pd.DataFrame) -> str:
@@ -207,15 +208,15 @@ def counts_of(filters: Filters) -> dict[str, int]:
 
 
 COVERED = (
-    "Share of all human errors that any judge of the suite caught, or localized: in a span of the error too. "
-    "In brackets Wilson's 95 % interval, then the number of errors, then what people find of each other's."
+    "Share of all reference errors that any judge of the suite caught or localized. In brackets: Wilson's 95 % "
+    "interval, the number of errors, and the human ceiling."
 )
 
 
 def errors_found(filters: Filters, found: Inputs) -> None:
     suite = found.suite  # before the ceiling is asked for, which takes longer
     reached = None if estimates.pending(filters, "error_ceiling") else found.error_ceiling
-    headline(coverage(suite, reached), title="Human errors found", about=COVERED)
+    headline(coverage(suite, reached), title="Reference errors caught", about=COVERED)
 
 
 def overview(filters: Filters, found: Inputs) -> None:
@@ -234,17 +235,17 @@ def overview(filters: Filters, found: Inputs) -> None:
 @with_placeholder(height=520)
 def forest_card(filters: Filters) -> None:
     found = estimates.inputs(filters)
-    layout.title("Judges at a glance", "Each judge's figure with its 95 % interval (bootstrap by trace, or Wilson).")
+    layout.title("Judges at a glance", "Each judge's estimate with its 95 % interval (bootstrap by trace, or Wilson).")
     counts = counts_of(filters)
     kinds = {"scores": counts["score_pairs"], "runs": len(estimate(filters, "repeated"))}
     offered = [figure for figure in FIGURES if kinds.get(figure.kind, counts["error_pairs"])]
     if not offered:
-        st.caption("No figure can be computed: these filters have no errors and no scores.")
+        st.caption("These filters select no errors and no scores.")
         return
     by_title = {figure.title: figure for figure in offered}
     start = FIGURES[1].title if FIGURES[1].title in by_title else offered[0].title
     chosen = st.selectbox(
-        "Figure",
+        "Metric",
         list(by_title),
         index=list(by_title).index(start),
         key="figure",
@@ -272,7 +273,7 @@ def forest_card(filters: Filters) -> None:
 def ceiling_line(late: EstimateKey | None, *, has_ceiling: bool, name: str) -> None:
     """What the human ceiling is; `late`: it is being made, and the page is drawn again once it is there."""
     if has_ceiling:
-        st.caption("Human ceiling: the same figure between people who labelled the same traces blind.")
+        st.caption("Human ceiling: the same metric between people who labelled the same traces blind.")
     if late is not None:
         st.caption("The human ceiling is being computed: every pair of people's errors is matched.")
         watch(late, name=name)
@@ -283,7 +284,8 @@ def ceiling_line(late: EstimateKey | None, *, has_ceiling: bool, name: str) -> N
 def impact_card(filters: Filters) -> None:
     layout.title(
         "Coverage by impact",
-        "Share of the judge's human errors that it caught, and localized, by impact; Wilson's interval.",
+        "Share of the reference errors of the judge's dimension that it caught and localized, by impact; Wilson's "
+        "interval.",
     )
     found, late = estimates.inputs(filters), estimates.pending(filters, "error_ceiling")
     coverage = split_labels(with_labels(found.coverage))
@@ -319,7 +321,7 @@ def impact_card(filters: Filters) -> None:
                 key="behind-impact",
             )
     else:
-        st.caption("Pale: n < 10. Click a bar for the errors behind it, a line for people's comparisons.")
+        st.caption("Pale: n < 10. Click a bar to list its errors, a line to list people's comparisons.")
     ceiling_line(late, has_ceiling=bool(shown["ceiling"].notna().any()), name="late-impact")
 
 
@@ -370,12 +372,12 @@ def table_card(filters: Filters) -> None:
         key="every-judge",
         on_select="rerun",
         selection_mode="single-cell",
-        alt="Figures of every judge",
+        alt="Estimates of every judge",
     )
     drill_into_cell(filters, chosen_cell(event, len(whose)), whose)
     if late is not None:
-        st.caption("What people reach on errors is being computed and not yet among the rows.")
-    with st.expander("Every figure in long form, with its n and reason", on_change="rerun", key="long") as opened:
+        st.caption("The human ceiling of errors is being computed and is not in the rows yet.")
+    with st.expander("Every estimate in long form, with its n and reason", on_change="rerun", key="long") as opened:
         if opened.open:
             data_table(long)
 
@@ -383,7 +385,7 @@ def table_card(filters: Filters) -> None:
 def drill_into_cell(filters: Filters, cell: tuple[int, str] | None, whose: list[list[str]]) -> None:
     """What is behind the cell that was clicked."""
     if cell is None or cell[1] not in TABLE_COLUMNS:
-        st.caption("Click a figure for what is behind it.")
+        st.caption("Click an estimate to list its rows.")
         return
     row, name = cell
     judge_model, dimension, split = whose[row]
@@ -395,8 +397,8 @@ def _column_help() -> dict[str, ColumnConfig]:
     config: dict[str, ColumnConfig] = {
         "judge_model": st.column_config.TextColumn("judge model", pinned=True),
         "dimension": st.column_config.TextColumn("dimension", pinned=True),
-        "traces": st.column_config.NumberColumn("traces", format="%d", help="Answered traces with human errors"),
-        "errors": st.column_config.NumberColumn("errors", format="%d", help="Human errors it was compared on"),
+        "traces": st.column_config.NumberColumn("traces", format="%d", help="Judged traces with reference errors"),
+        "errors": st.column_config.NumberColumn("errors", format="%d", help="Reference errors of the comparison"),
         "failed": st.column_config.NumberColumn("failed", format="%d", help="Error pairs of failed judgements"),
     }
     for figure in FIGURES:
@@ -435,7 +437,7 @@ def errors_view(filters: Filters, found: Inputs) -> None:
 def incomplete_card(filters: Filters) -> None:
     rows = estimate(filters, "incomplete")
     layout.title(
-        f"{counted(len(rows), 'error')} in no figure",
+        f"{counted(len(rows), 'error')} in no estimate",
         "An error without a span, a dimension or an impact can be neither caught nor missed.",
     )
     row = listing(open_to_me(rows), key="behind-incomplete")
@@ -447,7 +449,7 @@ def incomplete_card(filters: Filters) -> None:
 @with_placeholder(height=560)
 def strip_card(filters: Filters) -> None:
     layout.title(
-        "Every human error under every judge",
+        "Reference errors by judge",
         "The paper's Figures 3 and 4: 0 missed, 1 caught, 2 localized. Errors that are the judge's own dimension only.",
     )
     own = st.toggle("Only errors of the judge's dimension", value=True, key="own_dimension")
@@ -483,8 +485,8 @@ def strip_card(filters: Filters) -> None:
 @with_placeholder(height=420)
 def grid_card(filters: Filters) -> None:
     layout.title(
-        "Which judge caught the errors of which dimension",
-        "Rows: dimension of the human error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
+        "Errors caught, by the error's dimension and the judge's dimension",
+        "Rows: dimension of the reference error; columns: judge. Caught / errors; the diagonal is each judge's recall.",
     )
     table = estimate(filters, "table.dimension_grid")
     table = table[table["dimension"].isin(DIMENSIONS)]
@@ -500,7 +502,7 @@ def grid_card(filters: Filters) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption("Pale: n < 10. Click a cell for its errors.")
+        st.caption("Pale: n < 10. Click a cell to list its errors.")
         return
     drill_into_errors(
         filters, error_dimension=str(point[0]), judge_model=str(judge_model), dimension=str(point[1]), key="behind-grid"
@@ -527,7 +529,7 @@ def map_card(filters: Filters) -> None:
         drill_down = drill_into_ceiling if point[-1] == charts.CEILING else drill_into_estimate
         drill_down(filters, f"{point[3]}.f1", *map(str, point[:3]), key="behind-map")
     else:
-        st.caption("Pale: n < 10 of one of the two. Click a mark for the errors behind it, hold over it for intervals.")
+        st.caption("Pale: n < 10 of one of the two. Click a mark to list its errors; hover for intervals.")
     if len(undefined):
         st.caption(f"Not drawn, precision or recall undefined: {plain(few_names(undefined['label']))}.")
     ceiling_line(late, has_ceiling=reached is not None and len(reached) > 0, name="late-map")
@@ -536,9 +538,9 @@ def map_card(filters: Filters) -> None:
 @with_placeholder(height=260)
 def findings_card(filters: Filters) -> None:
     layout.title(
-        "Findings beyond the human errors",
-        "Precision above never counts a finding that matches no human error. Here such findings are counted, with what "
-        "people said of them on Compare. " + definition("finding_precision"),
+        "Unmatched findings",
+        "Precision (GPA) never counts a finding that matches no reference error. This table counts such findings, "
+        "with people's reviews on the Compare page. " + definition("finding_precision"),
     )
     table = estimate(filters, "table.findings")
     if table.empty:
@@ -550,12 +552,12 @@ def findings_card(filters: Filters) -> None:
     drawn = table.drop(columns=[*hidden, *single]).join(figures)
     event = st.dataframe(
         greyed(drawn, few), hide_index=True, height="auto", width="content", key="findings", on_select="rerun",
-        selection_mode="single-row", alt="Findings beyond the human errors",
+        selection_mode="single-row", alt="Unmatched findings",
         column_config=findings_columns(drawn),
     )  # fmt: skip
     row = chosen_row(event, len(table))
     if row is None:
-        st.caption("Value [95 % interval] and its own n. Choose a row for its findings. " + FEW_NOTE)
+        st.caption("Value [95 % interval] and its own n. Select a row to list its findings. " + FEW_NOTE)
         return
     one = table.iloc[row]
     drill_into_findings(filters, str(one["judge_model"]), str(one["dimension"]), str(one["split"]))
@@ -567,8 +569,8 @@ FINDING_RATES = {"unmatched_per_trace": "traces", "finding_precision": "reviewed
 
 FINDING_COUNTS = {
     "traces": "Traces that the judge answered",
-    "matched": "Findings that match a human error",
-    "unmatched": "Findings that match none",
+    "matched": "Findings that match a reference error",
+    "unmatched": "Findings that match no reference error",
     "reviewed": "Matched, or judged by a person on Compare",
     "valid_new_error": "Unmatched findings that a person judged so on Compare",
     "false_alarm": "Unmatched findings that a person judged so on Compare",
@@ -628,8 +630,8 @@ def drill_into_findings(filters: Filters, judge_model: str, dimension: str, spli
 def scores_view(filters: Filters, found: Inputs) -> None:
     if not counts_of(filters)["score_pairs"]:
         st.info(
-            f"{plain(str(estimates.reference(filters)))} gave no score of a dimension that a judge scored too. "
-            "Scores 0 to 3 are given on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
+            f"{plain(str(estimates.reference(filters)))} gave no score of a dimension that a judge also scored. Try: "
+            f"score traces from 0 to 3 on the Work page; TRAIL annotations hold errors, not scores of these dimensions."
             + SPLIT_MAY
             * (filters.split is not None)
         )
@@ -649,7 +651,9 @@ def scores_view(filters: Filters, found: Inputs) -> None:
 @st.fragment(key="card-confusion")
 @with_placeholder(height=420)
 def confusion_card(filters: Filters) -> None:
-    layout.title("Human scores against judge scores", "Counts; shade is the share of the human score's row.")
+    layout.title(
+        "Reference scores against judge scores", "Counts; the shade is the share of the reference score's row."
+    )
     table = with_labels(estimate(filters, "table.score_confusion"))
     labels = list(dict.fromkeys(table["label"]))
     label = st.selectbox("Judge", ["all judges", *labels], key="confusion_judge", width=240)
@@ -677,7 +681,7 @@ def confusion_card(filters: Filters) -> None:
         )
     of_square, of_bucket = chosen_point(event), chosen_point(in_buckets)
     if of_square is None and of_bucket is None:
-        st.caption(f"Pale: fewer than {TOO_FEW} traces with this human score. Click a square for its traces.")
+        st.caption(f"Pale: fewer than {TOO_FEW} traces with this reference score. Click a square to list its traces.")
     for point, key in ((of_square, "behind-confusion"), (of_bucket, "behind-buckets")):
         if point is not None:
             reference_score, judge_score = (str(score).replace("–", ",") for score in point[:2])
@@ -701,7 +705,7 @@ def bias_card(filters: Filters) -> None:
     between = float(bounds["low"]), float(bounds["high"])
     event = st.plotly_chart(
         charts.bias_plot(open_to_me(drawn), lines, between=between), key="chart-bias", config=CONFIG, on_select="rerun",
-        selection_mode="points", alt="Judge minus human against their mean",
+        selection_mode="points", alt="Judge minus reference against their mean",
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
@@ -729,8 +733,8 @@ def bias_means(filters: Filters, means: pd.DataFrame) -> None:
     row = chosen_row(event, len(means))
     if row is None:
         st.caption(
-            "Choose a judge for its pairs. No human ceiling: every pair of people counts both ways, so theirs is 0. "
-            + FEW_NOTE
+            "Select a judge to list its pairs. There is no human ceiling: every pair of people counts in both "
+            "directions, so their bias is 0. " + FEW_NOTE
         )
         return
     one = means.iloc[row]
@@ -744,8 +748,8 @@ def bias_means(filters: Filters, means: pd.DataFrame) -> None:
 @with_placeholder(height=420)
 def prevalence_card(filters: Filters) -> None:
     layout.title(
-        "How often each score is given",
-        "Where one score prevails, kappa falls whatever the agreement: read AC2.",
+        "Frequency of each score",
+        "Where one score prevails, kappa is low whatever the agreement: read AC2.",
     )
     table = split_labels(with_labels(estimate(filters, "table.score_prevalence")))
     event = st.plotly_chart(
@@ -779,8 +783,8 @@ def consistency_view(filters: Filters, found: Inputs) -> None:
     table = found.consistency
     if table.empty or int(table["runs"].max()) < 2:
         st.info(
-            "Consistency needs two runs or more of the same judge on the same traces. Start a run with repeats on the "
-            "Runs page, or with `tracejury judge --runs 5`."
+            "Consistency needs two or more repeats of the same judge on the same traces. Try: start a run with "
+            "repeats on the Runs page, or `tracejury judge --repeats 5`."
         )
         return
     repeated = table[table["runs"] > 1]
@@ -799,12 +803,12 @@ def consistency_view(filters: Filters, found: Inputs) -> None:
 @st.fragment(key="card-consistency")
 @with_placeholder(height=300)
 def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
-    layout.title("Consistency over runs", definition("alpha_interval"))
+    layout.title("Consistency over repeats", definition("alpha_interval"))
     several = ["split"] if table["split"].nunique() > 1 else []
     shown, few = consistency_cells(table, several)
     event = st.dataframe(
         greyed(shown, few), hide_index=True, width="content", height=38 + 35 * min(len(shown), 12), key="consistency",
-        on_select="rerun", selection_mode="single-row", alt="Consistency over runs",
+        on_select="rerun", selection_mode="single-row", alt="Consistency over repeats",
         column_config={
             name: st.column_config.TextColumn(words(name), alignment="right", help=definition(name) or None)
             for name in few.columns
@@ -813,7 +817,7 @@ def consistency_table(filters: Filters, table: pd.DataFrame) -> None:
     )  # fmt: skip
     row = chosen_row(event, len(table))
     if row is None:
-        st.caption("Value [95 % interval] over n traces. Choose a row for them. " + FEW_NOTE)
+        st.caption("Value [95 % interval] over n traces. Select a row to list them. " + FEW_NOTE)
         return
     one = table.iloc[row]
     drill_into_repeats(
@@ -851,8 +855,8 @@ def _with_bounds(value: float | None, low: float | None, high: float | None, rea
 @with_placeholder(height=560)
 def runs_card(filters: Filters, table: pd.DataFrame) -> None:
     layout.title(
-        "Traces by runs",
-        "Colour: the score of each run. Below: the standard deviation over runs, scores scaled to 0..1.",
+        "Traces by repeats",
+        "Colour: the score of each repeat. Below: the standard deviation over repeats, scores scaled to 0..1.",
     )
     label = st.selectbox("Judge", list(dict.fromkeys(table["label"])), key="runs_judge", width=240)
     judge_model, dimension = table.loc[table["label"] == label, ["judge_model", "dimension"]].iloc[0]
@@ -890,7 +894,8 @@ def runs_card(filters: Filters, table: pd.DataFrame) -> None:
 @with_placeholder(height=420)
 def alpha_card(filters: Filters) -> None:
     layout.title(
-        "Distribution of alpha", "Bootstrap by trace; below .667 nothing follows, from .8 on it is relied upon."
+        "Distribution of alpha",
+        "Bootstrap by trace; below .667 no conclusion is possible, from .8 on alpha is reliable (Krippendorff).",
     )
     drawn = labelled(filters, estimate(filters, "alpha_samples"))
     table = labelled(filters, estimates.inputs(filters).consistency).set_index("label")
@@ -905,7 +910,7 @@ def alpha_card(filters: Filters) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption("n traces each. Click an outline for the traces that its alpha is of.")
+        st.caption("n traces each. Click an outline to list its traces.")
         return
     one = table.loc[str(point[0])]
     st.caption(plain(alpha_words(one.to_dict(), draws=len(samples[str(point[0])]))))
@@ -1001,7 +1006,7 @@ def raters_card(filters: Filters) -> None:
     with st.container(horizontal=True):
         dimension = st.selectbox("Dimension", dimensions, key="raters_dimension", width=160)
         metric = st.selectbox(
-            "Figure", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
+            "Metric", list(RATER_FIGURES), index=list(RATER_FIGURES).index("ac2"), key="raters_metric", width=240,
             format_func=lambda name: RATER_FIGURES[name],
         )  # fmt: skip
     pairs = estimate(filters, "rater_pairs", str(dimension))
@@ -1025,7 +1030,7 @@ def raters_card(filters: Filters) -> None:
         )  # fmt: skip
         point = chosen_point(event)
         if point is None:
-            st.caption("Items on which raters differ most come first. Click one to open it.")
+            st.caption("Items with the largest differences come first. Click an item to open it.")
         else:
             open_trace(compare_link(filters, trace=str(point[0])), key="items-open")
     if of_pair is not None:
@@ -1039,11 +1044,11 @@ def raters_card(filters: Filters) -> None:
 @st.fragment(key="card-ceiling")
 @with_placeholder(height=320)
 def ceiling_card(filters: Filters, found: Inputs) -> None:
-    layout.title("Human ceiling", "The judge's own figures between people, on traces that two people or more scored.")
+    layout.title("Human ceiling", "The judge's metrics between people, on traces that two or more people scored.")
     table = found.human_ceiling
     table = table[table["n"] > 0]
     if table.empty:
-        st.caption("No trace was scored by two people, so there is no ceiling yet. A queue with overlap makes one.")
+        st.caption("No trace was scored by two people, so there is no human ceiling yet. Try: a queue with overlap.")
         return
     figures = long_ceiling(table)
     shown, few = wide_table(figures, list(CEILING_FIGURES), ["dimension", "split"])
@@ -1071,7 +1076,8 @@ def ceiling_card(filters: Filters, found: Inputs) -> None:
 def error_ceiling_card(filters: Filters, found: Inputs) -> None:
     layout.title(
         "Human ceiling for errors",
-        "One person's errors under another who stands as the judge: same matcher, blind labels, all pairs of people.",
+        "One person's errors against another person in the judge's place: same matcher, blind labels, all pairs of "
+        "people.",
     )
     table = found.error_ceiling[found.error_ceiling["impact"] == "all"]
     table = table[table.groupby(["dimension", "split", "kind"])["n"].transform("max") > 0]  # undefined ones say why
@@ -1095,8 +1101,8 @@ def error_ceiling_card(filters: Filters, found: Inputs) -> None:
         dimension, split, kind = whose[cell[0]]
         drill_into_ceiling(filters, f"{kind}.{cell[1]}", "", dimension, split, key="behind-error-ceiling")
     st.caption(
-        "Click a figure for the comparisons behind it. "
-        "any: whether the other reported the error under whatever dimension; over both directions its recall is its "
+        "Click an estimate to list its comparisons. any: the other person reported the error under any dimension; "
+        "over both directions its recall is its "
         "precision and F1 too. " + FEW_NOTE
     )
 
@@ -1115,7 +1121,7 @@ def deciders_card(filters: Filters, *, decided: str) -> None:
     if ALL in set(table.iloc[:, 0]):
         st.caption("all: everybody, where there are three or more; its alpha is over all of them.")
     if row is None:
-        st.caption("Choose a row for what both decided.")
+        st.caption("Select a row to list the decisions of both.")
         return
     first, second = map(str, table.iloc[row, :2])
     both = decided_by_both(found.frame(given), first, second)
@@ -1139,14 +1145,14 @@ def decided_link(filters: Filters, row: Mapping[str, Any]) -> dict[str, str]:
 DECIDERS: dict[str, tuple[str, str, str, InputName]] = {
     "matcher_agreement": (
         "Matchers",
-        "People who decided the same pairs of an error and a finding: agreement beyond chance.",
+        "Agreement beyond chance of people who decided the same matches.",
         "No two people have decided matches yet.",
         "match_decisions",
     ),
     "reviewer_agreement": (
-        "Verdicts on findings beyond the human errors",
-        "People who judged the same finding: valid new error, false alarm or duplicate; agreement beyond chance.",
-        "No two people have judged findings yet.",
+        "Reviews of unmatched findings",
+        "Agreement beyond chance of people who reviewed the same finding as valid new error, false alarm or duplicate.",
+        "No two people have reviewed the same findings yet.",
         "finding_decisions",
     ),
 }
@@ -1163,7 +1169,7 @@ def majority_card(filters: Filters) -> None:
     table = estimate(filters, "table.majority_votes")
     cell = cell_table(table, key="majority")
     if cell is None:
-        st.caption("Click a number for the votes that it counts.")
+        st.caption("Click a number to list its votes.")
     else:
         votes = rows_for_votes(estimate(filters, "votes"), str(table["about"].iloc[cell[0]]), cell[1])
         row = listing(open_to_me(votes), key="behind-majority")
@@ -1196,8 +1202,8 @@ def versus_view(filters: Filters, found: Inputs) -> None:
     sides = options.arms(judge_models, estimates.reference(filters))
     if len(sides) < 2:
         st.info(
-            "Two sides on the same traces are needed beside the human chosen above: two judges, two runs of one, a "
-            "judge and a second person, or two further people."
+            "A comparison needs two sides on the same traces besides the reference: two judges, two repeats of one "
+            "judge, a judge and a second person, or two other people."
         )
         return
     versus_card(filters, sides)
@@ -1208,7 +1214,7 @@ def versus_view(filters: Filters, found: Inputs) -> None:
 def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     by_words = {side.words: side for side in sides}
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        about = "A judge, one of its versions or runs, or a person in the judge's place."
+        about = "A judge, one of its versions or repeats, or a person in the judge's place."
         left = str(st.selectbox("Side A", list(by_words), key="side_a", bind="query-params", width=260, help=about))
         right = str(st.selectbox("Side B", list(by_words), index=1, key="side_b", bind="query-params", width=260))
         kind = st.segmented_control(
@@ -1227,7 +1233,7 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
     table = table[(table["impact"] == "all") & (table["kind"] == kind)]
     table = table[table["metric"] == "recall"] if is_suite else table
     if table.empty or not int(table["n"].max()):
-        st.info("These two have no error in common that both answered under the same judge.")
+        st.info("These two sides share no error that both judged under the same dimension.")
         return
     table = table.assign(label=table["dimension"].replace({SUITES: "any judge"}))
     recall = table[table["metric"] == "recall"]
@@ -1258,13 +1264,13 @@ def versus_card(filters: Filters, sides: list[ArmOption]) -> None:
         )
     with st.container(border=True):
         layout.title(
-            f"McNemar on {kind} errors", "Errors found by one side alone; exact p, Holm's correction over judges."
+            f"McNemar on {kind} errors", "Errors that only one side caught; exact p, Holm's correction over judges."
         )
         tests = estimate(filters, "found_by_one", *asked, str(kind))
         named = tests.rename(columns={"only_left": "only A", "only_right": "only B"})
         row = data_table(named, columns=MCNEMAR, key="mcnemar", is_chosen=True)
         if row is None:
-            st.caption("Choose a row for the errors that one side alone found.")
+            st.caption("Select a row to list the errors that only one side caught.")
     flips = estimate(filters, "flips", *asked)
     of = ""
     if row is not None:
@@ -1330,8 +1336,8 @@ def team_view(filters: Filters, found: Inputs) -> None:
 @st.fragment(key="card-team")
 def team_card(filters: Filters) -> None:
     layout.title(
-        "Who labelled how much",
-        "Active minutes leave out pauses of over a minute; imported reviews have none.",
+        "Work by person",
+        "Active minutes exclude pauses of over a minute; imported reviews have none.",
     )
     table = listings.team()
     row = team_table(table)
@@ -1345,7 +1351,8 @@ def team_card(filters: Filters) -> None:
     person = str(point[0]) if point is not None else None if row is None else str(table["annotator"].iloc[row])
     if person is None:
         st.caption(
-            "Click a bar, or choose a row, for the traces that the person submitted. In brackets the 95 % interval of "
+            "Click a bar, or select a row, to list the traces that the person submitted. In brackets the 95 % "
+            "interval of "
             "a mean (jackknife-t by trace), which one trace has not, nor have equal ones; counts are whole. " + FEW_NOTE
         )
         return
@@ -1378,7 +1385,7 @@ TEAM_MEANS = {"errors_a_trace": "nothing submitted", "minutes_a_trace": "no trac
 
 @st.fragment(key="card-skipped")
 def skipped_card() -> None:
-    layout.title("Why traces were skipped", "")
+    layout.title("Reasons for skipped traces", "")
     reasons = open_to_me(listings.skip_reasons())
     row = data_table(reasons, key="skipped", is_chosen=True)
     if row is not None:
@@ -1388,14 +1395,16 @@ def skipped_card() -> None:
 @st.fragment(key="card-repeats")
 @with_placeholder(height=200)
 def repeats_card(filters: Filters) -> None:
-    layout.title("People against themselves", "The same trace again, hidden among others: both scores of one person.")
+    layout.title(
+        "Agreement of people with themselves", "The same trace again, hidden among others: both scores of one person."
+    )
     table = estimate(filters, "table.self_consistency")
     if table.empty:
-        st.caption("Nobody scored a hidden repeat yet. A queue with repeats deals them out.")
+        st.caption("No hidden repeat is scored yet. Try: a queue with hidden repeats.")
         return
     row = data_table(table, digits=3, key="repeats", is_chosen=True)
     if row is None:
-        st.caption("n traces each. Choose a row for them.")
+        st.caption("n traces each. Select a row to list them.")
         return
     person, dimension = str(table["rater"].iloc[row]), str(table["dimension"].iloc[row])
     twice = estimate(filters, "repeats")

@@ -35,18 +35,19 @@ def page() -> None:
     layout.heading("Ingest")
     known = ", ".join(reader.NAME for reader in READERS)
     st.caption(
-        f"Formats are recognised by content: {known}. Archives, .gz and .zst are opened; many files at once are fine."
+        f"Formats are recognised by content: {known}. Archives, .gz and .zst are unpacked; you can drop several "
+        f"files at once."
     )
     files = st.file_uploader(
         "Trace files", accept_multiple_files=True, key="uploads", label_visibility="collapsed",
-        help="Nothing is stored before you say so.",
+        help="Nothing is stored until you choose Store.",
     )  # fmt: skip
     told_last_time()
     if not files:
         here()
         return
     inputs = named([(file.name, file.getvalue()) for file in files])
-    with st.spinner("Reading, storing nothing yet", show_time=True):
+    with st.spinner("Reading files; nothing is stored yet", show_time=True):
         found = looked_at(tuple(file.file_id for file in files), inputs)
     report(found)
     commit(found, inputs)
@@ -79,10 +80,13 @@ def report(found: Preflight) -> None:
     states = found.traces["state"].value_counts()
     new = found.traces[found.traces["state"] == "new"]
     with st.container(horizontal=True, key="preflight-figures"):
-        st.metric("New traces", f"{found.new:,}", border=True, help="These would be stored.")
-        st.metric("Spans in them", f"{int(new['spans'].sum()):,}", border=True)
+        st.metric("New traces", f"{found.new:,}", border=True, help="Traces that will be stored.")
+        st.metric("Spans in new traces", f"{int(new['spans'].sum()):,}", border=True)
         st.metric(
-            "There already", f"{int(states.get('there already', 0)):,}", border=True, help="Same id, same content."
+            "Already stored",
+            f"{int(states.get('there already', 0)):,}",
+            border=True,
+            help="Traces with the same id and the same content.",
         )
         st.metric(
             "Changed", f"{int(states.get('changed', 0)):,}", border=True,
@@ -93,8 +97,13 @@ def report(found: Preflight) -> None:
             help="Traces with model calls without messages or tool calls without text: their warnings say where the "
             "text is. A map of your own (ingest --map) tells which attribute holds what.",
         )  # fmt: skip
-        st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with doubts are stored.")
-        st.metric("Rejected", f"{len(found.rejected):,}", border=True, help="Named below with place and remedy.")
+        st.metric("Warnings", f"{sum(found.warnings.values()):,}", border=True, help="Traces with warnings are stored.")
+        st.metric(
+            "Rejected",
+            f"{len(found.rejected):,}",
+            border=True,
+            help="Files and traces that cannot be stored; each is listed below with its place and remedy.",
+        )
 
 
 def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
@@ -104,12 +113,12 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
             help="Backed up first. Labels stay; those on spans that are gone are listed.",
         )  # fmt: skip
         count = found.new + (found.changed if replaces else 0)
-        more = "Join what completes stored traces" if found.late else "Nothing new to store"
+        more = "Join what completes stored traces" if found.late else "No new traces to store"
         label = f"Store {counted(count, 'trace')}" if count else more
         is_idle = not count and not found.late
         wanted = st.button(label, type="primary", disabled=is_idle, key="store", icon=":material/save:")
         redact = st.toggle(
-            "Mask secrets first", key="redact", help="Keys and tokens are masked before anything is kept."
+            "Mask secrets first", key="redact", help="Masks API keys and tokens before anything is stored."
         )
     if not wanted:
         return
@@ -132,7 +141,7 @@ def commit(found: Preflight, inputs: Mapping[str, bytes]) -> None:
         keep_recorded_evaluations(workspace().engine, made.evaluated)
     st.session_state["stored"] = (
         f"{counted(made.traces, 'trace')} stored with {counted(made.spans, 'span')}; "
-        f"{counted(made.duplicates, 'duplicate')} left as they were, {len(made.rejected):,} rejected."
+        f"{counted(made.duplicates, 'duplicate')} skipped, {len(made.rejected):,} rejected."
         + "".join(f"\n\n{line}" for line in (*made.completed, *made.waiting))
         + after_replacement(made)
     )
@@ -159,7 +168,8 @@ def details(found: Preflight) -> None:
     if found.rejected:
         with st.container(border=True):
             layout.title(
-                f"{len(found.rejected):,} rejected", "Each with where it stands and what helps; the rest goes on."
+                f"{len(found.rejected):,} rejected",
+                "Each row names the place and the remedy; all other traces are stored.",
             )
             data_table(rejected_table(found.rejected), most=8)
     if found.traces.empty:
@@ -175,7 +185,7 @@ def details(found: Preflight) -> None:
                 "llm_spans": st.column_config.NumberColumn("LLM spans"),
                 "tool_spans": st.column_config.NumberColumn("tool spans"),
                 "unknown_spans": st.column_config.NumberColumn(
-                    "unknown kind", help="Spans whose kind no dialect knows"
+                    "unknown kind", help="Spans whose kind no dialect recognises"
                 ),
                 "no_times": st.column_config.NumberColumn("without times"),
                 "orphans": st.column_config.NumberColumn("orphans", help="Spans whose parent is not in the trace"),
@@ -195,7 +205,7 @@ def details(found: Preflight) -> None:
 def sizes(traces: pd.DataFrame) -> None:
     left, right = st.columns(2, gap="medium")
     with left, st.container(border=True, height="stretch"):
-        layout.title("What a judge reads", "Characters; what repeats is read once, so the text shrinks.")
+        layout.title("Judge's view", "Characters of a trace before and after repeated text is removed.")
         measured = traces.dropna(subset=["judge_text"])
         before, after = int(measured["text"].sum()), int(measured["judge_text"].sum())
         largest = measured.sort_values("text", ascending=False).head(12)
@@ -214,7 +224,7 @@ def sizes(traces: pd.DataFrame) -> None:
         less = f", {1 - after / before:.0%} less" if before > after > 0 else ""
         shown_part = "" if len(largest) == len(measured) else f" The largest {len(largest)} are shown."
         of = "" if len(measured) == len(traces) else f" (the first {len(measured):,} traces)"
-        st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part} Click a bar for its trace.")
+        st.caption(f"{before:,} characters become {after:,}{less}{of}.{shown_part} Click a bar to open its trace.")
         point = chosen_point(event)
         if point is not None:
             behind_upload(traces[traces["trace_id"] == point[0]], key="behind-sizes")
@@ -226,7 +236,7 @@ def sizes(traces: pd.DataFrame) -> None:
         )
         point = chosen_point(event)
         if point is None:
-            st.caption("Click a bar for its traces.")
+            st.caption("Click a bar to list its traces.")
         else:
             behind_upload(traces[traces["spans"].between(int(point[0]), int(point[1]))], key="behind-spans")
 
@@ -239,7 +249,7 @@ def behind_upload(rows: pd.DataFrame, *, key: str) -> None:
     if listings.has_trace(str(row["trace_id"])):
         open_in_work(link_params(trace=str(row["trace_id"])), key=f"{key}-open")
     else:
-        st.caption("It can be read once it is stored.")
+        st.caption("You can open the trace after it is stored.")
 
 
 def rejected_table(rejected: list[Rejected]) -> pd.DataFrame:
@@ -251,7 +261,7 @@ def here() -> None:
     """What is in the workspace already."""
     traces = listings.traces()
     if traces.empty:
-        st.info("The workspace is empty. Drop trace files above; the samples under data/samples are a good start.")
+        st.info("This workspace holds no traces. Try: drop trace files above, for example those in data/samples.")
         return
     last = traces["ingested_at"].max()
     total = f"{counted(len(traces), 'trace')}, {counted(int(traces['spans'].sum()), 'span')}"
@@ -262,7 +272,7 @@ def here() -> None:
         )
         table = table.reset_index()
         row = data_table(table, width="content", key="formats", is_chosen=True)
-        st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Choose a row for its traces.")
+        st.caption(f"{total}; last stored {last:%Y-%m-%d %H:%M} UTC. Select a row to list its traces.")
         if row is not None:
             open_in_explore(link_params(facet_format=str(table["format"].iloc[row])), key="formats-open")
         removal_of([str(trace_id) for trace_id in traces["trace_id"]])
@@ -298,7 +308,9 @@ def noted(trace_ids: Sequence[str]) -> None:
     """What readers noted of stored traces, and the way to each of these."""
     rows = _warnings(listings.place(), listings.now_revision(), tuple(trace_ids[:SHOWN]))
     if len(trace_ids) > SHOWN:
-        st.caption(f"Of the first {SHOWN} traces. Explore lists all with their number of warnings.")
+        st.caption(
+            f"The table shows the first {SHOWN} traces. Explore lists all of them with their number of warnings."
+        )
     chosen = data_table(pd.DataFrame(rows, columns=["trace_id", "warning"]), is_chosen=True, key="noted-rows")
     if chosen is not None and st.button("Open in Work", key="to-work", icon=":material/edit_note:"):
         st.switch_page("views/work.py", query_params=link_params(trace=rows[chosen][0]))

@@ -38,7 +38,7 @@ def page() -> None:
     layout.heading("Reports", beside=lambda: options.saved_views_menu("reports"))
     filters = choose_filters(options.options(), options.keep_split)
     if not listings.has_traces():
-        st.info("No trace is here yet. Bring some in on the Ingest page, or with `tracejury ingest PATH`.")
+        st.info("This workspace holds no traces. Try: the Ingest page, or `tracejury ingest PATH`.")
         return
     report(*of_one_revision(filters))
 
@@ -83,7 +83,7 @@ def whole_report(filters: Filters) -> None:
             type="primary",
             on_click="ignore",
             key="zip",
-            help="Every table as CSV, Markdown and LaTeX, the rows behind them as CSV, and manifest.json.",
+            help="Every table as CSV, Markdown and LaTeX, the input rows as CSV, and manifest.json.",
         )
         st.download_button(
             "Web page with charts",
@@ -93,14 +93,14 @@ def whole_report(filters: Filters) -> None:
             icon=":material/web:",
             on_click="ignore",
             key="html",
-            help="One self-contained file: needs no network and no Tracejury to be read.",
+            help="One self-contained file that opens without a network and without Tracejury.",
         )
 
 
 @st.fragment(key="one-table")
 @with_placeholder(height=420)
 def one_table(filters: Filters, found: Inputs) -> None:
-    layout.title("Tables", "The paper's Tables 1 to 17 and our own, rounded half-up as the paper prints them.")
+    layout.title("Tables", "The paper's Tables 1 to 17 and Tracejury's own tables, rounded half-up like the paper's.")
     known = {title_of(table): table for table in datasets.available(found)}
     name = st.selectbox(
         "Table", list(known), key="table", label_visibility="collapsed", bind="query-params", persist_state="session"
@@ -132,8 +132,8 @@ def one_table(filters: Filters, found: Inputs) -> None:
         selection_mode="single-row",
     )
     more = f" The first {PREVIEWED} are shown." if len(frame) > PREVIEWED else ""
-    more += " Choose a row to open its trace." if is_of_traces(frame) else ""
-    why = ": the column reason says why" if "reason" in frame else ""
+    more += " Select a row to open its trace." if is_of_traces(frame) else ""
+    why = "; the column reason explains them" if "reason" in frame else ""
     st.caption(
         f"{counted(len(frame), 'row')}, {len(frame.columns)} columns. Empty cells are undefined or absent{why}.{more}"
     )
@@ -175,7 +175,7 @@ OPENED = ("judge_model", "dimension", "annotator", "error_id", "label_id", "find
 @st.fragment(key="rows-behind")
 @with_placeholder(height=380)
 def table_rows(filters: Filters) -> None:
-    layout.title("Rows behind the tables", "The current filter holds for each as its description says.")
+    layout.title("Input rows of the tables", "Each description names the filters that apply.")
     titles = {dataset.title: dataset for dataset in datasets.DATASETS}
     chosen = st.segmented_control(
         "Rows", list(titles), default="Error pairs", required=True, key="rows", label_visibility="collapsed",
@@ -184,12 +184,13 @@ def table_rows(filters: Filters) -> None:
     dataset = titles[str(chosen)]
     blind = listings.blind_to_me()
     frame = datasets.open_rows(dataset.frame(filters), blind)
-    st.caption(f"{dataset.about} Choose a row to open its trace.")
+    st.caption(f"{dataset.about} Select a row to open its trace.")
     if blind:
-        st.info(f"{counted(len(blind), 'trace')} left out: you are at work on {'it' if len(blind) == 1 else 'them'} "
-                "yourself, blind. Figures count them all the same.")  # fmt: skip
+        st.info(f"{counted(len(blind), 'trace')} left out because you are labelling "
+            f"{'it' if len(blind) == 1 else 'them'} "
+                "blind. Estimates include them.")  # fmt: skip
     if frame.empty:
-        st.info("No row fits the current filter.")
+        st.info("No row matches the filters.")
         return
     row = data_table(
         frame.head(PREVIEWED), most=7, digits=4, key=f"preview-{dataset.name}", is_chosen=is_of_traces(frame)
@@ -208,15 +209,15 @@ def table_rows(filters: Filters) -> None:
 def stable_address(name: str) -> None:
     """Drawn anew while the page is open, so that the token in it is never out of date."""
     st.caption(
-        f"The same by a stable address, good for {grants.MAX_AGE_S // 60} minutes and renewed while this page is open. "
-        "A script leaves the token out and sends its own as `Authorization: Bearer`: `tracejury token`, or the "
-        "Account page, makes one."
+        f"Stable URL of these rows; its token expires after {grants.MAX_AGE_S // 60} minutes and is renewed while "
+        f"this page is open. A script omits this token and sends its own as `Authorization: Bearer`. Try: `tracejury "
+        f"token`, or the Account page."
     )
     st.code(address(name), language=None, wrap_lines=True)
 
 
 def about_of(filters: Filters) -> str:
-    return f"Human: {estimates.reference(filters)} · {filters.label()}"
+    return f"Reference: {estimates.reference(filters)} · {filters.label()}"
 
 
 def still_open(rows: pd.DataFrame) -> pd.DataFrame:
@@ -255,18 +256,18 @@ def export_buttons(filters: Filters, rows: int, name: str, made: Callable[[str],
             icon=":material/fingerprint:",
             on_click="ignore",
             key=f"{name}-manifest",
-            help="What these rows were made from: versions, hashes, filters, seed, draws, rules for missing.",
+            help="Inputs of these rows: versions, hashes, filters, seed, resamples, and rules for missing values.",
         )
 
 
 def provenance(filters: Filters) -> None:
-    layout.title("Provenance", "Stands beside every report as manifest.json.")
+    layout.title("Provenance", "Every report contains this record as manifest.json.")
     content = orjson.dumps(manifest_now(filters), option=orjson.OPT_INDENT_2).decode()
     st.download_button(
         "Manifest", data=content, file_name="manifest.json", mime="application/json", on_click="ignore", key="manifest",
         icon=":material/fingerprint:",
     )  # fmt: skip
-    with st.expander("Show it", key="manifest-shown"):
+    with st.expander("Show manifest", key="manifest-shown"):
         st.code(content, language="json", height=320)
 
 
@@ -289,7 +290,7 @@ def why_empty(table: Table, filters: Filters) -> str:
     return (
         f"This table has no row: it is made from {needs}, and the current filters leave none. Choose another person or "
         "judge, or bring labels, scores or runs in."
-    ) + ("" if filters.split is None else " The split may leave out the traces that have them.")
+    ) + ("" if filters.split is None else " The filter Split may exclude the traces that have them.")
 
 
 def _numeric(frame: pd.DataFrame, table: Table) -> list[str]:

@@ -15,6 +15,7 @@ from tracejury.app.components import charts, layout
 from tracejury.app.components.data_table import chosen_cell, data_table
 from tracejury.app.components.drilldown import MOST_ROWS, chosen_point, kept_point, listing, open_in_compare
 from tracejury.app.components.figures import cell_text, counted, definition, greyed, plain
+from tracejury.app.components.glossary import meanings
 from tracejury.app.datasets import open_to_me
 from tracejury.app.estimating import EstimateError, estimate
 from tracejury.app.painting import paint
@@ -42,19 +43,21 @@ REFRESH_S = 2.0
 LISTED = {
     "name": st.column_config.TextColumn("name", width=300),
     "cells": st.column_config.NumberColumn(
-        "judgements", format="localized", help="Judges by models by traces by repeats"
+        "judgements", format="localized", help="Dimensions × judge models × traces × repeats"
     ),
-    "scored": st.column_config.NumberColumn("scored", format="localized", help="With a score of 0 to 3"),
+    "scored": st.column_config.NumberColumn("scored", format="localized", help="Verdicts with a score of 0 to 3"),
     "not_applicable": st.column_config.NumberColumn(
-        "not applicable", format="localized", help="The judge says that its dimension does not apply"
+        "not applicable", format="localized", help="Verdicts that the dimension does not apply to the trace"
     ),
     "errors_only": st.column_config.NumberColumn(
         "errors only", format="localized", help="Answered by a judge that reports errors and gives no score"
     ),
     "tied": st.column_config.NumberColumn("tied", format="localized", help="The models of a jury share the vote"),
-    "failed": st.column_config.NumberColumn("failed", format="localized", help="No answer, or one that is no verdict"),
+    "failed": st.column_config.NumberColumn(
+        "failed", format="localized", help="Failures: the judge did not answer, or its answer could not be read"
+    ),
     "waiting": st.column_config.NumberColumn("waiting", format="localized", help="Not judged yet"),
-    "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: no price is known"),
+    "cost_usd": st.column_config.NumberColumn("cost, US$", format="%.4f", help="n/a: the price is not known"),
 }
 FAILED_SHOWN = 500  # failed judgements in the browser at once
 
@@ -160,7 +163,9 @@ def one_run(run_key: int) -> None:
 @st.fragment(key="card-outcomes")
 def outcomes_card(run_key: int, shown: Shown) -> None:
     layout.title(
-        "Outcomes by judge", "Scores 0 to 3; n/a: not applicable; other answers without a score, and failures, by name."
+        "Outcomes by judge",
+        "Scores are 0 to 3; n/a means not applicable; other verdicts without a score, and failures, have own names.  \n"
+        + meanings((*DIMENSIONS, "verdict", "failure")),
     )
     event = st.plotly_chart(
         charts.score_bars(shown.outcomes), key="chart-outcomes", config=CONFIG, on_select="rerun",
@@ -168,7 +173,7 @@ def outcomes_card(run_key: int, shown: Shown) -> None:
     )  # fmt: skip
     point = chosen_point(event)
     if point is None:
-        st.caption("Click a part of a bar for its judgements.")
+        st.caption("Click a part of a bar to list its cells.")
         return
     found = judgements(run_key, str(point[0]), str(point[1]))
     row = listing(open_to_me(found), key="behind-outcomes")
@@ -283,25 +288,27 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
     most = f"US$ {most_usd:,.4f} at most" if isinstance(most_usd, float) else "at a price unknown"
     st.caption(
         f"{counted(requests, 'request')} went out and no answer is known (the process or the connection ended, or the "
-        f"time ran out): perhaps paid, {plain(most)}, beside the cost below."
+        f"time ran out): perhaps paid, {plain(most)}, in addition to the cost below."
     )
 
 
 def jury(run_key: int, kept: Rule) -> None:
     """The joint scores of a jury's models, how they voted, ties said; `kept` is the rule of the verdicts in tables."""
     layout.title(
-        "The jury", "One score from its models' scores. Ties are reported, not resolved; a failed model has no vote."
+        "The jury",
+        "The jury combines the scores of its models into one score. Ties are reported, not resolved; a failed model "
+        "has no vote.",
     )
     rule = st.segmented_control("Rule", RULES, default=kept, key="jury_rule", required=True)
-    st.caption(f"In every table of agreement the jury stands by the rule of this run: {kept}.")
+    st.caption(f"Every table of agreement uses this run's jury rule: {kept}.")
     with read_transaction(workspace().engine) as connection:
         outcomes, judge_model = jury_outcomes(connection, run_key, rule), jury_name(connection, run_key)
     if not outcomes:
-        st.caption("No trace has been judged by all models yet.")
+        st.caption("No trace has been judged by all models of the jury yet.")
         return
     chosen = votes_table(outcomes)
     tied = sum(bool(outcome.joint.tied) for outcome in outcomes)
-    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share for the votes behind it.")
+    st.caption(f"{counted(len(outcomes), 'judgement')}, {tied:,} tied. Click a share to list its votes.")
     rows = votes_behind(outcomes, *chosen) if chosen else pd.DataFrame([outcome.row() for outcome in outcomes])
     row = listing(open_to_me(rows), key="behind-votes")
     if row is not None and judge_model is not None:
@@ -324,7 +331,7 @@ def votes_table(outcomes: list[JuryOutcome]) -> tuple[str, str] | None:
         greyed(text, few), hide_index=True, height=38 + 35 * len(text), key="votes", on_select="rerun",
         selection_mode="single-cell", alt="Votes of the jury",
         column_config={
-            "n": st.column_config.NumberColumn("judgements", help="On which all models are done"),
+            "n": st.column_config.NumberColumn("judgements", help="Cells that all models of the jury have judged"),
             **{
                 name: st.column_config.TextColumn(words, alignment="right", help=definition(f"jury_{metric}"))
                 for name, words, metric in _VOTE_COLUMNS
@@ -339,7 +346,7 @@ _CELL = ("value", "low", "high", "n")
 _VOTE_COLUMNS = (
     ("unanimous", "unanimous [95 %]", "unanimous"),
     ("tied", "tied [95 %]", "ties"),
-    ("absent", "absent votes [95 %]", "absent"),
+    ("absent", "missing votes [95 %]", "absent"),
 )
 
 
@@ -386,13 +393,13 @@ def steer(run_key: int, status: str, states: dict[str, int], *, is_owned: bool) 
         failed = sum(states.get(state, 0) for state in FAILED_STATES)
         if failed and not is_open:
             st.button(
-                f"Judge {failed:,} failed again", key="again", icon=":material/replay:", on_click=judge_again,
+                f"Retry {failed:,} failed", key="again", icon=":material/replay:", on_click=judge_again,
                 args=(engine, run_key),
             )  # fmt: skip
 
 
 def go_on(engine: Engine, run_key: int) -> None:
-    """Queue the run again, and have a process of its own work on it."""
+    """Start run again, and have a process of its own work on it."""
     wish(engine, run_key, "queued")
     RUNS.start(workspace().home, run_key)
 
@@ -430,7 +437,7 @@ COSTLY = {"dearest": "cost_usd", "longest prompts": "prompt_tokens"}
 @st.fragment(key="card-cost")
 def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool) -> None:
     """`is_called`: models answered, here or elsewhere; of offline checks only what is known is shown."""
-    layout.title("Cost and time", "Of each judgement; offline checks and imports have none.")
+    layout.title("Cost and latency", "Cost and latency are per cell; offline checks and imported verdicts have none.")
     told = {
         "Cost, US$": None if shown.paid is None else f"{shown.paid:,.4f}",
         "Prompt tokens": None if shown.tokens is None else f"{shown.tokens:,}",
@@ -440,18 +447,18 @@ def cost_and_time(run_key: int, shown: Shown, *, unpriced: int, is_called: bool)
             if is_called or value is not None:
                 st.metric(name, value or "unknown", border=True)
     if unpriced and shown.paid is not None:
-        st.caption(f"Without {counted(unpriced, 'answer')} of unknown cost.")
+        st.caption(f"Without {counted(unpriced, 'answer')} whose cost is unknown.")
     behind_tiles(run_key, shown)
     if shown.seconds.empty:
-        st.caption("No judgement of this run was timed.")
+        st.caption("This run holds no timed cells.")
         return
     event = st.plotly_chart(
-        charts.boxes(shown.seconds, y_title="seconds a judgement", noun="judgements"), key="chart-latency",
+        charts.boxes(shown.seconds, y_title="seconds per cell", noun="judgements"), key="chart-latency",
         config=CONFIG, on_select="rerun", selection_mode="points", alt="Latency by judge",
     )  # fmt: skip
     point = kept_point(event, key="latency", of=run_key, drawn=shown.judgements)
     if point is None:
-        st.caption("Click a box for its judgements, slowest first, a mark for the one.")
+        st.caption("Click a box to list its cells, slowest first; click a dot to open one cell.")
         return
     behind_measure(run_key, "seconds", str(point[0]), float(point[1]) if len(point) == 2 else None)
 
@@ -462,7 +469,7 @@ def behind_tiles(run_key: int, shown: Shown) -> None:
     offered = [words for words in COSTLY if known[words] is not None]
     if not offered:
         return
-    chosen = st.segmented_control("Judgements behind it", offered, key="costly", help=_COSTLY_HELP)
+    chosen = st.segmented_control("Cells", offered, key="costly", help=_COSTLY_HELP)
     if chosen is not None:
         behind_measure(run_key, COSTLY[str(chosen)])
 
@@ -516,10 +523,10 @@ def outcome_of(state: str, score: float | None) -> str:
 
 def failures(run_key: int, shown: Shown) -> None:
     layout.title(
-        f"{shown.failures:,} failed of {counted(shown.judgements, 'judgement')}", "A failed judgement is never a score."
+        f"{shown.failures:,} failed of {counted(shown.judgements, 'judgement')}", "A failure never counts as a score."
     )
     if shown.failed.empty:
-        st.caption("None failed.")
+        st.caption("No cell failed.")
         return
     rows = open_to_me(shown.failed)
     chosen = data_table(
@@ -528,7 +535,7 @@ def failures(run_key: int, shown: Shown) -> None:
     if shown.failures > len(shown.failed):
         st.caption(f"The first {len(shown.failed):,} are listed.")
     if chosen is None:
-        st.caption("Choose a row to open it.")
+        st.caption("Select a row to open it.")
     else:
         open_in_compare(compare_link(rows.to_dict("records")[chosen]), key="failed-open")
 
@@ -543,21 +550,25 @@ def start() -> None:
             "Model", key="new_model", placeholder="gpt-4.1, anthropic/claude-…, ollama/…", help=_MODEL_HELP
         )
         chosen = right.multiselect(
-            "Dimensions", list(known), default=[d for d in DIMENSIONS if d in known], key="new_dimensions"
+            "Dimensions",
+            list(known),
+            default=[d for d in DIMENSIONS if d in known],
+            key="new_dimensions",
+            help=meanings(DIMENSIONS),
         )
         with st.container(horizontal=True):
             repeats = st.number_input("Repeats", 1, 100, 1, key="new_repeats", width=120)
             mode = st.selectbox("Mode", list(MODES), key="new_mode", width=140, help=_MODE_HELP)
             rule = st.selectbox("Jury's score", RULES, key="new_jury_rule", width=140, help=_RULE_HELP)
-            budget = st.number_input("Budget, US$ (0: none)", 0.0, None, 0.0, key="new_budget", width=180)
+            budget = st.number_input("Budget, US$ (0: no limit)", 0.0, None, 0.0, key="new_budget", width=180)
             agent = st.selectbox("Agent description", ["auto", "none", *agents], key="new_agent", width=220)
         base = st.text_input(
-            "Address of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's own"
+            "URL of an OpenAI-compatible server", key="new_base", placeholder="empty: the provider's URL"
         )
         limits = limits_form()
         with st.container(horizontal=True):
             wanted = st.form_submit_button("Start the run", type="primary", icon=":material/play_arrow:")
-            asked = st.form_submit_button("Estimate the cost", icon=":material/calculate:")
+            asked = st.form_submit_button("Estimate cost", icon=":material/calculate:")
     if not (wanted or asked):
         return
     try:
@@ -588,7 +599,7 @@ def start() -> None:
     if empty:
         st.warning(f"{counted(len(empty), 'trace')} left out: names and times only, nothing for a judge to read.")
     if not traces:
-        st.error("There is no trace to judge. Bring some in on the Ingest page.")
+        st.error("This workspace holds no traces to judge. Try: the Ingest page.")
         return
     if asked:
         show_estimate(spec)
@@ -620,16 +631,20 @@ class Limits:
 
 def limits_form() -> Limits:
     with st.container(horizontal=True):
-        concurrency = st.number_input("Calls at a time", 1, 512, 8, key="new_concurrency", width=130)
-        rpm = st.number_input("Requests a minute (0: any)", 0, None, 0, key="new_rpm", width=190, help=_PACE_HELP)
-        tpm = st.number_input("Tokens a minute (0: any)", 0, None, 0, key="new_tpm", width=190, help=_PACE_HELP)
+        concurrency = st.number_input("Concurrent calls", 1, 512, 8, key="new_concurrency", width=130)
+        rpm = st.number_input(
+            "Max. requests per minute (0: no limit)", 0, None, 0, key="new_rpm", width=190, help=_PACE_HELP
+        )
+        tpm = st.number_input(
+            "Max. tokens per minute (0: no limit)", 0, None, 0, key="new_tpm", width=190, help=_PACE_HELP
+        )
         price = st.text_input("Price", key="new_price", placeholder="public prices", width=190, help=_PRICE_HELP)
     with st.container(horizontal=True):
         batch = st.checkbox(
-            "Provider's batch interface", key="new_batch", help="Half the price, answered within hours."
+            "Provider's batch interface", key="new_batch", help="Costs half the price; answers arrive within hours."
         )
-        use_cache = st.checkbox("Take replies of earlier runs", value=True, key="new_cache", help=_CACHE_HELP)
-        ask_again = st.checkbox("Ask again what had no answer", value=True, key="new_ask", help=_ASK_HELP)
+        use_cache = st.checkbox("Reuse stored replies", value=True, key="new_cache", help=_CACHE_HELP)
+        ask_again = st.checkbox("Resend unanswered requests", value=True, key="new_ask", help=_ASK_HELP)
     return Limits(
         concurrency=int(concurrency),
         rpm=int(rpm) or None,
@@ -653,26 +668,32 @@ def show_estimate(spec: RunSpec) -> None:
         way: st.column_config.NumberColumn(f"{way}, US$", format="%.2f", help=about) for way, about in _WAYS.items()
     }
     data_table(found, most=10, columns=price)
-    st.caption("n/a: no public price is known for this model. Nothing has been called.")
+    st.caption("n/a: no public price is known for this model. No model was called.")
 
 
 _WAYS = {
-    "naive": "the raw trace file in every call",
-    "deduplicated": "our text in every call, no cache",
-    "cached": "our text first, read from the provider's cache by all but the first call of a trace",
-    "batch": "our text through the provider's batch interface",
+    "naive": "raw trace file in every call",
+    "deduplicated": "judge's view in every call, no cache",
+    "cached": "judge's view first, read from the provider's cache after the first call of a trace",
+    "batch": "judge's view through the provider's batch interface",
 }
 MODES: Mapping[str, Mode] = {"trace": "trace", "span": "span", "jury": "jury"}
 _MODE_HELP = (
-    "trace: one answer a trace; span: one answer a span; jury: several models (a, b, c), one score from theirs."
+    "trace: one answer per trace; span: one answer per span; jury: several models (a, b, c), combined into one score."
 )
 _RULE_HELP = (
-    "Of mode jury: the score with the most votes, or the score nearest to the mean. Ties are reported, not resolved."
+    "Used by mode jury: the score with the most votes, or the score nearest to the mean. Ties are reported, not "
+    "resolved."
 )
-_PACE_HELP = "Calls of this run are spaced evenly below it."
-_PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if one is known."
-_CACHE_HELP = "The stored reply to the same request (model, parameters, prefix, rubric, repeat) is not paid again."
-_ASK_HELP = "What was sent before a process or connection ended may be paid twice; without this it ends as an error."
-_MODEL_HELP = "Any model name that litellm knows; its key is read from the app's environment, never kept here."
+_PACE_HELP = "The calls of this run are spaced evenly below this limit."
+_PRICE_HELP = "US$ per million tokens: INPUT,OUTPUT or INPUT,OUTPUT,CACHED. Empty: the public price, if it is known."
+_CACHE_HELP = (
+    "Uses the stored reply to an identical request (model, parameters, prefix, rubric, repeat) instead of paying again."
+)
+_ASK_HELP = (
+    "Requests that were sent before a process or connection ended may be charged twice; when off, they end as failures "
+    "(error)."
+)
+_MODEL_HELP = "Any model name that litellm knows. The app reads the API key from its environment and never stores it."
 
 page()

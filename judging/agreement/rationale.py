@@ -108,11 +108,11 @@ def consistency_index(
     """Semantic Consistency Index: the mean over traces of `trace_consistency`.
 
     Source: METRICS.md, reliability. Shapes: cosines (traces,), NaN where a trace has fewer than two rationales.
-    Interval: bootstrap by trace. Edge: no trace with two rationales is `fewer than two runs`.
+    Interval: bootstrap by trace. Edge: no trace with two rationales is `fewer than two repeats`.
     """
     known = cosines[~np.isnan(cosines)]
     if len(known) == 0:
-        return Figure(value=None, n=0, reason="fewer than two runs")
+        return Figure(value=None, n=0, reason="fewer than two repeats")
     if draws == 0:
         return Figure(value=float(known.mean()), n=len(known))
     sums = np.stack([np.ones(len(known)), known], axis=1)

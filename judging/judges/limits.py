@@ -68,7 +68,7 @@ class RateLimiter:
             await self._sleep_until(now + longest * random.uniform(0.5, 1.0))
             return
         if error.retry_after_s > LONGEST_WAIT_S:
-            raise StopRunError(f"the provider asks to wait {error.retry_after_s:,.0f} s: {error.message}")
+            raise StopRunError(f"the provider asks for a pause of {error.retry_after_s:,.0f} s: {error.message}")
         self._paused_until = max(self._paused_until, now + error.retry_after_s)  # for all calls
 
     async def _sleep_until(self, moment: float) -> None:

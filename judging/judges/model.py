@@ -144,8 +144,8 @@ class Prices:
     batch_completion: float | None = None
 
     def __post_init__(self) -> None:
-        given = {"prompt": self.prompt, "completion": self.completion, "cache_read": self.cache_read}
-        for name, price in given.items():
+        prices = {"prompt": self.prompt, "completion": self.completion, "cache_read": self.cache_read}
+        for name, price in prices.items():
             if price is not None and not 0 <= price < float("inf"):
                 raise ValueError(f"the price of {name} tokens must be 0 or more, not {price}")
 
@@ -154,8 +154,8 @@ class Prices:
     ) -> float:
         """The cost of one call; `prompt` counts all prompt tokens, cached and written ones included."""
         if batch:
-            each, said = self.batch_prompt, self.batch_completion
-            half = (self.prompt if each is None else each, self.completion if said is None else said)
+            each, per_answer = self.batch_prompt, self.batch_completion
+            half = (self.prompt if each is None else each, self.completion if per_answer is None else per_answer)
             return prompt * half[0] + completion * half[1]
         read = self.prompt if self.cache_read is None else self.cache_read
         written = self.prompt if self.cache_write is None else self.cache_write
@@ -178,12 +178,12 @@ class Prices:
 def read_prices(text: str) -> Prices:
     """`INPUT,OUTPUT[,CACHED]` in US dollars per million tokens, as price lists give them. Raises ValueError."""
     try:
-        given = [float(part) for part in text.split(",")]
+        prices = [float(part) for part in text.split(",")]
     except ValueError:
-        given = []
-    if len(given) not in {2, 3}:
+        prices = []
+    if len(prices) not in {2, 3}:
         raise ValueError(f"a price is INPUT,OUTPUT or INPUT,OUTPUT,CACHED in US$ per million tokens, not {text!r}")
-    prompt, completion, *cached = (price / 1e6 for price in given)
+    prompt, completion, *cached = (price / 1e6 for price in prices)
     return Prices(prompt=prompt, completion=completion, cache_read=cached[0] if cached else None)
 
 
@@ -646,5 +646,5 @@ def _take_content_lists(message: Any) -> None:
 
 def repair_turns(reply: str, request: str) -> tuple[Turn, ...]:
     """The turns of a repair call. An empty reply is left out: providers refuse empty messages."""
-    said = (Turn(role="assistant", text=reply),) if reply.strip() else ()
-    return (*said, Turn(role="user", text=request))
+    answer_turns = (Turn(role="assistant", text=reply),) if reply.strip() else ()
+    return (*answer_turns, Turn(role="user", text=request))

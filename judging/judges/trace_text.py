@@ -120,9 +120,9 @@ class TraceText:
             return self.blocks[number - 1].span_id if 1 <= number <= len(self.blocks) else None
         if re.match(r"(?i)0x[0-9a-f]{6,}", bare) and bare.lower() not in self._ids:
             bare = bare[2:]
-        found = self._ids.get(bare.lower()) or self._calls.get(bare)
-        if found is not None or len(bare) < 6:
-            return found
+        known_id = self._ids.get(bare.lower()) or self._calls.get(bare)
+        if known_id is not None or len(bare) < 6:
+            return known_id
         by_prefix = [span_id for key, span_id in self._ids.items() if key.startswith(bare.lower())]
         return by_prefix[0] if len(by_prefix) == 1 else None
 

@@ -114,7 +114,9 @@ def read_tracejury(data: bytes, file: str) -> Labels:
         document = _File.model_validate(orjson.loads(data))
     except orjson.JSONDecodeError as error:
         labels.rejected.append(
-            Rejected(file=file, place=f"line {error.lineno}", reason=f"not JSON: {error.msg}", remedy="mend the file")
+            Rejected(
+                file=file, place=f"line {error.lineno}", reason=f"not JSON: {error.msg}", remedy="correct the file"
+            )
         )
         return labels
     except ValidationError as error:

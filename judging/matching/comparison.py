@@ -1,4 +1,4 @@
-"""One trace, one person beside one judge: which error was found by which finding, what is missed, what is extra."""
+"""One trace, one person beside one judge: which error was found by which finding, what is missed, what is unmatched."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def repeats_of(connection: Connection, *, trace_id: str, judge_model: str) -> li
 
 
 def undecided(connection: Connection, *, reference: str, judge_model: str, repeat: int = 0) -> dict[str, int]:
-    """How many pairs and extra findings of each trace nobody has decided, in order of ingestion; none left out."""
+    """How many pairs and unmatched findings of each trace nobody has decided, in order of ingestion; none left out."""
     versions = versions_of(connection, judge_model)
     cell, finding = tables.cell, tables.finding
     rows = connection.execute(
@@ -167,7 +167,7 @@ def _pairs(
     ]
     pairs += [
         Pair(
-            state="extra",
+            state="unmatched",
             finding_key=key,
             finding=finding,
             rubric=rubric,

@@ -144,7 +144,9 @@ class _Asking:
                 self.summary.stopped = f"the budget of ${self.budget_usd:g} is spent"
                 self.summary.is_out_of_budget = True
             elif self.summary.unknown_cost:
-                self.summary.stopped = f"what a call cost is not known: the budget of ${self.budget_usd:g} is not kept"
+                self.summary.stopped = (
+                    f"the cost of a call is unknown, so the budget of ${self.budget_usd:g} cannot be enforced"
+                )
                 self.summary.is_out_of_budget = True
         return self.summary.stopped is not None
 

@@ -137,7 +137,7 @@ def read_pairs(text: str, errors: int, findings: int) -> tuple[Said, ...] | Unpa
         if isinstance(said, Unparsable):
             return said
         if (said.error, said.finding) in read:
-            return Unparsable(f"pair {number} stands twice")
+            return Unparsable(f"pair {number} appears twice")
         read[said.error, said.finding] = said
     return tuple(read.values())
 

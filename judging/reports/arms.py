@@ -73,7 +73,7 @@ def read_arm(text: str) -> Arm:
     }
     for key in ("judge_model", "repeat", "person"):
         if len(given[key]) > 1:
-            raise ValueError(f"{text!r}: {key} stands twice; a side is one of each")
+            raise ValueError(f"{text!r}: {key} appears twice; a side names each once")
     repeat = given["repeat"][0] if given["repeat"] else "0"
     if not repeat.isdecimal():
         raise ValueError(f"{text!r}: repeat is {repeat!r}, expected a number from 0")

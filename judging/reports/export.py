@@ -40,7 +40,7 @@ MadeFrom = Mapping[str, Json]
 """What a manifest tells: it goes into every file that can hold it."""
 
 MISSING_RULES = {
-    "drop": "failed judgements are left out and counted beside the figure",
+    "drop": "failures are left out and counted beside the estimate",
     "disagree": "failed judgements count as disagreement (a missed error, a wrong score)",
 }
 

@@ -165,7 +165,7 @@ def _header(text: str, name: InputName, file: str) -> tuple[list[str], str]:
         )
     doubled = sorted({column for column in header if header.count(column) > 1})
     if doubled:
-        raise CsvError(f"{file}, line 1: the column {doubled[0]!r} stands twice; keep one")
+        raise CsvError(f"{file}, line 1: the column {doubled[0]!r} appears twice; keep one")
     return header, delimiter
 
 

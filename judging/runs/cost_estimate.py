@@ -20,10 +20,10 @@ from tracejury.judging.runs.runner import ModelSetup
 Way = Literal["naive", "deduplicated", "cached", "batch"]
 WAYS: tuple[Way, ...] = ("naive", "deduplicated", "cached", "batch")
 MEANING: Mapping[Way, str] = {
-    "naive": "the raw trace file in every call",
-    "deduplicated": "our text in every call, no cache",
-    "cached": "our text first, read from the provider's cache by all but the first call of a trace",
-    "batch": "our text through the provider's batch interface",
+    "naive": "raw trace file in every call",
+    "deduplicated": "judge's view in every call, no cache",
+    "cached": "judge's view first, read from the provider's cache after the first call of a trace",
+    "batch": "judge's view through the provider's batch interface",
 }
 ANSWER_TOKENS = 700  # assumed of each answer
 CACHE_LEAST = 1_024  # tokens: shorter prefixes are not cached by any provider

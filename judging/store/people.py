@@ -237,17 +237,17 @@ def sign_out(engine: Engine, name: str) -> None:
 
 
 def script_epoch(connection: Connection, name: str) -> int:
-    """How often this person's tokens for scripts were taken back; 0 for somebody nobody knows yet."""
+    """How often this person's tokens for scripts were revoked; 0 for somebody nobody knows yet."""
     row = _row(connection, name)
     return 0 if row is None else int(orjson.loads(row.settings).get(_SCRIPTS, 0))
 
 
-def take_back_scripts(connection: Connection, name: str, *, by: str) -> None:
+def revoke_script_tokens(connection: Connection, name: str, *, by: str) -> None:
     """End every token for scripts that was made for this person."""
     ensure_annotator(connection, name)
     settings = _ended(_row(connection, name), _SCRIPTS)
     connection.execute(update(_table).where(_table.c.annotator == name).values(settings=settings))
-    record(connection, who=by, what="script tokens taken back", subject=name)
+    record(connection, who=by, what="script tokens revoked", subject=name)
 
 
 def _from(address: str, device: str) -> dict[str, str]:

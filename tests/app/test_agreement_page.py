@@ -67,8 +67,8 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
     at = open_page("agreement", view="Errors")
     summary = next(text for text in texts(at.caption) if text.startswith("Human"))
     assert "22 errors on " in summary
-    assert "(1 more in no figure, listed under Errors)" in summary
-    assert "1 error in no figure" in texts(at.subheader)
+    assert "(1 more in no estimate, listed under Errors)" in summary
+    assert "1 error in no estimate" in texts(at.subheader)
     listed = at.dataframe[-1].value
     assert listed[["trace_id", "error_id", "lacks"]].to_numpy().tolist() == [[vague.trace_id, vague.label_id, "span"]]
 
@@ -96,7 +96,7 @@ def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_
     assert "tied" in summary
     assert "Votes of the majority" in texts(at.subheader)
     assert "Votes of the majority" not in texts(open_page("agreement", reference="ben", view="Raters").subheader)
-    assert "Verdicts on findings beyond the human errors" in texts(at.subheader)
+    assert "Reviews of unmatched findings" in texts(at.subheader)
 
 
 def test_confirmed_only_counts_no_proposal(shown: Workspace, open_page: OpenPage) -> None:
@@ -110,14 +110,14 @@ def test_every_view_draws(shown: Workspace, open_page: OpenPage) -> None:
         view: texts(open_page("agreement", view=view).subheader)
         for view in ("Errors", "Scores", "Consistency", "Raters", "A against B", "Team")
     }
-    assert "Every human error under every judge" in seen["Errors"]
-    assert "Human scores against judge scores" in seen["Scores"]
+    assert "Reference errors by judge" in seen["Errors"]
+    assert "Reference scores against judge scores" in seen["Scores"]
     assert "Distribution of alpha" in seen["Consistency"]
     assert "Human ceiling" in seen["Raters"]
     assert "Human ceiling for errors" in seen["Raters"]
     assert "Matchers" in seen["Raters"]
     assert "McNemar on caught errors" in seen["A against B"]
-    assert "Who labelled how much" in seen["Team"]
+    assert "Work by person" in seen["Team"]
 
 
 @pytest.mark.parametrize("view", ["Errors", "Scores", "Consistency", "Raters"])
@@ -248,7 +248,7 @@ def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
             assert not at.exception, (key, at.exception)
             said = [*texts(at.caption), *(button.label for button in at.button)]
             is_nobodys = key == "chart-prevalence" and mark[5] == 0  # a score that was never given
-            assert ("Nothing stands behind this mark." in said) == is_nobodys, (key, mark)
+            assert ("No rows contribute to this point." in said) == is_nobodys, (key, mark)
             told = any(" behind this. " in text or text == "Open in Compare" for text in said)
             assert told != is_nobodys, (key, mark)
         at.session_state[key] = AttributeDictionary({"selection": {"points": [], "point_indices": []}})

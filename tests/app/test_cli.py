@@ -204,7 +204,7 @@ class TestOpinions:
         assert made == {name: (tmp_path / "r" / name).read_bytes() for name in made}
         run("labels", "import", DATA / "labels" / "ada.json", "--home", tmp_path / "alone")
         alone = run(*words, tmp_path / "y", "--home", tmp_path / "alone", "--reference", "majority")
-        assert "no trace was submitted by two people" in alone.stderr
+        assert "no trace was submitted by two annotators" in alone.stderr
 
     def test_every_format_is_written(self, home: Path, tmp_path: Path) -> None:
         run("labels", "import", DATA / "labels" / "ada.json", "--home", home)
@@ -236,11 +236,11 @@ class TestOpinions:
         ("words", "message"),
         [
             (("--table", "table_03_caught"), "table_03_caught needs error_pairs.csv"),
-            (("--reference", "ada"), "--reference chooses from a workspace"),
-            (("--reference", "majority"), "--reference chooses from a workspace"),
-            (("--data", "trail"), "--data chooses from a workspace"),
-            (("--guideline", "2"), "--guideline chooses from a workspace"),
-            (("--revealed",), "--revealed chooses from a workspace"),
+            (("--reference", "ada"), "--reference filters a workspace"),
+            (("--reference", "majority"), "--reference filters a workspace"),
+            (("--data", "trail"), "--data filters a workspace"),
+            (("--guideline", "2"), "--guideline filters a workspace"),
+            (("--revealed",), "--revealed filters a workspace"),
             ((), "score_pairs.csv, line 2: judge_score is 'x'; expected a number"),
         ],
     )
@@ -529,7 +529,7 @@ class TestMatchByModel:
     @pytest.mark.parametrize("words", [("--model", "openai/x", "--price", "3"), ("--price", "3,15")])
     def test_what_is_no_price_of_a_model_ends_with_two(self, judged: Path, words: tuple[str, ...]) -> None:
         output = " ".join(run("match", "--home", judged, *words, code=2).output.replace("│", " ").split())
-        assert "a price is INPUT,OUTPUT" in output or "--price needs the --model" in output
+        assert "a price is INPUT,OUTPUT" in output or "--price needs the model" in output
 
     def test_withdrawing_needs_the_model(self, judged: Path) -> None:
         run("match", "--home", judged, "--withdraw", code=2)

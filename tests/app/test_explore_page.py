@@ -212,7 +212,7 @@ def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_the
             click(at, "chart-positions", {"customdata": mark})
             assert not at.exception
             assert behind(at) == count, mark
-            of = "People’s errors" if mark[0] == "annotator" else "Findings of judges"
+            of = "Annotators’ errors" if mark[0] == "annotator" else "Findings of judges"
             assert f"{of} that start at {mark[2]} of the run" in title(at)
             seen.append((mark[0], count))
     totals = {side: sum(count for of, count in seen if of == side) for side in ("annotator", "judge")}

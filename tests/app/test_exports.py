@@ -38,7 +38,7 @@ from tracejury.judging.reports.export import ORIGIN, csv_text, markdown_text
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.latex import latex_table
 from tracejury.judging.store import Workspace, tables
-from tracejury.judging.store.people import take_back_scripts
+from tracejury.judging.store.people import revoke_script_tokens
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_an_addresses_token_is_for_its_data_set_alone_and_ends_after_minutes(
     later = time.time() + grants.MAX_AGE_S + 1
     monkeypatch.setattr(time, "time", lambda: later)
     answer = client.get("/api/export/pairs", params={"token": token})
-    assert (answer.status_code, answer.json()["error"]) == (401, "the token is out of date")
+    assert (answer.status_code, answer.json()["error"]) == (401, "the token has expired")
 
 
 def test_a_script_reads_every_data_set_with_its_own_token_in_the_header(full: Workspace, client: TestClient) -> None:
@@ -237,9 +237,9 @@ def test_a_script_reads_every_data_set_with_its_own_token_in_the_header(full: Wo
     for name in ("pairs", "labels", "manifest"):
         assert client.get(f"/api/export/{name}", headers=header).status_code == 200
     with write_transaction(full.engine) as connection:
-        take_back_scripts(connection, "ruth", by="ruth")
+        revoke_script_tokens(connection, "ruth", by="ruth")
     answer = client.get("/api/export/pairs", headers=header)
-    assert (answer.status_code, answer.json()["error"]) == (401, "the token was taken back")
+    assert (answer.status_code, answer.json()["error"]) == (401, "the token was revoked")
     assert "tracejury token" in answer.json()["remedy"]
 
 

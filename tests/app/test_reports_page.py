@@ -21,7 +21,7 @@ from tracejury.judging.store import Workspace
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("reports").info[0].value
+    assert "This workspace holds no traces" in open_page("reports").info[0].value
 
 
 def test_the_button_says_how_many_rows_leave_under_the_current_filter(shown: Workspace, open_page: OpenPage) -> None:
@@ -41,7 +41,7 @@ def test_a_table_is_previewed_as_it_prints(shown: Workspace, open_page: OpenPage
 
 
 def test_a_table_without_rows_says_what_it_is_made_from(shown: Workspace, open_page: OpenPage) -> None:
-    at = open_page("reports", table="Table 4: Judge scores against human scores", judge_models="hasty-judge")
+    at = open_page("reports", table="Table 4: Judge scores against reference scores", judge_models="hasty-judge")
     assert "made from score pairs" in at.info[0].value
 
 
@@ -96,7 +96,7 @@ def test_each_row_behind_the_tables_leads_to_its_trace(full: Workspace, open_pag
 
 
 def test_a_row_of_a_table_of_traces_leads_to_it_and_an_aggregate_nowhere(shown: Workspace, open_page: OpenPage) -> None:
-    spread = open_page("reports", table="The scores of each trace over runs")
+    spread = open_page("reports", table="Scores of each trace over repeats")
     choose(spread, "printed-trace_spread", 0)
     assert spread.button(key="printed-open").label == "Open in Compare"
     rates = open_page("reports", table="Table 3: Caught errors by judge")

@@ -39,7 +39,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_an_empty_workspace_says_how_to_start(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No judge has run yet" in open_page("runs").info[0].value
+    assert "This workspace holds no runs" in open_page("runs").info[0].value
 
 
 def test_each_run_is_listed_with_its_states_and_cost(shown: Workspace, open_page: OpenPage) -> None:

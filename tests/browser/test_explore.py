@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 def test_a_hit_opens_its_span_in_work(page: Page, sample_server: str) -> None:
     page.goto(f"{sample_server}/explore?q=library")
     settled(page)
-    expect(page.get_by_role("heading", name="with all the words")).to_be_visible()
+    expect(page.get_by_role("heading", name="with all words")).to_be_visible()
     choose_first_row(page.locator(".st-key-hits"))
     page.locator(".st-key-hit-open button").click()
     page.wait_for_url("**/work?**span=**")

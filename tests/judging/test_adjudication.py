@@ -231,7 +231,7 @@ class TestTheDesk:
         send(space, "cyd", trace_id(1), op("review.put", status="submitted", no_error=True))
         with (
             read_transaction(space.engine) as connection,
-            pytest.raises(AdjudicationError, match="since this page was drawn"),
+            pytest.raises(AdjudicationError, match="after this page was drawn"),
         ):
             desk.refuse_if_changed(connection, trace_id(1), shown)
         assert one_case(space, trace_id(1)).status == "changed"
@@ -304,9 +304,9 @@ class TestTheDesk:
     def test_a_score_where_raters_differ_needs_a_reason_and_must_be_one(self, space: Workspace) -> None:
         with pytest.raises(AdjudicationError, match="needs a reason"):
             decide(space, "set_score", trace_id(0), "LC", 3)
-        with pytest.raises(AdjudicationError, match="no score"):
+        with pytest.raises(AdjudicationError, match="not a score"):
             decide(space, "set_score", trace_id(0), "LC", 5, reason="r")
-        with pytest.raises(AdjudicationError, match="no dimension"):
+        with pytest.raises(AdjudicationError, match="not a dimension"):
             decide(space, "set_score", trace_id(0), "XX", 1, reason="r")
         decide(space, "set_score", trace_id(0), "LC", None, reason="Nothing to check.")
         with read_transaction(space.engine) as connection:

@@ -114,7 +114,7 @@ class TestOperations:
         send(opened, put_error("e1"))
         assert isinstance(send(opened, put_error("e2"), who="ben"), Applied)
         assert [e["label_id"] for e in now(opened, "ben")["errors"]] == ["e2"]
-        with pytest.raises(OpError, match="other work"):
+        with pytest.raises(OpError, match="another annotator or trace"):
             send(opened, put_error("e1"), base=1, who="ben")
 
     def test_an_edit_is_a_new_revision_and_the_old_one_stays(self, opened: Workspace) -> None:
@@ -154,7 +154,7 @@ class TestOperations:
             ("score.put", {"dimension": "XX", "value": 1}, "dimension"),
             ("score.put", {"dimension": "LC", "value": 1, "not_applicable": True}, "not applicable"),
             ("review.put", {"status": "finished"}, "status"),
-            ("reveal", {}, "only after submitting"),
+            ("reveal", {}, "hidden until you submit"),
         ],
     )
     def test_what_cannot_be_applied_is_refused_with_a_reason_and_nothing_of_its_batch_stays(
@@ -177,9 +177,9 @@ class TestOperations:
     def test_labels_are_closed_after_the_reveal_and_new_ones_are_marked(self, opened: Workspace) -> None:
         submitted = op("review.put", {"status": "submitted"})
         send(opened, put_error("blind"), op("score.put", {"dimension": "LC", "value": 1}), submitted, op("reveal", {}))
-        with pytest.raises(OpError, match="made blind"):
+        with pytest.raises(OpError, match="is blind and cannot change"):
             send(opened, put_error("blind", impact="low"), base=4)
-        with pytest.raises(OpError, match="made blind"):
+        with pytest.raises(OpError, match="is blind and cannot change"):
             send(opened, op("error.delete", {"label_id": "blind"}), base=4)
         send(opened, put_error("seen", phase="blind"), op("score.put", {"dimension": "LC", "value": 3}), base=4)
         with read_transaction(opened.engine) as connection:
@@ -191,7 +191,7 @@ class TestOperations:
 
     def test_no_error_said_blind_stays_after_the_reveal(self, opened: Workspace) -> None:
         send(opened, op("review.put", {"status": "submitted", "no_error": True}), op("reveal", {}))
-        with pytest.raises(OpError, match="decided blind"):
+        with pytest.raises(OpError, match="part of the blind answer"):
             send(opened, op("review.put", {"status": "submitted", "no_error": False}), base=2)
         assert isinstance(send(opened, op("review.put", {"status": "open"}), base=2), Applied)
         assert now(opened)["review"]["no_error"] is True

@@ -134,7 +134,7 @@ class TestReading:
             (said(pair(confidence="high")), "from 0 to 1"),
             (said(pair() | {"note": ""}), "and nothing else"),
             (said(pair()) + " Done.", "not valid JSON"),
-            ('{"pairs": [], "pairs": []}', "stands twice in one object"),
+            ('{"pairs": [], "pairs": []}', "holds one key twice"),
         ],
     )
     def test_anything_else_is_unparsable(self, text: str, reason: str) -> None:
@@ -325,7 +325,7 @@ class TestStore:
             put_labels(connection, errors=[error_label(3, annotator="ben")], scores=(), reviews=(), author="ben")
         told = propose_with_model(opened.engine, Scripted(said(), cost=None).matcher(), budget_usd=5.0, concurrency=1)
         assert (told.questions, told.answered, told.unknown_cost) == (2, 1, 1)
-        assert "the budget of $5 is not kept" in str(told.stopped)
+        assert "the budget of $5 cannot be enforced" in str(told.stopped)
 
     @pytest.mark.parametrize(("error", "answered"), [("too_long", 1), ("timeout", 0)])
     def test_a_call_that_the_provider_refused_costs_nothing_and_one_without_answer_perhaps(

@@ -52,7 +52,7 @@ def test_the_index_is_the_mean_over_traces_with_two_rationales_and_names_its_vec
 
 def test_single_runs_have_no_index_but_a_reason() -> None:
     row = rationale.rationale_table(rationale.trace_consistency(rationales({"t1": [ALIKE], "t2": [OTHER]}))).iloc[0]
-    assert (row["n"], row["reason"]) == (0, "fewer than two runs")
+    assert (row["n"], row["reason"]) == (0, "fewer than two repeats")
     assert np.isnan(row["sci"])
 
 
