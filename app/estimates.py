@@ -9,13 +9,14 @@ from __future__ import annotations
 import multiprocessing
 import threading
 import time
-from collections.abc import Iterator
-from concurrent.futures import CancelledError, ProcessPoolExecutor
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError, Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pandas as pd
 import streamlit as st
@@ -31,6 +32,8 @@ from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import weight
 from tracejury.judging.store.revisions import Revision
 
+P = ParamSpec("P")
+T = TypeVar("T")
 SMALL = 1_000  # labels, scores and judgements together, up to which estimates take a moment in this process
 WANTED_S = 8.0  # what no page has asked for so long is not made
 LOOK_S = 0.1  # an estimate that another app's worker makes is looked for this often
@@ -206,9 +209,8 @@ class EstimateQueue:
         """Have the worker do it: the revision of a renewal, None for an estimate that is kept now, or what failed."""
         try:
             if isinstance(task, Renewal):
-                done = self._running_pool().submit(estimate_worker.make_all, task.filters, task.names)
-                return done.result()
-            self._running_pool().submit(estimate_worker.make, task).result()
+                return self._submit(estimate_worker.make_all, task.filters, task.names).result()
+            self._submit(estimate_worker.make, task).result()
         except StaleRevisionError as error:
             return error if isinstance(task, EstimateKey) else FailedEstimateError(task, "the data changed meanwhile")
         except ValueError as error:  # the filters have no such estimate: the reason is for whoever chose them
@@ -219,6 +221,14 @@ class EstimateQueue:
         except Exception as error:  # the boundary: one estimate's failure is named, the others are made
             return FailedEstimateError(task, f"{type(error).__name__}: {error}"[:500])
         return None
+
+    def _submit(self, work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Give the worker something to do, another where it ended while it had nothing to do."""
+        try:
+            return self._running_pool().submit(work, *args, **kwargs)
+        except BrokenProcessPool:
+            self.close()
+            return self._running_pool().submit(work, *args, **kwargs)
 
     def _running_pool(self) -> ProcessPoolExecutor:
         """The pool with its worker, started where there is none: it reads the data at once."""

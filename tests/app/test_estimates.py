@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 
@@ -312,18 +315,31 @@ class TestQueue:
         with pytest.raises(FailedEstimateError, match="could not be computed: the data changed meanwhile"):
             queue.renewed(newer)
 
-    def test_a_worker_that_ends_is_named_and_another_answers_on_retry(self, full: Workspace) -> None:
+    def test_a_worker_that_ends_is_named_and_another_answers_on_retry(
+        self, full: Workspace, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         home = full.home.resolve()
         queue, key = EstimateQueue(home=home, files=files_of(home)), key_of("suite", Filters(draws=0), now_of(full))
+        monkeypatch.setattr(estimate_worker, "make", end)
         try:
-            os.kill(queue._running_pool().submit(os.getpid).result(), signal.SIGKILL)
             with pytest.raises(FailedEstimateError, match=f"suite could not be computed: {ENDED}"):
                 queue.get(key, patience_s=120)
+            monkeypatch.undo()
             queue.ask_again(key)
             made = queue.get(key, patience_s=120)
+            pd.testing.assert_frame_equal(made, build(sources_of(full, Filters(draws=0)), "suite"))
+            pool = queue._running_pool()
+            os.kill(pool.submit(os.getpid).result(), signal.SIGKILL)  # while it has nothing to do
+            with pytest.raises(BrokenProcessPool):
+                pool.submit(time.sleep, 60).result()
+            assert queue.get(replace(key, name="coverage"), patience_s=120) is not None
         finally:
             queue.close()
-        pd.testing.assert_frame_equal(made, build(sources_of(full, Filters(draws=0)), "suite"))
+
+
+def end(_key: EstimateKey) -> None:
+    """End the process that is to make an estimate."""
+    os._exit(3)
 
 
 class TestRevisions:
@@ -461,9 +477,6 @@ def test_a_worker_ends_with_the_process_that_asked_it(full: Workspace) -> None:
         "    pool = EstimateQueue(home=home, files=files_of(home))._running_pool()\n"
         "    print(pool.submit(os.getpid).result(), flush=True)\n    os._exit(1)\n"
     )
-    import subprocess
-    import sys
-
     file = full.home / "killed.py"
     file.write_text(script, encoding="utf-8")
     done = subprocess.run([sys.executable, "-P", file, str(full.home)], capture_output=True, text=True, check=False)
