@@ -17,8 +17,8 @@ os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 
 from tests.fake_provider import Answer, Provider, verdict
 from tests.judging.grid import AGENTS, RUBRICS, planned
+from tests.judging.run_owners import setup
 from tests.judging.traces import small_reading, small_trace
-from tests.judging.workers import setup
 from tracejury.judging.judges.evidence import Finder
 from tracejury.judging.judges.judge import Judge, judge_trace
 from tracejury.judging.judges.model import LitellmModel, ModelRequest, form_arguments, messages_of, warm

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.fake_provider import Action, Answer, Cut, Hang, Provider, Raw, Request, Reset, Status, verdict
 from tests.judging.grid import AGENTS, RUBRICS, Grid, kill, planned
-from tests.judging.workers import PRICES, setup, start_worker
+from tests.judging.run_owners import PRICES, setup, start_owner
 
 from tracejury.judging.judges.model import LitellmModel, ModelError, ModelReply, ModelRequest
 from tracejury.judging.runs.run_control import want_failed_again
@@ -414,7 +414,7 @@ def kill_at_work(
     home: Path, grid: Grid, count: Callable[[], int], dice: random.Random, provider: Provider, *, batch: bool = False
 ) -> None:
     """Start an owner in a process of its own, and kill it some time after the provider has heard of it."""
-    before, owner = count(), start_worker(home, grid.run_key, provider.base_url, batch=batch)
+    before, owner = count(), start_owner(home, grid.run_key, provider.base_url, batch=batch)
     while count() == before and owner.is_alive():
         time.sleep(0.002)
     time.sleep(dice.uniform(0.0, 0.4))
@@ -436,7 +436,7 @@ def test_killed_anywhere_again_and_again_no_cell_is_lost_and_no_stored_reply_is_
     assert "pending" in grid.states() or "running" in grid.states(), (
         "it ended before the last kill: give it more traces"
     )
-    final = start_worker(tmp_path, grid.run_key, provider.base_url)
+    final = start_owner(tmp_path, grid.run_key, provider.base_url)
     final.join(240)
     assert final.exitcode == 0
     assert grid.states() == {"scored": cells}  # each cell in exactly one state, none lost
@@ -478,7 +478,7 @@ def test_owners_of_batches_killed_anywhere_lose_no_cell_and_collect_no_answer_tw
     for _ in range(kills):
         kill_at_work(tmp_path, grid, lambda: len(provider.batches), dice, provider, batch=True)
     assert "pending" in grid.states(), "the run ended before the last kill: give it more traces"
-    final = start_worker(tmp_path, grid.run_key, provider.base_url, batch=True)
+    final = start_owner(tmp_path, grid.run_key, provider.base_url, batch=True)
     final.join(400)
     assert final.exitcode == 0
     assert grid.states() == {"scored": cells}  # each cell in exactly one state, none lost

@@ -1,4 +1,4 @@
-"""A worker in a process of its own, for tests that kill it: forked from a server that has imported everything."""
+"""An owner of a run in a process of its own, for tests that kill it: forked from a server that has imported everything."""
 
 import multiprocessing
 from multiprocessing.context import ForkServerProcess
@@ -15,15 +15,15 @@ _context = multiprocessing.get_context("forkserver")
 _context.set_forkserver_preload(["tests.judging.warmed"])
 
 
-def start_worker(home: Path, run_key: int, base_url: str, *, batch: bool = False) -> ForkServerProcess:
-    """Start a worker on a run of the workspace at `home`; its model is at `base_url`."""
+def start_owner(home: Path, run_key: int, base_url: str, *, batch: bool = False) -> ForkServerProcess:
+    """Start an owner of a run of the workspace at `home`; its model is at `base_url`."""
     process = _context.Process(target=work, args=(home, run_key, base_url, batch), daemon=True)
     process.start()
     return process
 
 
 def work(home: Path, run_key: int, base_url: str, batch: bool) -> None:
-    """What the worker does: the real thing, through litellm."""
+    """What the owner does: the real thing, through litellm."""
     warm()
     models = {"openai/fake": setup(base_url, batch=batch)}
     work_on(open_workspace(home).engine, run_key, models=models, batch_poll_s=0.05, batch_cells=6)
