@@ -10,6 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from tracejury.app.components.data_table import data_table, row_of, words
+from tracejury.app.components.figures import counted
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
 IDS = ("trace_id", "error_id", "label_id", "finding_id", "span_id")
@@ -59,7 +60,7 @@ def listing(
     shown = rows.head(MOST_ROWS).reset_index(drop=True)
     every = len(rows) if of is None else of
     more = "" if every <= len(shown) else f", the first {len(shown):,} shown"
-    st.caption(f"{every:,} for this point{more}. Select a row to open it.")
+    st.caption(f"{counted(every, 'row')} for this point{more}. Select a row to open it.")
     narrow = [name for name in IDS if name in shown.columns and len(shown.columns) > WIDE]
     ids = {name: st.column_config.TextColumn(words(name), width=ID_WIDTH) for name in narrow}
     chosen = data_table(shown, most=8, key=key, is_chosen=True, columns=ids | dict(columns or {}))

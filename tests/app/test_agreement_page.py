@@ -35,7 +35,7 @@ from tracejury.judging.store.people import ensure_annotator
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
-    assert "No trace is here yet" in at.info[0].value
+    assert "This workspace holds no traces" in at.info[0].value
     assert "tracejury ingest" in at.info[0].value
 
 
@@ -43,14 +43,14 @@ def test_without_a_review_the_page_asks_for_one(empty: Workspace, open_page: Ope
     ingest(empty.engine, [DATA / "samples" / "trail"])
     with write_transaction(empty.engine) as connection:
         ensure_annotator(connection, "ada")
-    assert "No person has submitted a review" in open_page("agreement").info[0].value
+    assert "No annotator has submitted a trace" in open_page("agreement").info[0].value
 
 
 def test_the_overview_names_the_human_the_errors_and_what_failed(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
-    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
+    summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     # ada: 23 errors on 6 traces; each imported judge failed on one trace
-    assert "Human: ada · 23 errors on 6 traces" in summary
+    assert "Reference: ada · 23 errors on 6 traces" in summary
     assert "2 failed judgements (10 error pairs) left out" in summary
     assert summary.count("left out") == 1  # what the row of filters shows is not said again
     assert "all traces" not in summary
@@ -65,7 +65,7 @@ def test_an_error_that_no_judge_could_find_is_counted_beside_the_others_and_list
         vague = replace(next(e for e in error_labels(connection) if e.annotator == "ada"), span_ids=())
         put_labels(connection, errors=[vague], scores=[], reviews=[], author="ada")
     at = open_page("agreement", view="Errors")
-    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
+    summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
     assert "22 errors on " in summary
     assert "(1 more in no estimate, listed under Errors)" in summary
     assert "1 error in no estimate" in texts(at.subheader)
@@ -83,15 +83,15 @@ def test_the_table_shows_n_and_says_why_a_figure_is_undefined(shown: Workspace, 
 
 def test_a_person_chosen_in_the_address_is_the_human(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", reference="ben")
-    assert any("Human: ben" in text for text in texts(at.caption))
+    assert any("Reference: ben" in text for text in texts(at.caption))
 
 
 def test_the_majority_of_people_is_a_human_to_choose_and_says_what_it_could_not_decide(
     shown: Workspace, open_page: OpenPage
 ) -> None:
     at = open_page("agreement", reference="majority", view="Raters")
-    summary = next(text for text in texts(at.caption) if text.startswith("Human"))
-    assert "Human: majority (" in summary
+    summary = next(text for text in texts(at.caption) if text.startswith("Reference"))
+    assert "Reference: majority (" in summary
     assert "without a majority" in summary
     assert "tied" in summary
     assert "Votes of the majority" in texts(at.subheader)
@@ -132,7 +132,7 @@ def test_no_mark_stands_for_a_trace_that_one_labels_blind(full: Workspace, open_
     after = open_page("agreement", view=view)
     assert trace_id not in drawn(after)
     assert len(after.get("plotly_chart")) == len(before.get("plotly_chart"))
-    assert any("1 trace that you are at work on yourself" in text for text in texts(after.caption))
+    assert any("1 trace that you are labelling" in text for text in texts(after.caption))
 
 
 def test_a_run_and_a_person_can_stand_on_either_side(full: Workspace, open_page: OpenPage) -> None:
@@ -166,12 +166,12 @@ def test_consistency_shows_the_judge_with_repeats_alone(full: Workspace, open_pa
 
 def test_without_repeats_consistency_says_how_to_get_them(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", view="Consistency", judge_models="checks")
-    assert "--runs 5" in at.info[0].value
+    assert "--repeats 5" in at.info[0].value
 
 
 def test_a_split_that_is_not_there_is_no_crash(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement", split="nowhere")
-    assert any("Human: ada" in text for text in texts(at.caption))  # the address is cleaned by Streamlit
+    assert any("Reference: ada" in text for text in texts(at.caption))  # the address is cleaned by Streamlit
 
 
 def test_names_from_outside_make_no_markup(full: Workspace, open_page: OpenPage) -> None:
@@ -199,7 +199,7 @@ def test_where_a_split_leaves_everything_out_the_page_names_the_split(full: Work
     options.split_folder().mkdir()
     (options.split_folder() / "none.json").write_text('{"dev": ["no such trace"]}')
     for view in ("Errors", "Scores"):
-        assert "The split may leave out" in open_page("agreement", view=view, split="none").info[0].value
+        assert "The filter Split may exclude" in open_page("agreement", view=view, split="none").info[0].value
 
 
 def test_a_file_of_several_splits_draws_each_share_and_each_square_once(full: Workspace, open_page: OpenPage) -> None:
@@ -249,14 +249,14 @@ def test_a_click_on_a_mark_of_any_chart_lists_what_is_behind_it_or_opens_it(
             said = [*texts(at.caption), *(button.label for button in at.button)]
             is_nobodys = key == "chart-prevalence" and mark[5] == 0  # a score that was never given
             assert ("No rows contribute to this point." in said) == is_nobodys, (key, mark)
-            told = any(" behind this. " in text or text == "Open in Compare" for text in said)
+            told = any(" for this point. " in text or text == "Open in Compare" for text in said)
             assert told != is_nobodys, (key, mark)
         at.session_state[key] = AttributeDictionary({"selection": {"points": [], "point_indices": []}})
 
 
 def behind(at: AppTest) -> list[int]:
     """How many rows stand behind each mark that is clicked."""
-    return [int(text.split()[0].replace(",", "")) for text in texts(at.caption) if "behind this" in text]
+    return [int(text.split()[0].replace(",", "")) for text in texts(at.caption) if "for this point" in text]
 
 
 @pytest.mark.parametrize(("view", "chart", "n"), [("Overview", "impact", 7), ("Errors", "map", None)])
@@ -312,7 +312,7 @@ def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Wor
     for place, (row, column) in enumerate(zip(rows, columns, strict=False)):
         choose(at, "majority", (place, column))
         assert not at.exception
-        (told,) = [text.split()[0] for text in texts(at.caption) if "behind this" in text]
+        (told,) = [text.split()[0] for text in texts(at.caption) if "for this point" in text]
         assert told == (str(row[column]) if row[column] else "Nothing"), (row["about"], column)
         seen += row[column]
     assert seen > 0
@@ -385,7 +385,7 @@ def people_alone(tmp_path: Path, clean_caches: None) -> Workspace:
 def test_people_are_compared_where_no_judge_has_answered(people_alone: Workspace, open_page: OpenPage) -> None:
     at = open_page("agreement")
     assert "Every pair of raters" in texts(at.subheader)
-    assert any("3 people among themselves" in text for text in texts(at.caption))
+    assert any("3 people compared" in text for text in texts(at.caption))
     (squares,) = drawn(at, "raters")
     assert {tuple(mark[:2]) for mark in squares["customdata"]} == set(permutations(("ada", "ben", "cleo"), 2))
     click(at, "chart-raters", {"customdata": squares["customdata"][0]})
@@ -411,7 +411,7 @@ def test_the_errors_that_people_were_compared_on_open_in_work_while_there_is_no_
 @pytest.mark.parametrize("view", ["Overview", "Errors", "Scores", "Consistency"])
 def test_the_views_of_judges_say_why_they_are_empty(people_alone: Workspace, open_page: OpenPage, view: str) -> None:
     at = open_page("agreement", view=view)
-    assert "No judge has answered yet" in at.info[0].value
+    assert "No judge has given a verdict yet" in at.info[0].value
     assert "Raters, A against B, Team compare people" in at.info[0].value
     assert not at.get("plotly_chart")
 

@@ -9,6 +9,7 @@ import pytest
 import streamlit as st
 
 from tracejury.app.components.data_table import FREE_TEXT, data_table
+from tracejury.app.components.glossary import TERMS
 
 
 @pytest.fixture
@@ -38,6 +39,6 @@ def test_columns_say_what_they_hold(shown: dict[str, Any]) -> None:
     data_table(pd.DataFrame({"judge_model": ["checks"], "relevant": [True], "recall": [0.5], "caught": [3]}))
     about = {name: config["help"] for name, config in shown["column_config"].items()}
     assert about["judge_model"] == "The model, offline checks or import that judged"
-    assert about["relevant"].startswith("The error is of the judge's own dimension")
+    assert about["relevant"].startswith("The error has the judge's dimension")
     assert about["recall"].startswith("Share of the judge's errors that it caught")
-    assert about["caught"] is None  # a count, no flag
+    assert about["caught"] == TERMS["caught"]  # a count, no flag

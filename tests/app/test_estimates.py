@@ -105,7 +105,7 @@ def confirm_one(space: Workspace) -> None:
 
 def summary_of(page: AppTest) -> str:
     """What the page says it compares, and of which revision."""
-    return next(text.value for text in page.caption if text.value.startswith("Human:"))
+    return next(text.value for text in page.caption if text.value.startswith("Reference:"))
 
 
 class TestEstimator:

@@ -25,7 +25,7 @@ def title(at: object) -> list[str]:
 
 
 def test_an_empty_workspace_says_what_brings_traces(empty: Workspace, open_page: OpenPage) -> None:
-    assert "No trace is here yet" in open_page("explore").info[0].value
+    assert "This workspace holds no traces" in open_page("explore").info[0].value
 
 
 def test_all_traces_are_listed_with_who_labelled_and_how_judged(shown: Workspace, open_page: OpenPage) -> None:
@@ -48,7 +48,7 @@ def test_words_find_the_spans_that_hold_them_all(full: Workspace, open_page: Ope
 def test_words_that_stand_nowhere_say_so(shown: Workspace, open_page: OpenPage) -> None:
     at = open_page("explore", q="zzzznothing")
     assert title(at)[0].startswith("0 spans")
-    assert any("No trace fits" in caption.value for caption in at.caption)
+    assert any("No trace matches" in caption.value for caption in at.caption)
 
 
 def test_a_facet_narrows_the_list(shown: Workspace, open_page: OpenPage) -> None:
@@ -198,8 +198,8 @@ def test_a_view_without_a_name_is_refused_on_the_page(full: Workspace, open_page
 
 def behind(at: AppTest) -> int:
     """How many rows the page says to stand behind the mark that was clicked."""
-    (told,) = [text for text in texts(at.caption) if "behind this" in text or "Nothing stands" in text]
-    return 0 if told.startswith("Nothing") else int(told.split()[0].replace(",", ""))
+    (told,) = [text for text in texts(at.caption) if "for this point" in text or "No rows contribute" in text]
+    return 0 if told.startswith("No rows") else int(told.split()[0].replace(",", ""))
 
 
 def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_their_spans(

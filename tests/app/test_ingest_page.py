@@ -66,7 +66,7 @@ def test_each_bar_of_an_upload_lists_its_traces_and_those_stored_open(full: Work
     for bounds, count in zip(numbers(bars["customdata"]).tolist(), counts, strict=True):
         if count:  # a bar of none cannot be hit
             click(at, "chart-spans", {"customdata": bounds})
-            assert any(text.startswith(f"{count} behind this") for text in texts(at.caption)), bounds
+            assert any(text.startswith(f"{count} row") for text in texts(at.caption)), bounds
     before, after = drawn(at, "sizes")
     assert before["customdata"] == after["customdata"]
     for mark in before["customdata"]:

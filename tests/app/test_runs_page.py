@@ -214,7 +214,7 @@ def test_the_votes_of_a_jury_stand_by_judge_and_each_share_opens_what_it_counts(
         assert votes[share].endswith(f"n {n}"), share
         choose(at, "votes", (0, share))
         assert not at.exception
-        assert any(text.startswith(f"{n} behind this") for text in texts(at.caption)), share
+        assert any(text.startswith(f"{n} row") for text in texts(at.caption)), share
     choose(at, "behind-votes", 0)
     assert at.button(key="votes-open").label == "Open in Compare"
 
@@ -228,7 +228,7 @@ def test_each_part_of_a_bar_of_outcomes_lists_as_many_judgements_as_it_counts(
         for mark in bars["customdata"]:
             click(at, "chart-outcomes", {"customdata": mark})
             assert not at.exception
-            assert any(text.startswith(f"{mark[2]} behind this") for text in texts(at.caption)), mark
+            assert any(text.startswith(f"{mark[2]} row") for text in texts(at.caption)), mark
             seen.append(mark[2])
     assert sum(seen) == 18
     rows = next(frame.value for frame in at.dataframe if "seconds" in frame.value.columns)
@@ -257,7 +257,7 @@ def test_a_box_of_seconds_lists_all_its_judgements_slowest_first_and_a_mark_its_
     at = open_page("runs", run="4 · three runs")
     reach, beyond = drawn(at, "latency")[-2:]
     click(at, "chart-latency", {"customdata": reach["customdata"][0]})
-    assert any(text.startswith(f"{reach['customdata'][0][1]} behind this") for text in texts(at.caption))
+    assert any(text.startswith(f"{reach['customdata'][0][1]} row") for text in texts(at.caption))
     assert list(listed(at)["seconds"]) == [60.25, 3.0, 2.5, 2.0, 1.5, 1.0]
     click(at, "chart-latency", {"customdata": beyond["customdata"][0]})
     (row,) = listed(at).to_dict("records")
@@ -269,12 +269,12 @@ def test_a_box_of_seconds_lists_all_its_judgements_slowest_first_and_a_mark_its_
 def test_the_tiles_list_what_was_dearest_and_longest_of_all_that_they_sum(full: Workspace, open_page: OpenPage) -> None:
     cells = measure(full, cost_usd=[0.5, 0.125, 2.0], prompt_tokens=[10, 40, 30, 20])
     at = open_page("runs", run="4 · three runs")
-    assert not any("behind this" in text for text in texts(at.caption))
+    assert not any("for this point" in text for text in texts(at.caption))
     for words, column, most in (("dearest", "cost_usd", [2.0, 0.5, 0.125]),
                                 ("longest prompts", "prompt_tokens", [40, 30, 20, 10])):  # fmt: skip
         at.segmented_control(key="costly").set_value(words).run()
         assert list(listed(at)[column]) == most
-        assert any(text.startswith(f"{len(most)} behind this") for text in texts(at.caption))
+        assert any(text.startswith(f"{len(most)} row") for text in texts(at.caption))
     assert {metric.label: metric.value for metric in at.metric} == {"Cost, US$": "2.6250", "Prompt tokens": "100"}
     hold_blind(full, "me", cells[1][0])  # all three repeats of the first trace
     at.run()
@@ -288,7 +288,7 @@ def test_of_many_judgements_the_first_are_read_and_all_are_counted(
     at = open_page("runs", run="4 · three runs")
     at.segmented_control(key="costly").set_value("dearest").run()
     assert len(listed(at)) == 4
-    assert any(text.startswith("18 behind this, the first 4 shown") for text in texts(at.caption))
+    assert any(text.startswith("18 rows for this point, the first 4 shown") for text in texts(at.caption))
 
 
 def test_a_tile_of_which_nothing_is_known_lists_nothing(full: Workspace, open_page: OpenPage) -> None:

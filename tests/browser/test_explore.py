@@ -30,7 +30,7 @@ def test_a_bar_of_where_errors_start_lists_them_and_leads_to_compare_and_the_spa
     bars.nth(9).click(force=True)  # people's errors in the last part of the run
     listed = page.locator(".st-key-behind-positions")
     expect(listed).to_be_visible()
-    expect(page.get_by_text("behind this. Choose a row")).to_be_visible()
+    expect(page.get_by_text("for this point. Select a row")).to_be_visible()
     choose_first_row(listed)
     page.get_by_role("button", name="Open in Compare").click()
     page.wait_for_url("**/compare?**")
