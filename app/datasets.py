@@ -8,6 +8,7 @@ import zipfile
 from collections.abc import Callable, Collection
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from hashlib import sha256
 from typing import Any, Final, NamedTuple
 
@@ -25,6 +26,7 @@ from tracejury.ingest.store import read_transaction
 from tracejury.ingest.trace import Json
 from tracejury.judging.agreement.tables import TABLES, Inputs, Table, can_build, numeric_columns
 from tracejury.judging.labels.label_store import error_labels, score_labels
+from tracejury.judging.reports import rows
 from tracejury.judging.reports.estimates import DERIVED
 from tracejury.judging.reports.export import (
     WRITERS,
@@ -98,6 +100,13 @@ def findings_said(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.merge(said, on="finding_id", how="left")
 
 
+def stored_rows(name: str, filters: Filters) -> pd.DataFrame:
+    """Give a table of `rows.STORED`, of the traces of the split and of the chosen formats."""
+    with read_transaction(workspace().engine) as connection:
+        frame = rows.STORED[name][1](connection)
+    return frame[frame["trace_id"].isin(_trace_ids(filters))].reset_index(drop=True)
+
+
 DATASETS: Final[tuple[Dataset, ...]] = (
     Dataset(
         "labels",
@@ -139,7 +148,12 @@ DATASETS: Final[tuple[Dataset, ...]] = (
         lambda filters: _traces(filters),
     ),
 )
-BY_NAME: Final = {dataset.name: dataset for dataset in DATASETS}
+STORED: Final[tuple[Dataset, ...]] = tuple(
+    Dataset(name, name.capitalize(), f"{about} Only the filters Split and Data apply.", partial(stored_rows, name))
+    for name, (about, _) in rows.STORED.items()
+)
+"""Whole tables of the workspace: for scripts, not part of a report."""
+BY_NAME: Final = {dataset.name: dataset for dataset in (*DATASETS, *STORED)}
 
 
 TRACE_COLUMNS: Final = ("trace_id", "unit")

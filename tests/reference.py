@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 
 from tracejury.app.cli import main
 from tracejury.app.components.glossary import TERMS
-from tracejury.app.datasets import DATASETS
+from tracejury.app.datasets import BY_NAME
 from tracejury.ingest.readers import READERS
 from tracejury.judging.agreement.tables import METRICS, TABLES
 from tracejury.judging.checks import CHECKS
@@ -115,7 +115,7 @@ def _commands(group: click.Group, prefix: str) -> Iterator[tuple[str, str]]:
 
 
 def exports() -> str:
-    return table(("name", "one row per"), [(f"`{d.name}`", first_sentence(d.about, ".")) for d in DATASETS])
+    return table(("name", "one row per"), [(f"`{d.name}`", first_sentence(d.about, ".")) for d in BY_NAME.values()])
 
 
 def terms() -> str:

@@ -67,7 +67,7 @@ FINDINGS: Final[Types] = {
 }
 """`cites` as the judge wrote them, `span_ids` the spans that they resolve to (None: no span of the trace)."""
 MATCHES: Final[Types] = {
-    "label_id": "str",
+    **dict.fromkeys(("trace_id", "label_id"), "str"),
     **dict.fromkeys(("finding_id", "verdict_id"), "int64"),
     "status": "str",
     "localized": "bool",
@@ -191,9 +191,12 @@ def finding_rows(connection: Connection) -> pd.DataFrame:
 
 def match_rows(connection: Connection) -> pd.DataFrame:
     """Give one row an error and a finding that stand as proposed, confirmed or rejected."""
+    cell = tables.cell
+    trace_of = dict(connection.execute(select(cell.c.cell_key, cell.c.trace_id)).tuples().all())
     rows = [
         {
-            "label_id": one.label_id, "finding_id": one.finding_key, "verdict_id": one.cell_key, "status": one.status,
+            "trace_id": trace_of[one.cell_key], "label_id": one.label_id,
+            "finding_id": one.finding_key, "verdict_id": one.cell_key, "status": one.status,
             "localized": one.localized, "confidence": one.confidence, "author": one.author,
             "reasons": list(one.reasons),
         }
