@@ -1,7 +1,4 @@
-"""An owner of a run in a process of its own, for tests that kill it.
-
-Forked from a server that has imported everything.
-"""
+"""An owner of a run in a process of its own, for tests that kill it: forked from one that has imported everything."""
 
 import multiprocessing
 from multiprocessing.context import ForkServerProcess
