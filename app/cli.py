@@ -78,7 +78,7 @@ def serve(home: Path | None, host: str, port: int, is_agreed: bool) -> None:
     "maps",
     multiple=True,
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="A TOML file that says which attribute holds what (beside those in HOME/maps).",
+    help="TOML file that maps attributes to span fields (in addition to those in HOME/maps).",
 )
 @JSON
 def ingest(
@@ -363,7 +363,8 @@ def text(trace: str, home: Path | None) -> None:
     "--ask-again/--no-ask-again",
     default=True,
     show_default=True,
-    help="Send again what was sent before a process or connection ended (perhaps paid twice), or leave it as an error.",
+    help="Resend requests that got no answer before a process or connection ended (they may be charged twice), or "
+    "store them as failures.",
 )
 @click.option("--api-base", default=None, help="URL of an OpenAI-compatible server.")
 @click.option("--order", type=click.Choice(["cache", "paper"]), default="cache", show_default=True)
@@ -381,7 +382,7 @@ def text(trace: str, home: Path | None) -> None:
     "reasoning",
     default=True,
     show_default=True,
-    help="Show the judges what a model thought, where the trace tells it apart from what it said.",
+    help="Show judges a model's reasoning where the trace records it apart from its answer.",
 )
 @JSON
 def judge(trace_ids: tuple[str, ...], home: Path | None, as_json: bool, **options: Any) -> None:

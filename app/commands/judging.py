@@ -338,8 +338,8 @@ def _dry_run(
 def _perhaps_paid(unanswered: Unanswered) -> str:
     most = "at a price unknown" if unanswered.most_usd is None else f"for ${unanswered.most_usd:.4f} at most"
     return (
-        f"{counted(unanswered.requests, 'request')} went out and no answer is known (the process or the connection "
-        f"ended, or the time ran out): perhaps paid, {most}, in addition to the cost above"
+        f"{counted(unanswered.requests, 'request')} sent without a known answer (the process or the connection "
+        f"ended, or the request timed out); the provider may charge for them, {most}, in addition to the cost above"
     )
 
 

@@ -112,7 +112,7 @@ def view_of(filters: Filters, at: Revisions) -> None:
 
 NO_JUDGE = (
     "No judge has given a verdict yet. Try: `tracejury judge` (offline, no key needed), or start a run on the Runs "
-    "page. Until then {', '.join(OF_PEOPLE)} compare people with each other."
+    f"page. Until then {', '.join(OF_PEOPLE)} compare people with each other."
 )
 
 

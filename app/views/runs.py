@@ -71,8 +71,8 @@ def page() -> None:
     runs = listed()
     if runs.empty:
         st.info(
-            "No judge has run yet. Start a run above, judge offline with `tracejury judge`, or import answers with "
-            "`tracejury verdicts import`."
+            "This workspace holds no runs. Try: start a run above, or `tracejury judge` (offline), or `tracejury "
+            "verdicts import`."
         )
         return
     run_key = choose(runs)
@@ -287,8 +287,8 @@ def perhaps_paid(requests: object, most_usd: object) -> None:
         return
     most = f"US$ {most_usd:,.4f} at most" if isinstance(most_usd, float) else "at a price unknown"
     st.caption(
-        f"{counted(requests, 'request')} went out and no answer is known (the process or the connection ended, or the "
-        f"time ran out): perhaps paid, {plain(most)}, in addition to the cost below."
+        f"{counted(requests, 'request')} sent without a known answer (the process or the connection ended, or the "
+        f"request timed out); the provider may charge for them, {plain(most)}, in addition to the cost below."
     )
 
 
@@ -380,7 +380,7 @@ def steer(run_key: int, status: str, states: dict[str, int], *, is_owned: bool) 
     is_open = status in {"queued", "running"}
     waits = is_open and not is_owned
     if waits:
-        st.caption("No process works on this run. What was judged is kept; Resume goes on.")
+        st.caption("No process works on this run. Its judged cells stay stored. Try: Resume.")
     with st.container(horizontal=True):
         if is_open and is_owned:
             st.button("Pause", key="pause", icon=":material/pause:", on_click=wish, args=(engine, run_key, "paused"))

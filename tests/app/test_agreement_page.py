@@ -312,8 +312,8 @@ def test_each_number_of_the_majority_lists_as_many_votes_as_it_counts(shown: Wor
     for place, (row, column) in enumerate(zip(rows, columns, strict=False)):
         choose(at, "majority", (place, column))
         assert not at.exception
-        (told,) = [text.split()[0] for text in texts(at.caption) if "for this point" in text]
-        assert told == (str(row[column]) if row[column] else "Nothing"), (row["about"], column)
+        (told,) = [text.split()[0] for text in texts(at.caption) if "this point" in text]
+        assert told == (str(row[column]) if row[column] else "No"), (row["about"], column)
         seen += row[column]
     assert seen > 0
     choose(at, "majority", (0, "n"))

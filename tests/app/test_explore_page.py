@@ -213,7 +213,7 @@ def test_a_bar_of_where_errors_start_lists_as_many_as_it_counts_and_leads_to_the
             assert not at.exception
             assert behind(at) == count, mark
             of = "Annotators’ errors" if mark[0] == "annotator" else "Findings of judges"
-            assert f"{of} that start at {mark[2]} of the run" in title(at)
+            assert f"{of} that start at {mark[2]} of the trace" in title(at)
             seen.append((mark[0], count))
     totals = {side: sum(count for of, count in seen if of == side) for side in ("annotator", "judge")}
     assert totals["annotator"] == 45  # 23 of ada's errors and 22 of ben's

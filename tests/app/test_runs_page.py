@@ -269,7 +269,7 @@ def test_a_box_of_seconds_lists_all_its_judgements_slowest_first_and_a_mark_its_
 def test_the_tiles_list_what_was_dearest_and_longest_of_all_that_they_sum(full: Workspace, open_page: OpenPage) -> None:
     cells = measure(full, cost_usd=[0.5, 0.125, 2.0], prompt_tokens=[10, 40, 30, 20])
     at = open_page("runs", run="4 · three runs")
-    assert not any("for this point" in text for text in texts(at.caption))
+    assert not any("this point" in text for text in texts(at.caption))
     for words, column, most in (("dearest", "cost_usd", [2.0, 0.5, 0.125]),
                                 ("longest prompts", "prompt_tokens", [40, 30, 20, 10])):  # fmt: skip
         at.segmented_control(key="costly").set_value(words).run()
