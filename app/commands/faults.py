@@ -14,7 +14,7 @@ _REMEDIES: dict[int, str] = {
     errno.ENOSPC: _FULL,
     errno.EDQUOT: "free space in your quota, then start the command again: what was stored before stays",
     errno.EFBIG: "raise the limit on the size of files (`ulimit -f unlimited`), then start the command again",
-    errno.EROFS: "write to another place: this file system is read-only",
+    errno.EROFS: "write to another place: this folder can only be read",
     errno.EACCES: "check who may read and write it (`ls -l`)",
     errno.EPERM: "check who may read and write it (`ls -l`)",
     errno.EMFILE: "raise the limit on open files (`ulimit -n 4096`)",

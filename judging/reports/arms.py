@@ -12,6 +12,7 @@ import pandas as pd
 from sqlalchemy import Connection
 
 from tracejury.judging.agreement.ceiling import ANY
+from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.reports.filter_options import reference_annotators, whole_versions
 from tracejury.judging.reports.filters import Filters
 from tracejury.judging.reports.frames import PEOPLE, Frames, LazyFrames, load_frames, with_person
@@ -129,7 +130,7 @@ def _person_pairs(connection: Connection, filters: Filters, side: Arm, known: Kn
     people = [str(name) for name in reference_annotators(connection)["annotator"]]
     if side.person not in people:
         raise ValueError(f"{side.person!r} submitted no review; there are {', '.join(people) or 'none'}")
-    if filters.reference is None:
+    if filters.reference == MAJORITY:
         raise ValueError(
             f"{side.person!r} is one of the majority that is compared with; choose a person with --reference"
         )

@@ -391,7 +391,9 @@ def _cells(columns: Columns, filters: Filters) -> pd.DataFrame:
     if filters.dimensions:
         found = found[found["dimension"].isin(filters.dimensions)]
     found = found[_may_count(found["trace_id"], columns, filters)]
-    return found.drop_duplicates(["judge_model", "dimension", "trace_id", "repeat"], keep="last")[_CELL_COLUMNS]
+    keys = ["judge_model", "dimension", "trace_id", "repeat"]
+    newest = found.drop_duplicates(keys, keep="last")
+    return newest.sort_values(keys)[_CELL_COLUMNS]  # in one order, whichever answer came first
 
 
 def _splits(trace_ids: pd.Series, filters: Filters) -> pd.Series:

@@ -95,7 +95,7 @@ def test_rates_have_a_row_a_capability_and_model_and_one_of_all(judged: Workspac
         runs = runs_of(connection)
     rows = benchmark_rates.rate_rows(runs, is_judged=False)
     assert rows["n"].sum() == 2 * sum(one.score is not None for one in runs)
-    labels = rows.loc[rows["judge"] == "all", "label"]
+    labels = rows.loc[rows["dimension"] == "all", "label"]
     assert labels.str.contains("scripted/harbour-1|script:boat_", regex=True).all()
     assert len(set(labels)) == len(labels)
     assert (rows["low"].fillna(0) <= rows["value"].fillna(0)).all()

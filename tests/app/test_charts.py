@@ -252,12 +252,12 @@ def test_paired_dots_mark_differences_that_leave_out_zero() -> None:
 
 def test_lanes_cross_out_a_citation_of_no_span() -> None:
     marks = pd.DataFrame(
-        [("e1|7", "human", 3, "caught", "LC high", True), ("|9", "judge", 0, "extra", "LC cites zz", False)],
+        [("e1|7", "annotator", 3, "caught", "LC high", True), ("|9", "judge", 0, "unmatched", "LC cites zz", False)],
         columns=["key", "lane", "seq", "state", "label", "is_valid"],
     )
     figure = charts.lanes(marks, spans=10)
     assert list(traces(figure, "caught").x) == [4]  # spans are counted from S1
-    assert list(traces(figure, "extra").marker.symbol) == ["x"]
+    assert list(traces(figure, "unmatched").marker.symbol) == ["x"]
     assert traces(figure, "caught").customdata[0][0] == "e1|7"
 
 

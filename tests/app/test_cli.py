@@ -226,7 +226,7 @@ class TestOpinions:
         )
         (tmp_path / "scores.csv").write_text("x\n", encoding="utf-8")
         done = run("report", "--from-csv", tmp_path, "--out", tmp_path / "r", "--draws", "0")
-        assert "scores.csv: not read" in done.stderr
+        assert "scores.csv: skipped, because no input has this name" in done.stderr
         (row,) = csv.DictReader((tmp_path / "r" / "table_04_scores.csv").open(encoding="utf-8"))
         assert (row["n"], row["missing"], row["off_by_one"]) == ("1", "1", "1.000")
         manifest = json.loads((tmp_path / "r" / "manifest.json").read_bytes())

@@ -437,11 +437,11 @@ def test_a_manifest_tells_of_the_data_that_its_estimates_are_made_of(heavy: Work
     with write_transaction(heavy.engine) as connection:
         ensure_judge_version(connection, JudgeVersion(rubric="LC", model="newer", rubric_version="1", mode="trace"))
     after = datasets.manifest(filters)
-    told = ("data_hash", "judge_versions", "ledger_revision")
+    told = ("data_hash", "judge_versions", "store_revision")
     assert [after[name] for name in told] == [before[name] for name in told]
     renewed = datasets.manifest(estimates.with_all(Filters()))
     assert not [name for name in told if renewed[name] == before[name]]
-    assert renewed["ledger_revision"] == list(now_of(heavy))
+    assert renewed["store_revision"] == list(now_of(heavy))
     assert "newer" in str(renewed["judge_versions"])
 
 

@@ -126,7 +126,7 @@ def test_no_access_says_how_to_get_it(hub: str, tmp_path: Path) -> None:
 def test_no_network_is_said_in_a_line(tmp_path: Path) -> None:
     done = fetch(tmp_path, "http://127.0.0.1:9")
     assert done.returncode == 1
-    assert "is unreachable" in done.stderr
+    assert "cannot be reached" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -189,7 +189,7 @@ def test_a_jury_s_ties_and_what_was_perhaps_paid_are_told(
     at = open_page("runs", run=f"{grid.run_key} · LC by one, two")
     captions = " ".join(caption.value for caption in at.caption)
     assert "3 judgements, 1 tied" in captions
-    assert "1 request went out and no answer is known" in captions
+    assert "1 request sent without a known answer" in captions
     table = next(frame.value for frame in at.dataframe if "missing" in frame.value.columns)
     assert sorted(table["tied"]) == ["", "", "1, 3"]
     trace_id = table["trace_id"].iloc[0]

@@ -266,7 +266,7 @@ def test_a_call_that_waits_for_its_moment_is_not_sent_when_the_run_stops(tmp_pat
 
 def test_a_provider_that_asks_to_wait_for_hours_stops_the_run() -> None:
     limiter = RateLimiter(backoff_s=1)
-    with pytest.raises(StopRunError, match="asks to wait 86,400 s"):
+    with pytest.raises(StopRunError, match="asks for a pause of 86,400 s"):
         asyncio.run(limiter.back_off(0, ModelError("rate_limit", "tomorrow", retry_after_s=86_400)))
 
 
@@ -970,7 +970,7 @@ def test_a_run_that_goes_on_takes_the_limits_of_today(tmp_path: Path) -> None:
 
 
 def test_judges_that_are_not_shown_the_reasoning_of_a_trace_are_another_version() -> None:
-    shown = RunSpec(judges=("LC",), models=("m",))
+    shown = RunSpec(rubrics=("LC",), models=("m",))
     versions = [judge_version(RUBRICS["LC"], "m", spec, AGENTS) for spec in (shown, replace(shown, reasoning=False))]
     assert versions[0].version != versions[1].version
     assert [one.parameters for one in versions] == [{}, {"trace_reasoning": "hidden"}]
