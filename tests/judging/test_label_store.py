@@ -269,7 +269,7 @@ class TestImports:
                 keeps_edits=True,
             )
         assert changed.new["errors"] == 0
-        assert "theirs stays" in changed.kept[0]
+        assert "does not overwrite it" in changed.kept[0]
 
     def test_equal_label_ids_of_different_people_or_traces_are_all_kept(self, opened: Workspace) -> None:
         other = "cd" * 16

@@ -128,7 +128,7 @@ class TestReading:
             (said(pair("E3")), "names the error 'E3'"),
             (said(pair("e1")), "names the error 'e1'"),
             (said(pair(finding="F0")), "names the finding 'F0'"),
-            (said(pair(), pair()), "stands twice"),
+            (said(pair(), pair()), "appears twice"),
             (said(pair(confidence=1.2)), "from 0 to 1"),
             (said(pair(confidence=True)), "from 0 to 1"),
             (said(pair(confidence="high")), "from 0 to 1"),
