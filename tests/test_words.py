@@ -140,7 +140,7 @@ def test_what_a_person_reads_holds_no_banned_words(path: Path) -> None:
 
 def test_the_patterns_find_the_words_that_they_ban() -> None:
     sentences = (
-        "No rows contribute to this point.", "Take this view away", "How long it is good.",
+        "Nothing stands behind this mark.", "Take this view away", "How long it is good.",
         "a tie is said, not broken", "What the reveal changed", "Write gold", "lay out JSON", "what a judge reads",
         "an own error passed over in silence", "it has no footing in what came before", "'ben' has no such right here",
         "the app has not answered; it may still come", "the figures of the choices", "0/32 mine", "Human: ada",

@@ -84,7 +84,7 @@ def report(found: Preflight) -> None:
         st.metric("Spans in new traces", f"{int(new['spans'].sum()):,}", border=True)
         st.metric(
             "Already stored",
-            f"{int(states.get('there already', 0)):,}",
+            f"{int(states.get('already stored', 0)):,}",
             border=True,
             help="Traces with the same id and the same content.",
         )

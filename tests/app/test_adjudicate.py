@@ -143,8 +143,8 @@ def test_the_report_of_the_reveal(space: Workspace, open_page: OpenPage) -> None
     for column in ("submitted", "revealed", "errors_added", "errors_from_judge", "scores_changed", "scores_nearer"):
         choose(at, "anchoring", (0, column))
         assert not at.exception
-        (number,) = [text.split()[0] for text in texts(at.caption) if "for this point" in text]
-        assert number == (str(row[column]) if row[column] else "Nothing"), column
+        (number,) = [text.split()[0] for text in texts(at.caption) if "this point" in text]
+        assert number == (str(row[column]) if row[column] else "No"), column
     choose(at, "anchoring", (0, "scores_changed"))
     choose(at, "behind-anchoring", 0)
     assert at.button(key="anchoring-open").label == "Open in Compare"

@@ -313,7 +313,11 @@ class TestTheDesk:
             assert desk.decisions_by_trace(connection)[trace_id(0)].scores == {"LC": None}
 
     def test_foreign_and_gone_labels_are_refused(self, space: Workspace) -> None:
-        for labels, message in ((["ada-1", "ada-2"], "different traces"), (["none"], "no longer exists"), ([], "no label")):
+        for labels, message in (
+            (["ada-1", "ada-2"], "different traces"),
+            (["none"], "no longer exists"),
+            ([], "no label"),
+        ):
             with pytest.raises(AdjudicationError, match=message):
                 decide(space, "reject", labels, reason="r")
         with pytest.raises(AdjudicationError, match="fewer than two"):
