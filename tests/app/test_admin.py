@@ -24,11 +24,7 @@ from tracejury.judging.store.people import add_person, people
 
 def test_a_person_is_added_and_changed(full: Workspace, open_page: OpenPage) -> None:
     at = open_page("admin")
-<<<<<<< HEAD
-    assert "has all rights" in at.caption[0].value
-=======
     assert "all rights" in at.caption[0].value
->>>>>>> words
     at.text_input(key="new_name").input("judy")
     at.selectbox(key="new_role").select("adjudicator")
     at.text_input(key="new_password").input("a long enough secret")

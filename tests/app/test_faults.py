@@ -44,16 +44,25 @@ ARGUMENTS: dict[str, list[str]] = {
     "token": [],
     "verify": [],
     "gaia2 setup": ["--check"],
-    "gaia2 run": ["samples", "--no-judge", "--model", "script:{out}/none.json"],
+    "gaia2 run": ["samples", "--dry-run", "--no-judge"],
     "gaia2 fetch": [],
     "gaia2 runs": [],
     "gaia2 stop": ["--all"],
     "gaia2 proof": ["--are-python", "{out}/none"],
     "map suggest": [str(TRACE)],
     "rubric new": ["mine"],
-    "rubric check": [str(DATA / "nothing.toml")],
+    "rubric check": [str(DATA.parent / "judging" / "judges" / "rubrics" / "LC.toml")],
 }
-NO_WORKSPACE = ("serve", "fetch", "gaia2 setup", "gaia2 run", "gaia2 fetch", "gaia2 proof", "map suggest", "rubric check")
+NO_WORKSPACE = (
+    "serve",
+    "fetch",
+    "gaia2 setup",
+    "gaia2 run",
+    "gaia2 fetch",
+    "gaia2 proof",
+    "map suggest",
+    "rubric check",
+)
 """Commands that end before they open a workspace, or need none."""
 
 
