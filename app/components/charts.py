@@ -604,7 +604,7 @@ def paired_dots(differences: pd.DataFrame, *, left: str, right: str, limits: tup
 def lanes(marks: pd.DataFrame, *, spans: int) -> go.Figure:
     """One trace as two lanes, annotator and judge: where their errors stand, what each came to; marks can be clicked.
 
-    `marks`: key, lane (annotator, judge), seq, state (localized, caught, missed, unmatched), label, is_valid (a cited id
+    `marks`: key, lane (annotator, judge), seq, state (localized, caught, missed, unmatched), label, is_valid (an id
     that exists). `customdata` is (key, label).
     """
     figure = go.Figure()

@@ -44,7 +44,7 @@ ARGUMENTS: dict[str, list[str]] = {
     "token": [],
     "verify": [],
     "gaia2 setup": ["--check"],
-    "gaia2 run": ["samples", "--dry-run", "--no-judge"],
+    "gaia2 run": ["samples", "--dry-run", "--oracle", "--no-judge"],
     "gaia2 fetch": [],
     "gaia2 runs": [],
     "gaia2 stop": ["--all"],

@@ -99,7 +99,7 @@ def test_not_one_byte_of_judges_or_others_reaches_the_page_before_submitting(
     assert record.holding(*MARKERS) == []
     assert record.holding("How many moons"), "the record does hold what was sent"
     assert any(place == "websocket" and b"blindness" in data for place, data in record.pieces)
-    refused = [data for place, data in record.pieces if "/api/reveal/" in place and b"only after submitting" in data]
+    refused = [data for place, data in record.pieces if "/api/reveal/" in place and b"submit this trace first" in data]
     assert len(refused) == 1
     desk.submit()
     assert record.holding(*MARKERS) == [], "nor by submitting"
