@@ -83,7 +83,7 @@ def stored(opened: Workspace, trace_id: str = made.TRACE) -> Trace:
 
 def faults(opened: Workspace) -> list[str]:
     """What a check of the workspace finds of this trace: its bytes, read again, must give it."""
-    return [one.problem for one in check.check_opinions(opened.engine) if made.TRACE in one.subject]
+    return [one.problem for one in check.check_store(opened.engine) if made.TRACE in one.subject]
 
 
 def said(trace: Trace) -> list[str | None]:
