@@ -732,7 +732,28 @@ class Desk {
     this.part("goal-toggle").onclick = () => this.toggleTop("goal");
     this.part("answer-toggle").onclick = () => this.toggleTop("answer");
     this.part("dialog").addEventListener("close", () => (this.focusPane(this.pane), this.settle()), options);
-    this.root.addEventListener("focusout", () => setTimeout(() => this.settle()), options);
+    this.root.addEventListener("focusin", (event) => this.focusEntered(event.target), options);
+    this.root.addEventListener("focusout", (event) => this.focusLeft(event.relatedTarget), options);
+    document.addEventListener("focusin", (event) => this.refuseConnectionDialog(event.target.closest?.('[role="dialog"]')), { ...options, capture: true });
+  }
+
+  /** While one works here the desk counts as above Streamlit's dialogs: none makes it inert or takes its keys. */
+  focusEntered(target) {
+    this.lastFocus = target;
+    this.root.setAttribute("data-react-aria-top-layer", "true");
+  }
+
+  focusLeft(to) {
+    setTimeout(() => this.settle());
+    if (to && !to.closest('[role="dialog"]')) this.root.removeAttribute("data-react-aria-top-layer");
+  }
+
+  /** Streamlit's word that the server is away closes: the desk says so itself, keeps everything and goes on. */
+  refuseConnectionDialog(dialog) {
+    if (!dialog || this.root.contains(dialog) || dialog.querySelector('[slot="title"]')?.textContent !== "Connection error") return;
+    const field = this.lastFocus?.isConnected ? this.lastFocus : this.paneHost(this.pane);
+    field.focus({ preventScroll: true });
+    dialog.querySelector("button")?.click();
   }
 
   composed() {
