@@ -28,6 +28,7 @@ from tracejury.judging.agreement.majority import MAJORITY
 from tracejury.judging.agreement.tables import InputName, Inputs
 from tracejury.judging.labels.anchoring import at_work_blind
 from tracejury.judging.labels.label_store import error_labels, newest, reviews
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.reports.arms import arm_pairs, read_arm
 from tracejury.judging.reports.estimate_worker import Shelf
 from tracejury.judging.reports.estimates import DERIVED, FRAMES, OPINIONS, Bench, Chosen, Question, make
@@ -480,6 +481,12 @@ def blind_to_me() -> frozenset[str]:
     """The traces that the person at the screen labels blind now: nothing that is said of them may be shown."""
     with read_transaction(workspace().engine) as connection:
         return at_work_blind(connection, user().name)
+
+
+def note_rows(rows: pd.DataFrame, what: str) -> None:
+    """Store that the person at the screen has seen these rows of labels and verdicts: see `sightings`."""
+    ids = {str(one) for name in ("trace_id", "unit") if name in rows for one in rows[name].dropna()}
+    note_seen(workspace().engine, annotator=user().name, trace_ids=ids, what=what)
 
 
 def saved_views_menu(page: str) -> None:

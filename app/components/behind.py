@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from tracejury.app import loading
 from tracejury.app.components.sheet import row_of, sheet, words
 
 MOST_ROWS = 2_000  # a longer list is not read, and selections need the whole frame in the browser
@@ -57,6 +58,7 @@ def listing(
         st.caption("Nothing stands behind this mark.")
         return None
     shown = rows.head(MOST_ROWS).reset_index(drop=True)
+    loading.note_rows(shown, "Rows")
     every = len(rows) if of is None else of
     more = "" if every <= len(shown) else f", the first {len(shown):,} shown"
     st.caption(f"{every:,} behind this{more}. Choose a row to open it.")

@@ -189,6 +189,7 @@ def rows_behind(choice: Choice) -> None:
     if frame.empty:
         st.info("No row fits the current filter.")
         return
+    loading.note_rows(frame.head(PREVIEWED), "Reports")
     row = sheet(frame.head(PREVIEWED), most=7, digits=4, key=f"preview-{dataset.name}", is_chosen=is_of_traces(frame))
     if row is not None:
         open_row(row_of(frame, row), key="preview")
@@ -217,7 +218,9 @@ def about_of(choice: Choice) -> str:
 
 def still_open(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that the button counts, less what the person has taken up to label blind since."""
-    return datasets.open_to_me(rows)
+    kept = datasets.open_to_me(rows)
+    loading.note_rows(kept, "Export")
+    return kept
 
 
 def manifest_now(choice: Choice) -> dict[str, Json]:

@@ -347,9 +347,12 @@ def read_splits(data: bytes, file: str) -> dict[str, str]:
     return splits
 
 
-def submitted(connection: Connection, guideline: str | None = None) -> set[tuple[str, str]]:
+def submitted(
+    connection: Connection, guideline: str | None = None, *, blind_only: bool = False
+) -> set[tuple[str, str]]:
     """(annotator, trace) of the newest reviews that are submitted, of all or of one guideline version."""
     found = submissions(connection)
+    found = found[found["blind"]] if blind_only else found
     kept = found if guideline is None else found[found["guideline_version"] == guideline]
     return set(kept[["annotator", "trace_id"]].itertuples(index=False, name=None))
 
@@ -370,6 +373,7 @@ def _done(columns: Columns, selection: Selection) -> pd.DataFrame:
     """annotator, trace_id of the reviews that count."""
     found = columns.submitted
     kept = found if selection.guideline is None else found[found["guideline_version"] == selection.guideline]
+    kept = kept[kept["blind"]] if selection.blind_only else kept
     return kept[["annotator", "trace_id"]]
 
 

@@ -71,7 +71,7 @@ def _submitted(connection: Connection, selection: Selection) -> dict[str, list[s
     if selection.only_split:
         kept &= set(selection.splits)
     people: dict[str, list[str]] = defaultdict(list)
-    for annotator, trace_id in sorted(submitted(connection, selection.guideline)):
+    for annotator, trace_id in sorted(submitted(connection, selection.guideline, blind_only=True)):
         if annotator not in nobody and trace_id in kept:
             people[trace_id].append(annotator)
     return {trace_id: sorted(found) for trace_id, found in people.items()}

@@ -11,13 +11,15 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.app.desk_traces import desk_trace
 from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, Server, store
-from tracejury.judging.store import Workspace, open_workspace
+from tracejury.judging.store import open_workspace
 
 pytestmark = pytest.mark.browser
 space, server, open_desk = desk_fixtures.space, desk_fixtures.server, desk_fixtures.open_desk
 
 KEY_MS = 40
-SENTENCE = "As an aside, she skips step 3 and should answer 2 moons"  # a, s, o, digits and spaces are all keys or presses
+SENTENCE = (
+    "As an aside, she skips step 3 and should answer 2 moons"  # a, s, o, digits and spaces are all keys or presses
+)
 
 
 @pytest.fixture
@@ -48,7 +50,9 @@ def check_merged(desk: Desk, sentence: str) -> None:
     state = desk.saved()
     first, second = state["errors"]
     assert first["description"] == sentence
-    assert (first["dimensions"], first["impact"]) == (["LC"], "high"), "what only the other machine changed is taken over"
+    assert (first["dimensions"], first["impact"]) == (["LC"], "high"), (
+        "what only the other machine changed is taken over"
+    )
     assert (second["dimensions"], second["impact"]) == (["EE"], "low")
     assert state["scores"]["LC"]["value"] == 3
     assert desk.page.locator("dialog[open]").count() == 0

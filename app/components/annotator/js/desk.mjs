@@ -961,8 +961,9 @@ class Desk {
     this.root.classList.toggle("tj-is-locked", this.isLocked);
     const isDone = review.status !== "open";
     const isRevealed = this.phase === "revealed";
-    this.part("status").textContent = this.data.read_only ? "read only" : isRevealed ? "revealed" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.phase;
-    this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" || isRevealed ? this.phase : review.status;
+    this.part("status").textContent = this.data.read_only ? "read only" : isRevealed ? "revealed" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.blindText();
+    this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" || isRevealed ? (this.state.seen?.length ? "revealed" : this.phase) : review.status;
+    this.part("status").title = review.status === "open" ? this.blindTitle() : "";
     this.part("submit").hidden = this.data.read_only || (isDone && !isRevealed) || (isRevealed && Boolean(queue) && !queue.has_next);
     this.part("reveal").hidden = this.data.read_only || review.status !== "submitted" || isRevealed || this.isBusy;
     this.part("skip").hidden = this.data.read_only || isDone;
@@ -976,6 +977,18 @@ class Desk {
     this.part("redo").disabled = this.isLocked || !this.history.future.length;
     this.part("pretty").setAttribute("aria-pressed", String(this.isPretty));
     this.drawQueue(queue);
+  }
+
+  /** "blind", or what was seen first of judges and others, and when. */
+  blindText() {
+    const [first] = this.state.seen || [];
+    return first ? `not blind: ${first.what} opened ${clockText(first.at)}` : this.phase;
+  }
+
+  blindTitle() {
+    const seen = this.state.seen || [];
+    if (!seen.length) return "You have not seen what judges or others say of this trace";
+    return `Your labels of this trace are stored as not blind. You saw: ${seen.map(({ what, at }) => `${what} (${new Date(at / 1000).toLocaleString()})`).join(", ")}`;
   }
 
   drawQueue(queue) {
@@ -1076,6 +1089,7 @@ class Desk {
       this.passArrived(true);
     }
     this.takeNewer(completeState(this.data.state));
+    this.state = { ...this.state, seen: completeState(this.data.state).seen };
     if (isFresh && this.outbox.isWaitingForToken) this.outbox.renewed();
     if (!this.reader) return;
     this.fit();
@@ -1111,6 +1125,10 @@ function dueText(due) {
 /** Whether any dialog of the page is open, ours or Streamlit's: then no key is a command. */
 function isDialogOpen() {
   return document.querySelector('dialog[open], [role="dialog"], [role="alertdialog"], [aria-modal="true"]') !== null;
+}
+
+function clockText(at) {
+  return new Date(at / 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 }
 
 function reviewForm({ status, no_error, reason, active_ms }) {

@@ -12,6 +12,7 @@ export function completeState(state) {
   known.errors = [...(known.errors || [])];
   known.scores = { ...(known.scores || {}) };
   known.review = { ...emptyState().review, ...(known.review || {}) };
+  known.seen = known.seen || [];
   return known;
 }
 
