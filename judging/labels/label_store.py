@@ -90,6 +90,20 @@ def state(engine: Engine, *, annotator: str, trace_id: str, occasion: int = 0) -
         return _state(connection, item, _revision(connection, item))
 
 
+def touched(connection: Connection, annotator: str) -> dict[str, str]:
+    """The status of every trace that this person has worked on, the one touched last at the end."""
+    newest_op = func.max(_op.c.created_at)
+    rows = connection.execute(
+        select(_op.c.trace_id)
+        .where(_op.c.annotator == annotator, _op.c.occasion == 0)
+        .group_by(_op.c.trace_id)
+        .order_by(newest_op)
+    )
+    status = {review.trace_id: review.status for review in reviews(connection, _review.c.annotator == annotator)}
+    worked = {trace_id: status.get(trace_id, "open") for (trace_id,) in rows.all()}
+    return {trace_id: one for trace_id, one in status.items() if trace_id not in worked} | worked
+
+
 class _Writer:
     """Appends the rows of one batch; knows the trace's digest and spans."""
 

@@ -181,7 +181,8 @@ class Desk {
   }
 
   resumeSeq() {
-    return this.spans.seqOf.get(recall(`tj:span:${this.user}:${this.traceId}`, null)) ?? 0;
+    const labelled = this.state.errors.at(-1)?.span_ids.at(-1); // of a browser that has not seen this draft
+    return this.spans.seqOf.get(recall(`tj:span:${this.user}:${this.traceId}`, null)) ?? this.spans.seqOf.get(labelled) ?? 0;
   }
 
   setBusy(message, retry = null, act = "Try again") {
