@@ -101,3 +101,26 @@ test("an undone step leaves alone what another machine changed since", () => {
   const now = state({ errors: [error("e1", { impact: "high", description: "theirs" })] });
   assert.deepEqual(merge.rebased(undo, now).operation.payload, error("e1", { description: "theirs" }));
 });
+
+test("undo and redo over a reload go step by step to the same states", () => {
+  let now = labels.completeState(null);
+  let history = new labels.History();
+  const act = (kind, payload, step = null) => {
+    const operation = on(now, kind, payload);
+    history.record({ undo: { ...labels.inverseOf(now, operation), before: kind === "error.delete" ? null : payload }, redo: operation, merge: step });
+    now = labels.applyOperation(now, operation);
+  };
+  const take = (step) => (now = labels.applyOperation(now, merge.rebased(step, now).operation));
+  act("error.put", error("e1"));
+  act("error.put", error("e1", { impact: "high" }));
+  for (const description of ["w", "why"]) act("error.put", error("e1", { impact: "high", description }), "description:e1");
+  const full = now;
+  history = labels.History.restored(history.saved("stamp"), "stamp");
+  for (const expected of [error("e1", { impact: "high" }), error("e1")]) {
+    take(history.undo().undo);
+    assert.deepEqual(now.errors, [expected]);
+  }
+  history = labels.History.restored(history.saved("stamp"), "stamp");
+  for (let i = 0; i < 2; i++) take(history.redo().redo);
+  assert.deepEqual(now, full);
+});
