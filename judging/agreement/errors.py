@@ -186,11 +186,11 @@ def trace_cells(pairs: pd.DataFrame, missing: Missing = "drop") -> Cells:
     shape = (len(traces), len(dimensions), len(IMPACTS), len(KINDS), 4)
     failed = (pairs["state"] == "failed").to_numpy()
     skipped = (pairs["state"] == "not_applicable").to_numpy()
-    kept = ~skipped if missing == "disagree" else ~skipped & ~failed
+    counted = ~skipped if missing == "disagree" else ~skipped & ~failed
     counts = np.zeros(shape, dtype=np.int64)
     for k, kind in enumerate(KINDS):
-        truth, predicted = pairs["relevant"].to_numpy()[kept], pairs[kind].to_numpy()[kept]
-        at = tuple(place[kept] for place in places)
+        truth, predicted = pairs["relevant"].to_numpy()[counted], pairs[kind].to_numpy()[counted]
+        at = tuple(place[counted] for place in places)
         counts[:, :, :, k, :] = _kind_counts(truth, predicted, at, (len(traces), len(dimensions)))
     return Cells(
         traces=traces,
@@ -274,8 +274,8 @@ def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bo
     traces = len(cells.traces)
 
     def statistic(sums: Floats) -> Floats:
-        found = rates(sums.reshape(*sums.shape[:-1], -1, 4))
-        return found.reshape(*sums.shape[:-1], -1)
+        values = rates(sums.reshape(*sums.shape[:-1], -1, 4))
+        return values.reshape(*sums.shape[:-1], -1)
 
     return cluster_bootstrap(cells.counts.reshape(traces, -1), statistic, draws=draws, seed=seed)
 
@@ -291,8 +291,8 @@ def coverage_table(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> p
 
 def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
     """`coverage_table` of an `error_table`, whose intervals it does not need."""
-    kept = table[[*KEYS, "tp", "positives", "failed", "not_applicable"]]
-    return _proportions(kept.rename(columns={"tp": "hits", "positives": "n"}), "coverage")
+    rates_table = table[[*KEYS, "tp", "positives", "failed", "not_applicable"]]
+    return _proportions(rates_table.rename(columns={"tp": "hits", "positives": "n"}), "coverage")
 
 
 def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
@@ -339,9 +339,9 @@ def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
     for split in frames.in_order(pairs["split"], ("dev", "test")):
         part = pairs[pairs["split"] == split]
         for dimension in frames.in_order(part["dimension"], frames.DIMENSION_ORDER):
-            mine = part[part["dimension"] == dimension].drop_duplicates(["trace_id", "error_id"])
+            rows_of_dimension = part[part["dimension"] == dimension].drop_duplicates(["trace_id", "error_id"])
             for impact in IMPACTS:
-                at = mine if impact == "all" else mine[mine["impact"] == impact]
+                at = rows_of_dimension if impact == "all" else rows_of_dimension[rows_of_dimension["impact"] == impact]
                 rows.append(
                     {
                         "dimension": dimension,
@@ -373,7 +373,7 @@ def coverage_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
 
 
 def dimension_grid(error_pairs: pd.DataFrame) -> pd.DataFrame:
-    """Which judge caught the errors of which dimension: with counts.
+    """Errors caught, by the error's dimension and the judge's dimension: with counts.
 
     One row per judge model, split, error_dimension and dimension: errors (mapped to the dimension and judged), caught,
     localized, share (caught / errors). The diagonal is each judge's recall.
@@ -456,15 +456,15 @@ def _rate_rows(
     judge_model: str, split: str, cells: Cells, draws: int, seed: int, method: Method
 ) -> list[dict[str, object]]:
     totals = cells.counts.sum(axis=0)
-    found = rates(totals)
-    low = np.full(found.shape, np.nan)
-    high = np.full(found.shape, np.nan)
+    values = rates(totals)
+    low = np.full(values.shape, np.nan)
+    high = np.full(values.shape, np.nan)
     if draws > 0:
         bounds = error_bootstrap(cells, draws=draws, seed=seed).interval(method)
-        low, high = bounds[0].reshape(found.shape), bounds[1].reshape(found.shape)
-        low, high = with_width(totals, found, low, high)
+        low, high = bounds[0].reshape(values.shape), bounds[1].reshape(values.shape)
+        low, high = with_width(totals, values, low, high)
     blank = says_nothing(cells.dimensions, totals)
-    found, low, high = (np.where(blank, np.nan, each) for each in (found, low, high))
+    values, low, high = (np.where(blank, np.nan, each) for each in (values, low, high))
     seen = (cells.counts.sum(axis=(3, 4)) > 0).sum(axis=0)
     rows: list[dict[str, object]] = []
     for k, kind in enumerate(KINDS):
@@ -488,7 +488,7 @@ def _rate_rows(
                     "not_applicable": int(cells.not_applicable[j, i]),
                 }
                 for r, rate in enumerate(RATES):
-                    row[rate] = found[j, i, k, r]
+                    row[rate] = values[j, i, k, r]
                     row[f"{rate}_low"] = low[j, i, k, r]
                     row[f"{rate}_high"] = high[j, i, k, r]
                 rows.append(row)

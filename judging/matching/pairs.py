@@ -1,4 +1,4 @@
-"""A person's errors beside a judge's findings on one trace: pairs, what is missed, what is extra, scores."""
+"""A person's errors beside a judge's findings on one trace: pairs, what is missed, what is unmatched, scores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 from tracejury.judging.matching.matches import Decision
 from tracejury.judging.records import ErrorLabel, Failure, Finding, FindingVerdict, ScoreLabel, Verdict
 
-PairState = Literal["localized", "caught", "missed", "extra"]
+PairState = Literal["localized", "caught", "missed", "unmatched"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -44,7 +44,7 @@ class Pair:
 
     @property
     def is_decided(self) -> bool:
-        """A person confirmed the match, or said what the extra finding is; a missed error asks for nothing."""
+        """A person confirmed the match, or said what the unmatched finding is; a missed error asks for nothing."""
         if self.state == "missed":
             return True
         if self.decision is not None:

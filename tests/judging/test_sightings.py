@@ -12,7 +12,8 @@ from tracejury.judging.labels import label_store as labels
 from tracejury.judging.labels.anchoring import at_work_blind, may_see_judges
 from tracejury.judging.labels.sightings import note_seen, require_blind, sightings
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.reports.frames import Selection, load_frames
+from tracejury.judging.reports.filters import Filters
+from tracejury.judging.reports.frames import load_frames
 from tracejury.judging.store import Workspace
 from tracejury.judging.store.audit import audit_log
 
@@ -84,7 +85,7 @@ def test_blind_labels_only_leaves_out_what_was_not_blind(space: Workspace, blind
     submit(space, "ada", ONE, scores={"TC": 1}, errors=[ERROR | {"label_id": "a"}])
     submit(space, "ada", TWO, scores={"TC": 2}, errors=[ERROR | {"label_id": "b"}])
     with read_transaction(space.engine) as connection:
-        frames = load_frames(connection, Selection(reference="ada", blind_only=blind_only))
+        frames = load_frames(connection, Filters(reference="ada", blind_only=blind_only))
     assert set(frames.ratings["unit"]) == ({TWO} if blind_only else {ONE, TWO})
 
 
