@@ -215,7 +215,7 @@ seen = Table(
     _key("seen_key"),
     Column("annotator", Text, nullable=False),
     Column("trace_id", Text, nullable=False, index=True),
-    Column("what", Text, nullable=False, comment="where the person saw what judges or others say of the trace"),
+    Column("what", Text, nullable=False, comment="where the person saw verdicts or labels of others on the trace"),
     _when(),
     UniqueConstraint("annotator", "trace_id", "what"),
 )

@@ -252,7 +252,7 @@ def upgrade() -> None:
         sa.Column("annotator", sa.Text(), nullable=False),
         sa.Column("trace_id", sa.Text(), nullable=False),
         sa.Column(
-            "what", sa.Text(), nullable=False, comment="where the person saw what judges or others say of the trace"
+            "what", sa.Text(), nullable=False, comment="where the person saw verdicts or labels of others on the trace"
         ),
         sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
         sa.PrimaryKeyConstraint("seen_key", name=op.f("pk_seen")),
