@@ -13,6 +13,7 @@ from tracejury.ingest.store import read_transaction, schema
 from tracejury.ingest.table import query_frame, trace_frame
 from tracejury.judging.labels.anchoring import at_work_blind
 from tracejury.judging.labels.label_store import error_labels, newest, reviews
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.reports.workload import workload
 from tracejury.judging.store import tables
 from tracejury.judging.store.revisions import Revision, revision
@@ -56,6 +57,12 @@ def blind_to_me() -> frozenset[str]:
     """The traces that the person at the screen labels blind now: nothing that is said of them may be shown."""
     with read_transaction(workspace().engine) as connection:
         return at_work_blind(connection, user().name)
+
+
+def note_rows(rows: pd.DataFrame, what: str) -> None:
+    """Store that the person at the screen has seen these rows of labels and verdicts: see `sightings`."""
+    ids = {str(one) for name in ("trace_id", "unit") if name in rows for one in rows[name].dropna()}
+    note_seen(workspace().engine, annotator=user().name, trace_ids=ids, what=what)
 
 
 def team() -> pd.DataFrame:

@@ -17,6 +17,7 @@ from tracejury.app.grants import Grant
 from tracejury.app.session import workspace
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels.anchoring import may_see_judges
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision
 from tracejury.judging.matching.matches import decide, review_finding
 from tracejury.judging.matching.pairs import Comparison, Pair
@@ -62,6 +63,7 @@ def _texts(space: Workspace, readings: Readings, trace_id: str, asked: Mapping[s
         known = error_labels(connection, error_label.c.trace_id == trace_id)
         error = next((e for e in known if e.label_id == asked.get("label")), None)
         finding = _finding(connection, trace_id, asked.get("finding") or "")
+    note_seen(space.engine, annotator=grant.user, trace_ids=[trace_id], what="Compare")
     return {"spans": texts_payload(Pair(state="missed", error=error, finding=finding), readings.get(trace_id))}
 
 

@@ -5,7 +5,7 @@ The token of a page stands in the address; a script sends its own as `Authorizat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import cast, get_args
 
 from starlette.requests import Request
@@ -20,9 +20,10 @@ from tracejury.app.components.filters import ANY_GUIDELINE, BLIND, MATCHES, MISS
 from tracejury.app.estimates import FailedEstimateError, NoEstimateError
 from tracejury.app.grants import TokenError
 from tracejury.app.session import FILTERS, workspace
-from tracejury.ingest.store import read_transaction
+from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.judging.agreement.frames import Missing
 from tracejury.judging.labels.anchoring import at_work_blind
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.reports.filters import Filters, Matches, UnknownFilterError, named
 from tracejury.judging.store import Workspace
 
@@ -114,6 +115,7 @@ def _export(
             return JSONResponse(datasets.manifest(filters, blind=blind))
         if name == "report":
             filters = datasets.with_tables(filters)
+            _note_all(space, who, blind)
             return _file(datasets.report_zip(filters, blind=blind), "tracejury-report", "zip")
         if form not in datasets.FORMATS:
             raise NotServedError(422, f"format is {form!r}", f"use one of: {', '.join(datasets.FORMATS)}")
@@ -123,13 +125,26 @@ def _export(
             known = ", ".join([*datasets.BY_NAME, STATS, "report", "manifest"])
             raise NotServedError(404, f"no export is called {name!r}", f"use one of: {known}")
         filters = estimates.with_all(filters)
-        return _file(datasets.dataset_bytes(datasets.BY_NAME[name], filters, form, blind=blind), name, form)
+        dataset = datasets.BY_NAME[name]
+        rows = datasets.open_rows(dataset.frame(filters), blind)
+        _note(space, who, {str(one) for key in datasets.TRACE_COLUMNS if key in rows for one in rows[key].dropna()})
+        return _file(datasets.rows_bytes(dataset, rows, form, datasets.manifest(filters, blind=blind)), name, form)
     except UnknownFilterError as error:
         raise NotServedError(422, error.problem, error.remedy) from error
     except NoEstimateError as error:
         raise NotServedError(422, str(error), "choose other filters") from error
     except FailedEstimateError as error:
         raise NotServedError(503, str(error), "try again") from error
+
+
+def _note(space: Workspace, who: str, ids: Iterable[str]) -> None:
+    note_seen(space.engine, annotator=who, trace_ids=ids, what="Export")
+
+
+def _note_all(space: Workspace, who: str, blind: Collection[str]) -> None:
+    with read_transaction(space.engine) as connection:
+        ids = set(trace_ids(connection)).difference(blind)
+    _note(space, who, ids)
 
 
 def _stats(filters: Filters, name: str, form: str, blind: frozenset[str]) -> Response:

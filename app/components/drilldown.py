@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
+from tracejury.app import listings
 from tracejury.app.components.data_table import data_table, row_of, words
 from tracejury.app.components.figures import counted
 
@@ -58,6 +59,7 @@ def listing(
         st.caption("No rows contribute to this point.")
         return None
     shown = rows.head(MOST_ROWS).reset_index(drop=True)
+    listings.note_rows(shown, "Rows")
     every = len(rows) if of is None else of
     more = "" if every <= len(shown) else f", the first {len(shown):,} shown"
     st.caption(f"{counted(every, 'row')} for this point{more}. Select a row to open it.")

@@ -36,6 +36,7 @@ from tracejury.judging.adjudication.decisions import (
 from tracejury.judging.adjudication.disputes import FAR, ErrorGroup
 from tracejury.judging.adjudication.judge_column import PREFIX, judge_shown, show_judge
 from tracejury.judging.labels.anchoring import anchoring, changed_scores, counted_by, traces_seen
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.records import DIMENSIONS, IMPACTS, ErrorLabel
 from tracejury.judging.store.judge_models import judge_models
 from tracejury.judging.taxonomy import categories
@@ -113,6 +114,7 @@ def page() -> None:
     if one is None:
         st.info("Fewer than two annotators have submitted this trace.")
         return
+    note_seen(workspace().engine, annotator=user().name, trace_ids=[trace_id], what="Adjudicate")
     with on_what_was_drawn(one):
         desk(one, judge)
 

@@ -19,6 +19,7 @@ from tracejury.app.views.admin_forms import assignments, queues
 from tracejury.app.views.admin_forms.acting import attempt
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.labels import guidelines
+from tracejury.judging.labels.sightings import is_blind_required, require_blind
 from tracejury.judging.reports import health
 from tracejury.judging.store import people
 from tracejury.judging.store.audit import audit_log, record
@@ -53,6 +54,7 @@ def show_people() -> None:
             "oidc": "People sign in with the identity provider; their e-mail address identifies them.",
         }[mode]
     )
+    blind_switch()
     if known:
         st.dataframe(pd.DataFrame([person_row(one, read) for one in known]), hide_index=True)
     left, right = st.columns(2, gap="medium")
@@ -65,6 +67,20 @@ def show_people() -> None:
             change_form(known)
         else:
             st.caption("No people are added yet.")
+
+
+def blind_switch() -> None:
+    """Everyone labels blind: pages and exports refuse a trace to whoever has not submitted it."""
+    with read_transaction(workspace().engine) as connection:
+        required = is_blind_required(connection)
+    chosen = st.toggle(
+        "Require blind labels", required, key="blind_required",
+        help="Compare, Adjudicate, rows and exports show a person only the traces that this person has submitted. Off: "
+        "whoever sees judges or others before submitting has labels that are stored as not blind.",
+    )  # fmt: skip
+    if chosen != required:
+        with write_transaction(workspace().engine) as connection:
+            require_blind(connection, required=chosen, by=user().name)
 
 
 def person_row(one: Person, read: dict[str, int]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from tracejury.app.session import link_params, must, token, user, workspace
 from tracejury.ingest.store import load, read_transaction
 from tracejury.judging.judges.trace_text import TraceText, render_trace
 from tracejury.judging.labels.anchoring import may_see_judges
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, repeats_of, undecided
 from tracejury.judging.matching.pairs import Comparison, JudgedCell, PairState
 from tracejury.judging.records import DIMENSIONS, Failure, Verdict
@@ -64,12 +65,13 @@ def side_by_side(traces: pd.DataFrame, people: list[str], judge_models: list[str
     trace_id, reference, judge_model, repeat = sides(traces, people, named_too(judge_models))
     with read_transaction(workspace().engine) as connection:
         if not may_see_judges(connection, annotator=user().name, role=user().role, trace_id=trace_id):
-            st.info("You are labelling this trace blind. Submit it before you compare it.")
+            st.info("Your labels of this trace must be blind. Submit it before you compare it.")
             return
         found = compare_trace(
             connection, trace_id=trace_id, reference=reference, judge_model=judge_model, repeat=repeat
         )
         decided = decided_revision(connection)
+    note_seen(workspace().engine, annotator=user().name, trace_ids=[trace_id], what="Compare")
     open_pairs = _undecided(listings.place(), listings.now_revision(), reference, judge_model, repeat)
     if not any(isinstance(cell.outcome, Verdict) for cell in found.cells):
         not_judged(found, list(open_pairs))

@@ -192,6 +192,7 @@ def table_rows(filters: Filters) -> None:
     if frame.empty:
         st.info("No row matches the filters.")
         return
+    listings.note_rows(frame.head(PREVIEWED), "Reports")
     row = data_table(
         frame.head(PREVIEWED), most=7, digits=4, key=f"preview-{dataset.name}", is_chosen=is_of_traces(frame)
     )
@@ -222,7 +223,9 @@ def about_of(filters: Filters) -> str:
 
 def still_open(rows: pd.DataFrame) -> pd.DataFrame:
     """The rows that the button counts, less what the person has taken up to label blind since."""
-    return datasets.open_to_me(rows)
+    kept = datasets.open_to_me(rows)
+    listings.note_rows(kept, "Export")
+    return kept
 
 
 def manifest_now(filters: Filters) -> dict[str, Json]:

@@ -15,7 +15,7 @@ from tracejury.app import grants
 from tracejury.app.api.documents import DOCUMENTS
 from tracejury.app.components.annotator import annotator
 from tracejury.app.components.annotator.payload import frame
-from tracejury.app.components.figures import counted
+from tracejury.app.components.figures import counted, plain
 from tracejury.app.session import link_params, trace_token, user, workspace
 from tracejury.ingest.store import read_transaction, trace_ids
 from tracejury.ingest.trace import Json
@@ -143,6 +143,7 @@ def queue_desk(key: int) -> None:
     if place is None:
         st.info(why_nothing(key))
         return
+    say_if_refused(place)
     hold_on(place)
     annotator(
         desk_frame(place.trace_id, place.occasion, queue_header(place)),
@@ -150,6 +151,18 @@ def queue_desk(key: int) -> None:
         on_span=lambda: follow_place(place),
         on_act=lambda: follow_queue_act(place),
     )
+
+
+def say_if_refused(place: Assigned) -> None:
+    """A link to a trace that this person may not open says so, and why; their own next trace is shown."""
+    asked, trace_id = st.query_params.get("place", ""), st.query_params.get("trace")
+    if trace_id is not None and trace_id != place.trace_id:
+        with read_transaction(workspace().engine) as connection:
+            is_here = trace_id in trace_ids(connection, with_steps=True)
+        why = "it is not in your share of this queue" if is_here else "this workspace holds no such trace"
+        st.info(plain(f"You may not open trace {trace_id!r} here: {why}. Your own next trace is shown instead."))
+    elif asked.isdecimal() and int(asked) != place.lease_key:
+        st.toast("This link leads to work that is not yours, or no longer. Your own next trace is shown instead.")
 
 
 def hold_on(place: Assigned) -> None:
@@ -197,7 +210,7 @@ def queue_header(place: Assigned) -> dict[str, Json]:
         due_at = queue.due_at(connection, place.queue_key)
     left = counts.total - counts.done - (0 if place.outcome in queue.FINISHED else 1)
     return {
-        "done": counts.done,
+        "done": counts.done - counts.skipped,
         "total": counts.total,
         "team_done": counts.team,
         "team_total": counts.team_total,
@@ -272,15 +285,24 @@ def desk_frame(trace_id: str, occasion: int, header: dict[str, Json]) -> dict[st
 
 
 def chosen(ids: list[str]) -> str:
+    """The trace that the address names; else the newest draft, the first that is still open, the first of all."""
     wanted = st.query_params.get("trace")
-    return wanted if wanted in ids else ids[0]
+    if wanted in ids:
+        return wanted
+    if wanted is not None:
+        st.info(plain(f"This workspace holds no trace {wanted!r}. Your own next trace is shown instead."))
+    with read_transaction(workspace().engine) as connection:
+        touched = labels.touched(connection, user().name)
+    left = [one for one in ids if touched.get(one, "open") == "open"]
+    drafts = [one for one in touched if one in left]
+    return next(iter([*reversed(drafts), *left, *ids]))
 
 
 def progress(ids: list[str]) -> dict[str, Json]:
-    """How many traces this person has finished."""
+    """How many traces this person has submitted; a skipped one is not done."""
     with read_transaction(workspace().engine) as connection:
         reviews = labels.reviews(connection, tables.review.c.annotator == user().name)
-    done = {review.trace_id for review in reviews if review.status != "open"}
+    done = {review.trace_id for review in reviews if review.status == "submitted"}
     return {"done": len(done & set(ids)), "total": len(ids)}
 
 

@@ -12,6 +12,7 @@ from sqlalchemy import Connection, Select, func, select
 
 from tracejury.ingest.table import query_frame
 from tracejury.judging.labels.label_store import error_labels, newest, score_labels
+from tracejury.judging.labels.sightings import is_blind_required, not_submitted
 from tracejury.judging.queues.queue_store import FIRST
 from tracejury.judging.records import ANSWERED_STATES, DIMENSIONS, ErrorLabel, Finding, ScoreLabel
 from tracejury.judging.runs.verdicts import findings_of
@@ -45,9 +46,12 @@ def may_see_judges(connection: Connection, *, annotator: str, role: Role, trace_
     """Whether judges' answers and other people's labels of this trace may reach this person.
 
     Never while they are at work on it in a blind queue, whatever their role, the hidden repeat included. Else
-    an annotator must have submitted it (or met it in a queue that is not blind); other roles may.
+    an annotator must have submitted it (or met it in a queue that is not blind); other roles may, unless an
+    administrator requires blind labels: then everyone must have submitted it.
     """
     if _is_at_work_blind(connection, annotator, trace_id):
+        return False
+    if is_blind_required(connection) and trace_id in not_submitted(connection, annotator):
         return False
     if role != "annotator":
         return True
@@ -64,8 +68,12 @@ def traces_seen(connection: Connection, *, annotator: str, role: Role, trace_ids
 
 
 def at_work_blind(connection: Connection, annotator: str) -> frozenset[str]:
-    """The traces that this person labels now without having seen what others say of them."""
-    return frozenset(str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator)))
+    """The traces that this person labels now without having seen what others say of them.
+
+    All that the person has not submitted, where an administrator requires blind labels.
+    """
+    required = not_submitted(connection, annotator) if is_blind_required(connection) else set()
+    return frozenset(str(trace_id) for trace_id in connection.scalars(_at_work_blind(annotator))) | required
 
 
 def visible_labels(

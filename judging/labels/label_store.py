@@ -16,6 +16,7 @@ from tracejury.ingest.parse import clean, json_text
 from tracejury.ingest.store import read_transaction, schema, write_transaction
 from tracejury.judging.labels.guidelines import acknowledged, has_read
 from tracejury.judging.labels.ops import ErrorDelete, ErrorPut, Op, OpError, Payload, Reveal, ReviewPut, ScorePut
+from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.queues import queue_store as queue
 from tracejury.judging.queues.unmasking import has_blocks, texts_of, uncovered
 from tracejury.judging.records import DIMENSIONS, ErrorLabel, Evidence, Review, ScoreLabel
@@ -89,6 +90,20 @@ def state(engine: Engine, *, annotator: str, trace_id: str, occasion: int = 0) -
         return _state(connection, item, _revision(connection, item))
 
 
+def touched(connection: Connection, annotator: str) -> dict[str, str]:
+    """The status of every trace that this person has worked on, the one touched last at the end."""
+    newest_op = func.max(_op.c.created_at)
+    rows = connection.execute(
+        select(_op.c.trace_id)
+        .where(_op.c.annotator == annotator, _op.c.occasion == 0)
+        .group_by(_op.c.trace_id)
+        .order_by(newest_op)
+    )
+    status = {review.trace_id: review.status for review in reviews(connection, _review.c.annotator == annotator)}
+    worked = {trace_id: status.get(trace_id, "open") for (trace_id,) in rows.all()}
+    return {trace_id: one for trace_id, one in status.items() if trace_id not in worked} | worked
+
+
 class _Writer:
     """Appends the rows of one batch; knows the trace's digest and spans."""
 
@@ -113,6 +128,7 @@ class _Writer:
             "created_at": self.now,
         }
         self.review = _current_review(connection, item)
+        self.has_seen = bool(sightings(connection, annotator=item.annotator, trace_id=item.trace_id))
 
     def apply(self, op: Op, form: Payload, revision: int) -> None:
         self.connection.execute(
@@ -177,7 +193,7 @@ class _Writer:
                 f"score {form.dimension} is both {form.value} and not applicable", remedy="choose one", op_id=op.op_id
             )
         revealed = self.review is not None and self.review.revealed
-        row = form.model_dump() | {"phase": "revealed" if revealed else "blind"}
+        row = form.model_dump() | {"phase": "revealed" if revealed or self.has_seen else "blind"}
         self._append(_score, row, op)
 
     def _put_review(self, form: ReviewPut, op: Op) -> None:
@@ -200,8 +216,26 @@ class _Writer:
         )
         if form.status == "submitted":
             self._uncover(op)
+        if form.status == "submitted" and self.has_seen and not self._was_submitted():
+            self._unblind(op)
         self._append(_review, form.model_dump() | {"revealed": revealed, "item_key": item_key}, op)
         self.review = _current_review(self.connection, self.item)
+
+    def _was_submitted(self) -> bool:
+        earlier = select(_review.c.row_key).where(_of(_review, self.item), _review.c.status == "submitted").limit(1)
+        return self.connection.scalar(earlier) is not None
+
+    def _unblind(self, op: Op) -> None:
+        """What was labelled before the person saw others was finished after it: none of the answer is blind."""
+        mine = (_of(_error, self.item),)
+        for row in self.connection.execute(select(_error).where(newest(_error, ("label_id",), *mine), *mine)).all():
+            if row.phase == "blind" and not row.deleted:
+                self._append(_error, {**_said(row), "phase": "revealed"}, op)
+        mine = (_of(_score, self.item),)
+        for row in self.connection.execute(select(_score).where(newest(_score, ("dimension",), *mine), *mine)).all():
+            if row.phase == "blind":
+                answer = {name: getattr(row, name) for name in ("value", "not_applicable", "note", "confidence")}
+                self._append(_score, {"dimension": row.dimension, **answer, "phase": "revealed"}, op)
 
     def _uncover(self, op: Op) -> None:
         """What was quoted while names were hidden says from now on what the trace says."""
@@ -245,9 +279,9 @@ class _Writer:
         return row
 
     def _phase(self, before: str | None, op: Op) -> str:
-        """Blind labels are closed once the judges' errors have been seen."""
+        """Blind labels are closed once the judges' errors have been revealed."""
         if self.review is None or not self.review.revealed:
-            return "blind"
+            return "revealed" if self.has_seen else "blind"
         if before == "blind":
             raise OpError(
                 "this label is blind and cannot change after the reveal",
@@ -517,6 +551,7 @@ def _state(connection: Connection, item: Item, revision: int) -> dict[str, Any]:
             "active_ms": None if review is None else review.active_ms,
             "revealed": False if review is None else review.revealed,
         },
+        "seen": [asdict(one) for one in sightings(connection, annotator=item.annotator, trace_id=item.trace_id)],
     }
 
 

@@ -6,13 +6,14 @@ import pandas as pd
 from sqlalchemy import ColumnElement, Connection, select
 
 from tracejury.judging.labels.label_store import newest
+from tracejury.judging.labels.sightings import seen_before_submitting
 from tracejury.judging.store import tables
 
 
 def submissions(connection: Connection, *conditions: ColumnElement[bool]) -> pd.DataFrame:
-    """annotator, trace_id, guideline_version of reviews whose newest word is "submitted", first occasions only.
+    """annotator, trace_id, guideline_version, blind of reviews whose newest word is "submitted", first occasions only.
 
-    `conditions` as `newest` takes them.
+    `blind`: their author had not seen what judges or others say of the trace. `conditions` as `newest` takes them.
     """
     table = tables.review
     columns = ("annotator", "trace_id", "guideline_version")
@@ -26,4 +27,6 @@ def submissions(connection: Connection, *conditions: ColumnElement[bool]) -> pd.
         )
         .order_by(table.c.annotator, table.c.trace_id)
     )
-    return pd.DataFrame([tuple(row) for row in connection.execute(query).all()], columns=list(columns))
+    seen = seen_before_submitting(connection)
+    rows = [(*row, (row.annotator, row.trace_id) not in seen) for row in connection.execute(query).all()]
+    return pd.DataFrame(rows, columns=[*columns, "blind"]).astype({"blind": bool})

@@ -133,12 +133,16 @@ class Assigned:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Progress:
-    """`done` and `total` count items of one person (hidden repeats among them), `team` and `team_total` places."""
+    """`done` and `total` count items of one person (hidden repeats among them), `team` and `team_total` places.
+
+    `done` holds what was skipped, too: nothing is left to do on it.
+    """
 
     done: int
     total: int
     team: int
     team_total: int
+    skipped: int = 0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -406,6 +410,7 @@ def progress(connection: Connection, queue_key: int, annotator: str) -> Progress
         total=done + _left_to(connection, queue, annotator, leases, items, counted),
         team=sum(min(counted[item.item_key], item.wanted) for item in items if not item.is_practice),
         team_total=sum(item.wanted for item in items if not item.is_practice),
+        skipped=sum(1 for lease in own if lease.outcome == "skipped"),
     )
 
 

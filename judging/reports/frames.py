@@ -276,9 +276,12 @@ def weight(now: Revision) -> int:
     return labels + scores + judgements
 
 
-def submitted(connection: Connection, guideline: str | None = None) -> set[tuple[str, str]]:
+def submitted(
+    connection: Connection, guideline: str | None = None, *, blind_only: bool = False
+) -> set[tuple[str, str]]:
     """(annotator, trace) of the newest reviews that are submitted, of all or of one guideline version."""
     found = submissions(connection)
+    found = found[found["blind"]] if blind_only else found
     kept = found if guideline is None else found[found["guideline_version"] == guideline]
     return set(kept[["annotator", "trace_id"]].itertuples(index=False, name=None))
 
@@ -300,6 +303,7 @@ def _done(columns: Columns, filters: Filters) -> pd.DataFrame:
     """annotator, trace_id of the reviews that count."""
     found = columns.submitted
     kept = found if filters.guideline is None else found[found["guideline_version"] == filters.guideline]
+    kept = kept[kept["blind"]] if filters.blind_only else kept
     return kept[["annotator", "trace_id"]]
 
 

@@ -70,7 +70,7 @@ def _submitted(connection: Connection, filters: Filters) -> dict[str, list[str]]
     nobody = gold_names(connection)
     kept = chosen_traces(connection, filters)
     people: dict[str, list[str]] = defaultdict(list)
-    for annotator, trace_id in sorted(submitted(connection, filters.guideline)):
+    for annotator, trace_id in sorted(submitted(connection, filters.guideline, blind_only=True)):
         if annotator not in nobody and trace_id in kept:
             people[trace_id].append(annotator)
     return {trace_id: sorted(found) for trace_id, found in people.items()}

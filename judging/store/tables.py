@@ -209,6 +209,17 @@ review = Table(
     Index("ix_review_annotator_trace_id", "annotator", "trace_id"),
 )
 
+seen = Table(
+    "seen",
+    metadata,
+    _key("seen_key"),
+    Column("annotator", Text, nullable=False),
+    Column("trace_id", Text, nullable=False, index=True),
+    Column("what", Text, nullable=False, comment="where the person saw verdicts or labels of others on the trace"),
+    _when(),
+    UniqueConstraint("annotator", "trace_id", "what"),
+)
+
 judge_version = Table(
     "judge_version",
     metadata,

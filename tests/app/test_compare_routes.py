@@ -14,6 +14,7 @@ from tracejury.app import grants
 from tracejury.app.api.compare import PURPOSE, compare_routes
 from tracejury.app.grants import Grant, mint
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.judging.labels.sightings import sightings
 from tracejury.judging.matching.comparison import compare_trace, decided_revision, undecided
 from tracejury.judging.matching.matches import finding_reviews
 from tracejury.judging.matching.pairs import Comparison, Pair
@@ -272,3 +273,12 @@ def test_a_body_that_is_no_json_is_refused(client: TestClient) -> None:
     assert client.post("/api/compare/decide", content=b"{").status_code == 422
     assert client.post("/api/compare/decide", content=b"[]").status_code == 422
     assert client.post("/api/compare/decide", content=b" " * 2_000_000).status_code == 413
+
+
+def test_reading_the_texts_is_stored_as_seen(full: Workspace, client: TestClient) -> None:
+    comparison, _ = comparison_with(full, "localized")
+    trace_id = comparison.trace_id
+    client.get(f"/api/compare/texts/{trace_id}", params={"token": compare_token(full, trace_id)})
+    with read_transaction(full.engine) as connection:
+        found = sightings(connection, annotator="ruth", trace_id=trace_id)
+    assert [one.what for one in found] == ["Compare"]

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow.parquet
 import pytest
 from click.testing import CliRunner
-from sqlalchemy import update
+from sqlalchemy import select, update
 from starlette.applications import Starlette
 from starlette.testclient import TestClient
 from tests.app.workspaces import hold_blind
@@ -405,3 +405,12 @@ def test_labels_of_a_filter_of_blind_ones_are_blind(full: Workspace) -> None:
     both = datasets.labels(Filters(reference="ada", blind_only=False)).set_index("label_id")
     assert both.loc[one.label_id, "description"] == "now I see it"
     assert len(both) == len(blind) + 1
+
+
+def test_who_exports_rows_has_seen_the_traces_in_them_and_no_others(full: Workspace, client: TestClient) -> None:
+    rows = get(full, client, "labels", format="json").json()["rows"]
+    with read_transaction(full.engine) as connection:
+        query = select(tables.seen.c.trace_id, tables.seen.c.what).where(tables.seen.c.annotator == "ruth")
+        found = {(row.trace_id, row.what) for row in connection.execute(query)}
+    assert found == {(row["trace_id"], "Export") for row in rows}
+    assert found

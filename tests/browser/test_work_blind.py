@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,7 @@ from tests.browser import desk as desk_fixtures
 from tests.browser.desk import Desk, OpenDesk, store
 from tracejury.app.cli import main
 from tracejury.ingest.store import write_transaction
+from tracejury.judging.labels.sightings import note_seen
 from tracejury.judging.queues.queue_store import QueueSpec, make_queue
 from tracejury.judging.store import Workspace
 
@@ -262,3 +264,17 @@ def test_no_serious_finding_of_axe(profile: BrowserContext, server: str, space: 
     if scheme == "light":
         desk.keys("?")
         assert problems("the cheat sheet") == []
+
+
+def test_the_chip_says_what_was_seen_and_the_labels_are_stored_as_not_blind(
+    open_desk: OpenDesk, space: Workspace
+) -> None:
+    desk = open_desk(trace_id=labelled(space, "seen-first"))
+    chip = desk.page.locator('[data-tj="status"]')
+    expect(chip).to_have_text("blind")
+    note_seen(space.engine, annotator="me", trace_ids=[desk.trace_id], what="Compare")
+    desk.page.reload()
+    desk.ready()
+    expect(chip).to_have_text(re.compile(r"not blind: Compare opened \d\d:\d\d"))
+    desk.keys("a", "1", "h")
+    assert [error["phase"] for error in desk.saved()["errors"]] == ["revealed"]

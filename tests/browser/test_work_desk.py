@@ -170,28 +170,6 @@ def test_a_500_keeps_the_item_and_the_text(open_desk: OpenDesk) -> None:
     assert len(state["scores"]) == 7
 
 
-@pytest.mark.parametrize("choice", ["mine", "theirs"])
-def test_a_second_tab_leads_to_a_clear_choice(open_desk: OpenDesk, profile: BrowserContext, choice: str) -> None:
-    one = open_desk(desk_trace(f"two-tabs-{choice}"))
-    two = open_desk(trace_id=one.trace_id)
-    two.keys("a", "1", "h")
-    two.saved()
-    one.page.bring_to_front()
-    profile.set_offline(True)
-    one.keys("a", "2", "l")
-    profile.set_offline(False)
-    dialog = one.page.locator("dialog[open]")
-    expect(dialog).to_contain_text("changed in another tab")
-    expect(dialog).to_contain_text("Saved there: 1 error and 0 scores. Unsent here: 3 changes.")
-    one.keys("Escape")
-    expect(dialog).to_be_visible()
-    one.page.click(f'[data-choice="{choice}"]')
-    state = one.saved()
-    values = [error["dimensions"] for error in state["errors"]]
-    assert values == ([["LC"], ["EE"]] if choice == "mine" else [["LC"]])
-    expect(one.page.locator("[data-label]")).to_have_count(len(values))
-
-
 def test_undo_and_redo_go_over_everything(open_desk: OpenDesk) -> None:
     desk = open_desk()
     desk.keys("a", "1", "h", "d")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 MODULES = (
-    "text", "keys", "labels", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "category",
+    "text", "keys", "labels", "merge", "outbox", "settings", "spans", "page", "tree", "reader", "judgetext", "category",
     "errors", "scores", "revealed", "dialogs", "desk",
 )  # fmt: skip
 _IMPORT = re.compile(r"(?m)^import [^;]*;\n")

@@ -1,10 +1,11 @@
 // The desk: holds trace, labels and outbox together, turns keys into acts, and tells Streamlit what it must know.
 
-import { askConflict, askReveal, askSkip, showGuideline, showKeys, showRefused } from "./dialogs.mjs";
+import { askReveal, askSkip, showGuideline, showKeys, showRefused } from "./dialogs.mjs";
 import { ErrorCards } from "./errors.mjs";
 import { isTyping, keyTable, pressedKey } from "./keys.mjs";
 import { JudgeText } from "./judgetext.mjs";
-import { applyAll, applyOperation, completeState, fingerprint, History, inverseOf, missingFields, sortedState } from "./labels.mjs";
+import { applyOperation, completeState, fingerprint, History, inverseOf, missingFields } from "./labels.mjs";
+import { clashText, differences, differenceText, rebased, rebasedAll, subjectOf, takingTheirs } from "./merge.mjs";
 import { Outbox, unsentTraces } from "./outbox.mjs";
 import { copyText, el, meaningOf, replaceIn, say, showText } from "./page.mjs";
 import { Reader } from "./reader.mjs";
@@ -39,6 +40,7 @@ class Desk {
     this.isBusy = false;
     this.isComposing = false;
     this.lower = "scores";
+    this.later = null; // what another machine's changes make of the labels, while a field is being typed in
     this.revealed = null;
     this.settings = this.openSettings();
     this.takeSettings();
@@ -63,6 +65,7 @@ class Desk {
     const send = (body) => this.post("ops", { token: this.data.token, trace_id: this.traceId, ...body });
     const outbox = known || new Outbox({ storage: window.localStorage, prefix: `tj:op:${this.user}:${this.traceId}:`, send });
     outbox.send = send;
+    outbox.meet = (state) => this.meet(completeState(state));
     outbox.changed = () => this.outboxChanged();
     outbox.isWaitingForToken = false; // the pass of this desk is new
     tjOutboxes.set(name, outbox);
@@ -90,7 +93,7 @@ class Desk {
   startState() {
     const state = completeState(this.data.state);
     if (!this.outbox.isSending) this.outbox.revision = Math.max(this.outbox.revision, state.revision);
-    return applyAll(state, this.outbox.operations());
+    return this.onTopOf(state).state;
   }
 
   async open() {
@@ -118,7 +121,7 @@ class Desk {
     const wanted = this.spans.seqOf.get(this.data.span);
     this.select(wanted ?? this.resumeSeq(), { isFirst: wanted === undefined });
     this.focusPane("text");
-    if (this.outbox.conflict) this.meetConflict();
+    this.drawNote();
     this.outbox.flush();
     this.tellOfOtherTraces();
     this.root.dataset.opened = Math.round(performance.now() - began); // milliseconds from here to a usable desk
@@ -135,7 +138,7 @@ class Desk {
   restart() {
     this.close();
     const desk = new Desk(this.root, this.component);
-    desk.state = this.state;
+    desk.state = this.later || this.state;
     tjDesks.set(this.root, desk);
     delete this.root.dataset.ready;
     desk.open();
@@ -178,7 +181,8 @@ class Desk {
   }
 
   resumeSeq() {
-    return this.spans.seqOf.get(recall(`tj:span:${this.user}:${this.traceId}`, null)) ?? 0;
+    const labelled = this.state.errors.at(-1)?.span_ids.at(-1); // of a browser that has not seen this draft
+    return this.spans.seqOf.get(recall(`tj:span:${this.user}:${this.traceId}`, null)) ?? this.spans.seqOf.get(labelled) ?? 0;
   }
 
   setBusy(message, retry = null, act = "Try again") {
@@ -322,18 +326,32 @@ class Desk {
       say(this, this.data.read_only ? "This page is read-only" : "This trace is finished. Reopen it to change labels");
       return false;
     }
-    const operation = { kind, payload };
-    this.history.record({ undo: inverseOf(this.state, operation), redo: operation, merge });
+    const operation = { kind, payload, before: subjectOf(this.state, { kind, payload }) };
+    const undo = { ...inverseOf(this.state, operation), before: kind === "error.delete" ? null : payload };
+    this.history.record({ undo, redo: operation, merge });
     this.perform(operation);
     return true;
   }
 
-  perform({ kind, payload }) {
+  perform({ kind, payload, before = subjectOf(this.state, { kind, payload }) }) {
     if (kind === "score.put") payload = { ...payload, phase: this.phase };
-    this.state = applyOperation(this.state, { kind, payload });
-    this.outbox.add({ op_id: this.newId(), kind, payload: kind === "review.put" ? reviewForm(payload) : payload, client_time: new Date().toISOString() });
+    const operation = { kind, payload, before };
+    this.state = applyOperation(this.state, operation);
+    const sent = this.later ? this.performLater(operation) : operation;
+    if (sent) {
+      const form = kind === "review.put" ? reviewForm(sent.payload) : sent.payload;
+      this.outbox.add({ op_id: this.newId(), ...sent, payload: form, client_time: new Date().toISOString() });
+    }
     this.keepHistorySoon();
     this.draw();
+  }
+
+  /** The operation on what another machine stored, which the screen does not show yet. */
+  performLater(operation) {
+    const { state, operations, clashes } = rebasedAll([operation], this.later, this.dimensionKeys);
+    this.later = state;
+    this.note(clashes.map((clash) => ({ clash })));
+    return operations[0];
   }
 
   setHistory(history) {
@@ -365,15 +383,21 @@ class Desk {
     this.history.seal();
     const step = this.isLocked ? null : this.history.undo();
     if (!step) return say(this, "Nothing to undo");
-    this.perform(step.undo);
-    this.showStep(step.undo);
+    this.performStep(step.undo);
   }
 
   redo() {
     const step = this.isLocked ? null : this.history.redo();
     if (!step) return say(this, "Nothing to redo");
-    this.perform(step.redo);
-    this.showStep(step.redo);
+    this.performStep(step.redo);
+  }
+
+  /** A step changes the fields that it changed when it was made, and no others. */
+  performStep(step) {
+    const { operation, clashes } = rebased(step, this.state);
+    this.note(clashes.map((clash) => ({ clash })));
+    if (operation) this.perform(operation);
+    this.showStep(step);
   }
 
   showStep({ kind, payload }) {
@@ -432,7 +456,9 @@ class Desk {
     this.drawHead();
     const isStored = await this.drained(TJ_PATIENCE);
     this.isBusy = false;
+    this.settle();
     this.drawHead();
+    if (this.state.review.status !== status) return undefined; // another machine's changes came first: the note says so
     if (isStored) {
       if (this.data.queue && !this.data.queue.has_next) say(this, `${status === "skipped" ? "Skipped" : "Submitted"}. This was the last trace`);
       return this.tell(status);
@@ -485,7 +511,7 @@ class Desk {
     this.outbox.flush();
     for (const end = Date.now() + patience; Date.now() < end && !this.signal.aborted; ) {
       if (!this.outbox.pending) return true;
-      if (this.outbox.conflict || this.outbox.parked.length) return false;
+      if (this.outbox.parked.length) return false;
       await new Promise((done) => setTimeout(done, 25));
     }
     return this.outbox.pending === 0;
@@ -500,25 +526,88 @@ class Desk {
   outboxChanged() {
     if (this.signal.aborted) return;
     this.drawSaved();
-    if (this.outbox.conflict && !this.part("dialog").open) this.meetConflict();
     if (this.outbox.isWaitingForToken && !this.isAskingForPass) this.renew();
   }
 
-  /** Another tab was faster. Where its state is what we wanted anyway, there is nothing to ask. */
-  meetConflict() {
-    const theirs = completeState(this.outbox.conflict.state);
-    const ours = applyAll(theirs, this.outbox.operations());
-    if (JSON.stringify(sortedState(ours)) === JSON.stringify(sortedState(theirs))) return this.settle("theirs");
-    return askConflict(this);
+  /** Another machine was faster: what is unsent here goes on top of what it stored. */
+  meet(state) {
+    const result = this.onTopOf(state);
+    if (!this.signal.aborted) this.arrive(result.state, result.clashes);
   }
 
-  settle(choice) {
-    const operations = this.outbox.operations();
-    const theirs = completeState(this.outbox.resolve(choice));
-    this.state = choice === "mine" ? applyAll(theirs, operations) : theirs;
-    if (choice === "theirs") this.setHistory(new History());
+  onTopOf(state) {
+    const result = rebasedAll(this.outbox.operations(), state, this.dimensionKeys);
+    this.outbox.rewrite(result.operations);
+    this.outbox.notes.push(...result.clashes.map((clash) => ({ clash })));
+    return result;
+  }
+
+  /** The labels as they are now with the other machine's changes; the screen follows once no field is typed in. */
+  arrive(state, clashes = []) {
+    const isTold = ({ operation, field }) => field === "label" && clashes.some((clash) => clash.operation.payload.label_id === operation.payload.label_id);
+    const changes = differences(this.later || this.state, state).filter((change) => !isTold(change));
+    this.later = state;
+    this.note(changes.map((change) => ({ change })));
+    this.settle();
+  }
+
+  /** Whether somebody writes here, or reads a dialog: nothing on the screen is replaced. */
+  get isInUse() {
+    const field = document.activeElement;
+    return this.isComposing || this.part("dialog").open || Boolean(this.cards?.typing || this.scores?.typing) || (this.root.contains(field) && isTyping(field));
+  }
+
+  settle() {
+    if (!this.later || this.isInUse) return;
+    const isNews = this.later.review.revealed && !this.state.review.revealed;
+    this.state = this.later;
+    this.later = null;
     if (!this.state.errors.some((error) => error.label_id === this.errorId)) this.errorId = this.state.errors[0]?.label_id || null;
+    if (isNews && !this.revealed) this.loadRevealed();
     this.draw();
+  }
+
+  // ---- the note on another machine's changes: it takes no focus and asks nothing -----------------------------------
+
+  note(entries) {
+    this.outbox.notes.push(...entries);
+    this.drawNote();
+  }
+
+  drawNote() {
+    const host = this.part("note");
+    const { notes } = this.outbox;
+    host.hidden = !notes.length;
+    if (!notes.length) return replaceIn(host);
+    const close = el("button", { class: "tj-quiet", text: "Close", "aria-label": "Close the note", on: { click: () => this.dropNotes(() => true) } });
+    const items = notes.slice(-20).map((entry) => this.noteItem(entry));
+    return replaceIn(host, el("header", {}, el("b", { text: "Changed on another machine" }), close), el("ul", {}, ...items));
+  }
+
+  noteItem(entry) {
+    const { clash, change } = entry;
+    const place = this.placeName((clash || change).operation);
+    if (change) return el("li", { text: differenceText(change, place) });
+    const take = takingTheirs(clash, this.state) && el("button", { class: "tj-quiet", text: "Take the other machine’s", on: { click: () => this.takeTheirs(entry) } });
+    return el("li", {}, el("span", { text: clashText(clash, place) + " " }), take);
+  }
+
+  takeTheirs(entry) {
+    this.settle();
+    const operation = takingTheirs(entry.clash, this.state);
+    if (operation && this.act(operation.kind, operation.payload)) this.dropNotes((other) => other === entry);
+  }
+
+  dropNotes(isDropped) {
+    this.outbox.notes = this.outbox.notes.filter((entry) => !isDropped(entry));
+    this.drawNote();
+  }
+
+  placeName({ kind, payload }) {
+    if (kind === "score.put") return `Score ${payload.dimension}`;
+    if (kind === "review.put") return "This trace";
+    const at = (this.later || this.state).errors.findIndex((error) => error.label_id === payload.label_id);
+    return at < 0 ? "An error" : `Error ${at + 1}`;
   }
 
   dropRefused() {
@@ -643,7 +732,29 @@ class Desk {
     this.part("pretty").onclick = () => this.togglePretty();
     this.part("goal-toggle").onclick = () => this.toggleTop("goal");
     this.part("answer-toggle").onclick = () => this.toggleTop("answer");
-    this.part("dialog").addEventListener("close", () => this.focusPane(this.pane), options);
+    this.part("dialog").addEventListener("close", () => (this.focusPane(this.pane), this.settle()), options);
+    this.root.addEventListener("focusin", (event) => this.focusEntered(event.target), options);
+    this.root.addEventListener("focusout", (event) => this.focusLeft(event.relatedTarget), options);
+    document.addEventListener("focusin", (event) => this.refuseConnectionDialog(event.target.closest?.('[role="dialog"]')), { ...options, capture: true });
+  }
+
+  /** While one works here the desk counts as above Streamlit's dialogs: none makes it inert or takes its keys. */
+  focusEntered(target) {
+    this.lastFocus = target;
+    this.root.setAttribute("data-react-aria-top-layer", "true");
+  }
+
+  focusLeft(to) {
+    setTimeout(() => this.settle());
+    if (to && !to.closest('[role="dialog"]')) this.root.removeAttribute("data-react-aria-top-layer");
+  }
+
+  /** Streamlit's word that the server is away closes: the desk says so itself, keeps everything and goes on. */
+  refuseConnectionDialog(dialog) {
+    if (!dialog || this.root.contains(dialog) || dialog.querySelector('[slot="title"]')?.textContent !== "Connection error") return;
+    const field = this.lastFocus?.isConnected ? this.lastFocus : this.paneHost(this.pane);
+    field.focus({ preventScroll: true });
+    dialog.querySelector("button")?.click();
   }
 
   composed() {
@@ -668,7 +779,7 @@ class Desk {
 
   key(event) {
     const target = event.target;
-    if (this.part("dialog").open) return;
+    if (isDialogOpen()) return;
     const isOurs = target === document.body || this.root.contains(target);
     if (!isOurs) return;
     const key = pressedKey(event);
@@ -851,9 +962,9 @@ class Desk {
     this.root.classList.toggle("tj-is-locked", this.isLocked);
     const isDone = review.status !== "open";
     const isRevealed = this.phase === "revealed";
-    this.part("status").textContent = this.data.read_only ? "read only" : isRevealed ? "revealed" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.phase;
-    this.part("status").title = meaningOf(this.part("status").textContent) || "";
-    this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" || isRevealed ? this.phase : review.status;
+    this.part("status").textContent = this.data.read_only ? "read only" : isRevealed ? "revealed" : review.status === "submitted" ? "submitted" : review.status === "skipped" ? "skipped" : this.blindText();
+    this.part("status").dataset.status = this.data.read_only ? "read" : review.status === "open" || isRevealed ? (this.state.seen?.length ? "revealed" : this.phase) : review.status;
+    this.part("status").title = (review.status === "open" && this.blindTitle()) || meaningOf(this.part("status").textContent) || "";
     this.part("submit").hidden = this.data.read_only || (isDone && !isRevealed) || (isRevealed && Boolean(queue) && !queue.has_next);
     this.part("reveal").hidden = this.data.read_only || review.status !== "submitted" || isRevealed || this.isBusy;
     this.part("skip").hidden = this.data.read_only || isDone;
@@ -867,6 +978,18 @@ class Desk {
     this.part("redo").disabled = this.isLocked || !this.history.future.length;
     this.part("pretty").setAttribute("aria-pressed", String(this.isPretty));
     this.drawQueue(queue);
+  }
+
+  /** "blind", or what was seen first of judges and others, and when. */
+  blindText() {
+    const [first] = this.state.seen || [];
+    return first ? `not blind: ${first.what} opened ${clockText(first.at)}` : this.phase;
+  }
+
+  blindTitle() {
+    const seen = this.state.seen || [];
+    if (!seen.length) return "You have not seen what judges or others say of this trace";
+    return `Your labels of this trace are stored as not blind. You saw: ${seen.map(({ what, at }) => `${what} (${new Date(at / 1000).toLocaleString()})`).join(", ")}`;
   }
 
   drawQueue(queue) {
@@ -967,19 +1090,18 @@ class Desk {
       this.passArrived(true);
     }
     this.takeNewer(completeState(this.data.state));
+    this.state = { ...this.state, seen: completeState(this.data.state).seen };
     if (isFresh && this.outbox.isWaitingForToken) this.outbox.renewed();
     if (!this.reader) return;
     this.fit();
     this.draw();
   }
 
-  /** Another tab has gone on with this work and nothing is unsent here: what is stored is shown. */
+  /** Another machine or tab has gone on with this work and nothing is unsent here: what is stored is shown. */
   takeNewer(state) {
-    if (!this.reader || this.outbox.pending || this.outbox.isSending || this.cards.typing || this.scores.typing || state.revision <= this.outbox.revision) return;
+    if (!this.reader || this.outbox.pending || this.outbox.isSending || state.revision <= this.outbox.revision) return;
     this.outbox.revision = state.revision;
-    this.state = state;
-    this.setHistory(new History());
-    if (this.phase === "revealed" && !this.revealed) this.loadRevealed();
+    this.arrive(state);
   }
 
   close() {
@@ -999,6 +1121,15 @@ function dueText(due) {
   const isOver = Date.now() > due;
   const day = new Date(due).toLocaleDateString([], { day: "numeric", month: "short" });
   return el("span", { class: isOver ? "tj-due tj-due-over" : "tj-due", title: new Date(due).toLocaleString(), text: isOver ? `was due ${day}` : `due ${day}` });
+}
+
+/** Whether any dialog of the page is open, ours or Streamlit's: then no key is a command. */
+function isDialogOpen() {
+  return document.querySelector('dialog[open], [role="dialog"], [role="alertdialog"], [aria-modal="true"]') !== null;
+}
+
+function clockText(at) {
+  return new Date(at / 1000).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit", hour12: false });
 }
 
 function reviewForm({ status, no_error, reason, active_ms }) {

@@ -1,4 +1,4 @@
-// The dialogs: cheat sheet with remapping, skip with a reason, the choice after another tab, the guideline.
+// The dialogs: cheat sheet with remapping, skip with a reason, the guideline. None opens by itself.
 
 import { el, replaceIn } from "./page.mjs";
 import { keyConflict, keyLabel, keysOf, pressedKey, TJ_KEYS } from "./keys.mjs";
@@ -85,32 +85,6 @@ export function askReveal(desk) {
     el("div", { class: "tj-dialog-acts" }, go),
   );
   go.focus();
-}
-
-/** After 409: what is unsent here, what is stored, and the two ways on. */
-export function askConflict(desk) {
-  const { conflict } = desk.outbox;
-  const mine = desk.outbox.operations();
-  const theirs = conflict.state;
-  const choose = (choice) => {
-    desk.part("dialog").close();
-    desk.settle(choice);
-  };
-  const scores = Object.values(theirs.scores || {}).filter((score) => score.value !== null || score.not_applicable).length;
-  const dialog = openDialog(
-    desk,
-    "Changed in another tab",
-    el("header", { class: "tj-dialog-head" }, el("h2", { text: "This trace was changed in another tab" })),
-    el("p", { text: `Saved there: ${plural((theirs.errors || []).length, "error")} and ${plural(scores, "score")}. Unsent here: ${plural(mine.length, "change")}.` }),
-    el("ul", { class: "tj-changes" }, ...mine.slice(-6).map((op) => el("li", { text: describeOperation(op) }))),
-    el(
-      "div",
-      { class: "tj-dialog-acts" },
-      el("button", { class: "tj-secondary", "data-choice": "theirs", text: "Use the other tab’s version", on: { click: () => choose("theirs") } }),
-      el("button", { class: "tj-primary", "data-choice": "mine", text: `Apply my changes on top (${plural(mine.length, "change")})`, on: { click: () => choose("mine") } }),
-    ),
-  );
-  dialog.oncancel = (event) => event.preventDefault(); // one of the two has to be chosen: nothing may vanish by Esc
 }
 
 export function showRefused(desk) {

@@ -12,6 +12,7 @@ export function completeState(state) {
   known.errors = [...(known.errors || [])];
   known.scores = { ...(known.scores || {}) };
   known.review = { ...emptyState().review, ...(known.review || {}) };
+  known.seen = known.seen || [];
   return known;
 }
 
@@ -126,7 +127,7 @@ export class History {
   record(step) {
     const last = this.past[this.past.length - 1];
     this.future = [];
-    if (last && step.merge && last.merge === step.merge) last.redo = step.redo;
+    if (last && step.merge && last.merge === step.merge) [last.undo, last.redo] = [spanning(step.redo.payload, last.undo), spanning(last.undo.payload, step.redo)];
     else this.past.push(step);
     if (this.past.length > this.limit) this.past.shift();
   }
@@ -165,6 +166,11 @@ export class History {
     if (step) this.past.push(step);
     return step || null;
   }
+}
+
+/** The operation as one from `before`: a step of many keys goes from the first word to the last. */
+function spanning(before, operation) {
+  return before === undefined ? operation : { ...operation, before };
 }
 
 function sealed(step) {

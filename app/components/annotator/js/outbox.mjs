@@ -1,29 +1,31 @@
 // Operations on their way to the store: kept until acknowledged, sent in order, each counted once.
 
 const TJ_BATCH = 50;
+const TJ_STALE = 5; // answers in a row that another machine was faster, before the next try waits
 const TJ_SLOWEST = 10000; // milliseconds between two tries at most
 
 /**
  * Sends operations one batch after another and keeps each in `storage` until the server acknowledged it.
  *
  * `send({base_revision, ops})` gives `{status, body}` or throws when offline. A batch that may have arrived is
- * sent again unchanged, so that the server can tell by its ids. 409 waits for `resolve`; 401 for `renewed`;
- * an operation refused for its content (403, 413, 422) is parked and shown, never dropped by itself.
+ * sent again unchanged, so that the server can tell by its ids. 409 (another machine was faster) hands what it
+ * stored to `meet`, which lays what is unsent on top of it; 401 waits for `renewed`; an operation refused for its content (403, 413, 422) is parked and shown, never dropped by itself.
  */
 export class Outbox {
-  constructor({ storage, prefix, send, changed = () => {}, clock = () => Date.now(), later = defaultLater, dice = Math.random }) {
-    Object.assign(this, { storage, prefix, send, changed, clock, later, dice });
+  constructor({ storage, prefix, send, meet, changed = () => {}, clock = () => Date.now(), later = defaultLater, dice = Math.random }) {
+    Object.assign(this, { storage, prefix, send, meet, changed, clock, later, dice });
     this.queue = this.kept();
     this.batch = null;
     this.parked = [];
-    this.conflict = null;
     this.revision = 0;
+    this.stale = 0; // answers in a row that another machine was faster
     this.failures = 0;
     this.problem = null;
     this.waiting = null;
     this.isSending = false;
     this.isWaitingForToken = false;
     this.savedAt = null;
+    this.notes = []; // what another machine changed, until it has been read
     this.isKeptLocally = true;
     this.counter = 0;
   }
@@ -57,11 +59,7 @@ export class Outbox {
   add(op) {
     const stamp = this.clock().toString(36).padStart(9, "0") + "-" + (this.counter++).toString(36).padStart(5, "0");
     const key = this.prefix + stamp + "-" + op.op_id;
-    try {
-      this.storage.setItem(key, JSON.stringify(op));
-    } catch {
-      this.isKeptLocally = false; // storage full: still sent, but a reload before that would lose it
-    }
+    this.keep({ key, op });
     this.queue.push({ key, op });
     this.changed();
     this.flush();
@@ -69,11 +67,11 @@ export class Outbox {
 
   /** Sends what is there, now; returns when the queue is empty or the sending has to wait. */
   async flush() {
-    if (this.isSending || this.conflict || this.isWaitingForToken || !this.queue.length) return;
+    if (this.isSending || this.isWaitingForToken || !this.queue.length) return;
     this.cancelTimer();
     this.isSending = true;
     try {
-      while (this.queue.length && !this.conflict && !this.isWaitingForToken) {
+      while (this.queue.length && !this.isWaitingForToken) {
         if (!(await this.sendBatch())) break;
       }
     } finally {
@@ -87,7 +85,7 @@ export class Outbox {
     const { base_revision, items } = this.batch;
     let answer;
     try {
-      answer = await this.send({ base_revision, ops: items.map((item) => item.op) });
+      answer = await this.send({ base_revision, ops: items.map((item) => sentForm(item.op)) });
     } catch (error) {
       return this.tryLater("Offline: " + (error && error.message ? error.message : "no connection"));
     }
@@ -98,8 +96,9 @@ export class Outbox {
     if (status === 200) return this.acknowledge(items, body);
     if (status === 409) {
       this.batch = null;
-      this.conflict = { revision: body.revision, state: body.state };
-      return false;
+      this.revision = body.revision;
+      this.meet(body.state);
+      return ++this.stale < TJ_STALE || this.tryLater("Another machine is changing this trace");
     }
     if (status === 401) {
       this.batch = null;
@@ -118,6 +117,7 @@ export class Outbox {
     this.batch = null;
     this.single = false;
     this.revision = body.revision;
+    this.stale = 0;
     this.failures = 0;
     this.problem = null;
     this.savedAt = this.clock();
@@ -174,25 +174,26 @@ export class Outbox {
     this.flush();
   }
 
-  /** The person's choice after 409: `mine` goes on top of the other state, `theirs` drops what is unsent. */
-  resolve(choice) {
-    const { revision, state } = this.conflict;
-    this.conflict = null;
-    this.revision = revision;
-    this.problem = null;
-    if (choice === "theirs") this.discard();
+  /** What is unsent becomes `operations`, one for one; null: the operation fell away. */
+  rewrite(operations) {
+    const items = [...this.queue, ...this.parked];
+    for (const [at, item] of items.entries()) {
+      if (operations[at] === null) this.forget(item);
+      else if (operations[at] !== item.op) this.keep(Object.assign(item, { op: operations[at] }));
+    }
+    const left = new Set(items.filter((_, at) => operations[at] !== null));
+    [this.queue, this.parked] = [this.queue, this.parked].map((list) => list.filter((item) => left.has(item)));
+    if (this.batch) this.batch.items = this.batch.items.filter((item) => left.has(item));
+    if (!this.batch?.items.length) this.batch = null;
     this.changed();
-    this.flush();
-    return state;
   }
 
-  discard() {
-    for (const item of [...this.queue, ...this.parked]) this.forget(item);
-    this.queue = [];
-    this.parked = [];
-    this.batch = null;
-    this.problem = null;
-    this.changed();
+  keep({ key, op }) {
+    try {
+      this.storage.setItem(key, JSON.stringify(op));
+    } catch {
+      this.isKeptLocally = false; // storage full: still sent, but a reload before that would lose it
+    }
   }
 
   forget(item) {
@@ -213,6 +214,11 @@ export function unsentTraces(storage, user) {
     if (key && key.startsWith(prefix)) names.add(key.slice(prefix.length, key.lastIndexOf(":")));
   }
   return [...names].sort();
+}
+
+/** What the server is sent: `before` is for this page alone. */
+function sentForm({ before, ...op }) {
+  return op;
 }
 
 function defaultLater(action, wait) {

@@ -247,6 +247,21 @@ def upgrade() -> None:
         batch_op.create_index(batch_op.f("ix_score_label_trace_id"), ["trace_id"], unique=False)
 
     op.create_table(
+        "seen",
+        sa.Column("seen_key", sa.Integer(), nullable=False),
+        sa.Column("annotator", sa.Text(), nullable=False),
+        sa.Column("trace_id", sa.Text(), nullable=False),
+        sa.Column(
+            "what", sa.Text(), nullable=False, comment="where the person saw verdicts or labels of others on the trace"
+        ),
+        sa.Column("created_at", sa.BigInteger(), nullable=False, comment="UTC microseconds since 1970"),
+        sa.PrimaryKeyConstraint("seen_key", name=op.f("pk_seen")),
+        sa.UniqueConstraint("annotator", "trace_id", "what", name=op.f("uq_seen_annotator_trace_id_what")),
+    )
+    with op.batch_alter_table("seen", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_seen_trace_id"), ["trace_id"], unique=False)
+
+    op.create_table(
         "setting",
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("value", sa.Text(), nullable=False),
@@ -646,10 +661,7 @@ def upgrade() -> None:
         sa.Column("row_key", sa.Integer(), nullable=False),
         sa.Column("finding_key", sa.Integer(), nullable=False),
         sa.Column(
-            "verdict",
-            sa.Text(),
-            nullable=True,
-            comment="valid new error, false alarm, duplicate; empty when cleared",
+            "verdict", sa.Text(), nullable=True, comment="valid new error, false alarm, duplicate; empty when cleared"
         ),
         sa.Column("author", sa.Text(), nullable=False),
         sa.Column("label_id", sa.Text(), nullable=True, comment="the candidate label that came of it"),
