@@ -388,7 +388,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_suite("caught"),
         interval=_WILSON,
-        why=reasons.always("no units"),
+        why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -417,7 +417,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_suite("localized"),
         interval=_WILSON,
-        why=reasons.always("no units"),
+        why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
     Table(
@@ -461,7 +461,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_coverage("caught"),
         interval=_WILSON,
-        why=reasons.always("no positives"),
+        why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),
     Table(
@@ -471,7 +471,7 @@ TABLES: Final[tuple[Table, ...]] = (
         needs=_ERRORS,
         build=_coverage("localized"),
         interval=_WILSON,
-        why=reasons.always("no positives"),
+        why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),
     *(

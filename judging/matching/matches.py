@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 import pandas as pd
-from sqlalchemy import Connection, Engine, Select, insert, select
+from sqlalchemy import Connection, Engine, Select, delete, func, insert, select
 from sqlalchemy.sql.elements import ColumnElement
 
 from tracejury.ingest.store import read_transaction, schema, write_transaction
@@ -40,6 +40,7 @@ from tracejury.judging.runs.verdicts import findings_of, now
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import is_own_word, judge_model_name
 from tracejury.judging.store.people import ensure_annotator
+from tracejury.judging.store.revisions import largest
 from tracejury.judging.store.spans import parents_of
 from tracejury.judging.taxonomy import dimensions_of
 
@@ -81,11 +82,13 @@ def propose_matches(
     resolve_waiting(engine)
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with read_transaction(engine) as connection:
-        by_trace = complete_errors(connection)
+        by_trace, last_label = complete_errors(connection), newest_label(connection)
         likeness = workspace_likeness(connection, by_trace)
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with write_transaction(engine) as connection:
             totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
+            cells = [cell.cell_key for cell in judged_cells(connection, trace_id, judge_model)]
+            record_matching(connection, cells, {error.annotator for error in errors}, last_label)
         if progress is not None:
             progress(number + 1, len(by_trace))
     return dict(totals)
@@ -503,6 +506,63 @@ def workspace_likeness(
         f"{description} {evidence}" for description, evidence in connection.execute(newest_first.limit(_CORPUS)).all()
     ]
     return TextLikeness([*errors, *findings])
+
+
+def newest_label(connection: Connection) -> int:
+    """The newest row of `error_label`, 0 where there is none."""
+    return int(connection.scalar(select(largest(tables.error_label.c.row_key))) or 0)
+
+
+def record_matching(
+    connection: Connection, cell_keys: Collection[int], annotators: Collection[str], last_label: int
+) -> None:
+    """Store that these people's errors, up to the row `last_label`, were compared with the findings of these cells."""
+    table = tables.matching
+    rows = [
+        {"cell_key": key, "annotator": name, "last_label": last_label, "created_at": now()}
+        for key in cell_keys
+        for name in annotators
+    ]
+    if rows:
+        known = table.c.cell_key.in_(cell_keys) & table.c.annotator.in_(annotators)
+        connection.execute(delete(table).where(known))
+        connection.execute(insert(table), rows)
+
+
+def matched_until(connection: Connection, trace_id: str | None = None) -> pd.DataFrame:
+    """cell_key, annotator, last_label: up to which label each person's errors were compared with a cell's findings.
+
+    A jury's cell was compared as far as each of its members that answered. Of all traces, or of one.
+    """
+    table, member = tables.matching, tables.jury_member
+    columns = [table.c.cell_key, table.c.annotator, table.c.last_label]
+    of_trace = [] if trace_id is None else [_cell.c.trace_id == trace_id]
+    compared = select(*columns).join(_cell, _cell.c.cell_key == table.c.cell_key).where(*of_trace)
+    own = pd.DataFrame(connection.execute(compared).all(), columns=[column.name for column in columns])
+    answered = connection.execute(
+        select(member.c.cell_key, member.c.member_key)
+        .join(_cell, _cell.c.cell_key == member.c.member_key)
+        .where(_cell.c.state.in_(("scored", "not_applicable")), *of_trace)
+    ).all()
+    members = pd.DataFrame(answered, columns=["joint_key", "cell_key"])
+    by_jury = members.merge(own, on="cell_key").groupby(["joint_key", "annotator"])["last_label"].agg(["size", "min"])
+    whole = by_jury["size"] == by_jury.index.get_level_values(0).map(members.groupby("joint_key").size())
+    joint = by_jury.loc[whole, "min"].rename("last_label").rename_axis(["cell_key", "annotator"]).reset_index()
+    return pd.concat([own, joint], ignore_index=True).astype({"cell_key": "int64", "last_label": "int64"})
+
+
+def unmatched_labels(connection: Connection, *, trace_id: str, annotator: str) -> dict[int, Set[str]]:
+    """By answered cell of a trace: the person's labels that no matching has compared with its findings."""
+    table = tables.error_label
+    rows = connection.execute(
+        select(table.c.label_id, func.max(table.c.row_key).label("last"))
+        .where(table.c.trace_id == trace_id, table.c.annotator == annotator, table.c.occasion == 0)
+        .group_by(table.c.label_id)
+    ).all()
+    seen = matched_until(connection, trace_id)
+    until = seen[seen["annotator"] == annotator].set_index("cell_key")["last_label"].to_dict()
+    cells = connection.scalars(select(_cell.c.cell_key).where(_cell.c.trace_id == trace_id))
+    return {int(key): {row.label_id for row in rows if row.last > until.get(key, 0)} for key in cells}
 
 
 def _propose_trace(

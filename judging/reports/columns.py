@@ -19,7 +19,7 @@ from tracejury.judging.agreement.frames import among
 from tracejury.judging.labels.label_store import newest
 from tracejury.judging.labels.spans_scored import MARK
 from tracejury.judging.labels.submissions import submissions
-from tracejury.judging.matching.matches import decisions, finding_reviews
+from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
 from tracejury.judging.store.judge_models import ANSWERED, SCORES_ONLY, current_versions, judge_model_name
@@ -57,6 +57,8 @@ class Columns:
     repeats: pd.DataFrame
     submitted: pd.DataFrame
     decisions: pd.DataFrame
+    matched: pd.DataFrame
+    """cell_key, annotator, last_label: whose errors were compared with a cell's findings, up to which row."""
     present: Mapping[str, str]
     """The traces of the workspace, with the format of each."""
     current: frozenset[str]
@@ -78,6 +80,7 @@ def load_columns(connection: Connection) -> Columns:
         repeats=_repeats(connection),
         submitted=submissions(connection),
         decisions=_decisions(connection),
+        matched=matched_until(connection),
         present=present,
         current=frozenset(current_versions(connection).values()),
         golds=gold_names(connection),
@@ -180,7 +183,10 @@ def _written(connection: Connection) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["cell_key", "category", "location"]).astype({"cell_key": "int64"})
 
 
-_ERROR = ("label_id", "trace_id", "annotator", "impact", "category", "phase", "span_ids", "dimensions", "deleted")
+_ERROR = (
+    "label_id", "trace_id", "annotator", "impact", "category", "phase", "span_ids", "dimensions", "deleted",
+    "row_key",
+)  # fmt: skip
 
 
 def _errors(connection: Connection, present: Set[str]) -> pd.DataFrame:

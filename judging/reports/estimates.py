@@ -410,9 +410,13 @@ def _side(bench: Bench, text: str) -> pd.DataFrame:
 
 
 def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
-    """A suite of dimensions as one judge `any`, to be compared error by error; failed cells are left out."""
-    flags = pairs[pairs["state"] == "scored"].astype({"caught": bool, "localized": bool})
+    """A suite of dimensions as one judge `any`, to be compared error by error; failed cells, and errors that one of
+    its judges was not matched with, are left out."""
     keys = ["judge_model", "trace_id", "error_id"]
+    unknown = pairs.loc[pairs["state"] == "not_matched", keys].drop_duplicates()
+    known = pairs.merge(unknown, on=keys, how="left", indicator="of")
+    known = known[(known["state"] == "scored") & (known["of"] == "left_only")]  # perhaps caught by the other judge
+    flags = known.drop(columns="of").astype({"caught": bool, "localized": bool})
     found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
     about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
     return found.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")

@@ -141,7 +141,8 @@ class LazyFrames:
 
     @cached_property
     def error_pairs(self) -> pd.DataFrame:
-        return _error_pairs(self._reporting(self._now), self._truth.errors, self._truth.decided, self.selection)
+        cells, truth = self._reporting(self._now), self._truth
+        return _error_pairs(cells, truth.errors, truth.decided, self.columns.matched, self.selection)
 
     @cached_property
     def score_pairs(self) -> pd.DataFrame:
@@ -482,24 +483,27 @@ _ERROR_PAIR = [
 
 
 def _error_pairs(
-    cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, selection: Selection
+    cells: pd.DataFrame, errors: pd.DataFrame, decided: pd.DataFrame, seen: pd.DataFrame, selection: Selection
 ) -> pd.DataFrame:
-    """Every error under every cell of its trace."""
-    own = errors[["trace_id", "label_id", "impact", "dimensions", "annotator"]]
+    """Every error under every cell of its trace; `seen` says up to which label matches were proposed."""
+    own = errors[["trace_id", "label_id", "impact", "dimensions", "annotator", "row_key"]]
     pairs = cells.merge(own, on="trace_id", how="inner")
     pairs = pairs.merge(
         decided[["cell_key", "label_id", "status", "localized"]], on=["cell_key", "label_id"], how="left"
     )
+    pairs = pairs.merge(seen, on=["cell_key", "annotator"], how="left")
     # a judge that found its rubric not applicable has said something: it reported no error
     answered = _states(pairs) != "failed"
     matched = pairs["status"].notna()
     localized = matched & pairs["localized"].eq(True)  # undefined is not localized
+    is_known = answered & (matched | (pairs["row_key"] <= pairs["last_label"]))
+    state = pd.Series("scored", index=pairs.index).mask(~is_known, "not_matched").where(answered, "failed")
     return pairs.rename(columns={"label_id": "error_id", "status": "match_status"}).assign(
         split=_splits(pairs["trace_id"], selection),
         relevant=_relevant(pairs),
-        state=pd.Series("scored", index=pairs.index).where(answered, "failed"),
-        caught=_where(matched, answered),
-        localized=_where(localized, answered),
+        state=state,
+        caught=_where(matched, is_known),
+        localized=_where(localized, is_known),
     )[_ERROR_PAIR]
 
 

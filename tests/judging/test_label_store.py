@@ -17,6 +17,7 @@ from tests.judging.team import trace_id as team_trace
 
 from tracejury.ingest.batch import store
 from tracejury.ingest.store import read_transaction, write_transaction
+from tracejury.judging.agreement.errors import error_figures, error_table, suite_coverage
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
 from tracejury.judging.labels.label_store import (
     Applied,
@@ -29,6 +30,7 @@ from tracejury.judging.labels.label_store import (
     state,
 )
 from tracejury.judging.labels.ops import Op, OpError, read_ops
+from tracejury.judging.matching.comparison import compare_trace
 from tracejury.judging.matching.matches import (
     CANDIDATES,
     decide,
@@ -491,6 +493,38 @@ class TestMatches:
         assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
         propose_matches(matched.engine)
         assert self.pairs(matched) == {("label-1", 1, "confirmed", "ada")}
+
+    def test_errors_newer_than_the_last_matching_are_not_missed(self, matched: Workspace) -> None:
+        put(matched, errors=[error_label(7, description="A third error, of which no word is shared.", evidence=())])
+        assert self.states(matched) == {"label-1": "scored", "label-2": "scored", "label-7": "not_matched"}
+        propose_matches(matched.engine)
+        assert set(self.states(matched).values()) == {"scored"}
+
+    def test_findings_newer_than_the_last_matching_miss_nothing(self, matched: Workspace) -> None:
+        import_outcomes(matched.engine, [verdict("TC", 0, finding("Pears.", 2))], model="later", author="test")
+        assert set(self.states(matched, "later").values()) == {"not_matched"}
+        with read_transaction(matched.engine) as connection:
+            pairs = load_frames(connection, Selection(judge_models=("later",))).error_pairs
+            compared = compare_trace(connection, trace_id=TRACE, reference="ada", judge_model="later")
+        rows = error_figures(error_table(pairs, draws=0)).query("metric == 'recall' and impact == 'all'")
+        assert (rows["n"].tolist(), rows["not_matched"].tolist()) == ([0, 0], [2, 2])
+        assert set(rows["reason"]) == {"no matches proposed yet"}
+        assert suite_coverage(pairs).query("impact == 'all'")[["n", "not_matched"]].to_numpy().tolist() == [[0, 2]] * 2
+        assert {pair.state for pair in compared.pairs} == {"not proposed yet"}
+
+    def test_a_new_matching_changes_the_revision_even_where_it_proposes_nothing(self, matched: Workspace) -> None:
+        import_outcomes(matched.engine, [verdict("TC", 0, finding("Pears.", 2))], model="later", author="test")
+        seen = set()
+        for step in (lambda: None, lambda: propose_matches(matched.engine)):
+            step()
+            with read_transaction(matched.engine) as connection:
+                seen.add(revision(connection))
+        assert len(seen) == 2
+
+    def states(self, opened: Workspace, judge_model: str = "m") -> dict[str, str]:
+        with read_transaction(opened.engine) as connection:
+            pairs = load_frames(connection, Selection(judge_models=(judge_model,))).error_pairs
+        return dict(zip(pairs["error_id"], pairs["state"], strict=True))
 
     def test_a_rejected_pair_is_not_caught(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
