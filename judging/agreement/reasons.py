@@ -159,6 +159,8 @@ def of_reviewers(row: Mapping[str, Any], name: str) -> str:
 
 def of_finding(row: Mapping[str, Any], name: str) -> str:
     """Of `findings.finding_table`."""
+    if name == "unmatched_per_trace" and not row["not_matched"]:
+        return "no units"
     return findings.WITHOUT.get(name, "no units")
 
 

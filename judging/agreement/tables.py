@@ -709,7 +709,7 @@ COMPARED: Final = tuple(table.name for table in TABLES if any(name.startswith("o
 """Tables of two sides: the first in `error_pairs` and `score_pairs`, the second in the inputs named `other_`."""
 
 _RATE_TITLES: Final = {
-    "precision": "Precision",
+    "precision": "Precision (GPA)",
     "recall": "Recall, coverage",
     "f1": "F1",
     "f2": "F2",
@@ -761,8 +761,9 @@ METRICS: Final[tuple[Metric, ...]] = (
         table="findings",
         column="finding_precision",
         words=(
-            "Of a judge's findings that match a human error or have a person's verdict, the share that match one or "
-            "are a valid new error: (matched + valid new errors) / (matched + unmatched with a verdict)."
+            "Of a judge's findings that a person reviewed (confirmed a match or gave a verdict), the share that match "
+            "a human error or are a valid new one: (confirmed + valid new errors) / reviewed. Its lowest and highest "
+            "values are those over all findings if the others were all false alarms, or all valid."
         ),
     ),
     Metric(

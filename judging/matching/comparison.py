@@ -21,7 +21,7 @@ from tracejury.judging.matching.pairs import Comparison, JudgedCell, Pair
 from tracejury.judging.records import CELL_STATES, ErrorLabel, Finding, FindingVerdict
 from tracejury.judging.runs.verdicts import findings_of, to_outcome
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import versions_of
+from tracejury.judging.store.judge_models import version_names, versions_of
 
 ANSWERED = ("scored", "not_applicable")
 
@@ -121,11 +121,13 @@ def _cells(connection: Connection, trace_id: str, judge_model: str, repeat: int)
     ).all()
     last = {row.rubric: row for row in rows}
     findings = findings_of(connection, [row.cell_key for row in last.values()])
+    names = version_names(connection)
     cells = []
     for row in last.values():
         outcome = to_outcome(row, findings.get(row.cell_key, ()))
         if outcome is not None:
-            cells.append(JudgedCell(cell_key=row.cell_key, rubric=row.rubric, outcome=outcome))
+            dimension = names[row.judge_version].dimension
+            cells.append(JudgedCell(cell_key=row.cell_key, rubric=dimension, outcome=outcome))
     return cells
 
 

@@ -38,7 +38,7 @@ from tracejury.judging.records import (
 from tracejury.judging.runs.verdict_imports import resolve_waiting
 from tracejury.judging.runs.verdicts import findings_of, now
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import is_own_word, judge_model_name
+from tracejury.judging.store.judge_models import is_own_word, version_names
 from tracejury.judging.store.people import ensure_annotator
 from tracejury.judging.store.revisions import largest
 from tracejury.judging.store.spans import parents_of
@@ -94,12 +94,12 @@ def propose_matches(
     return dict(totals)
 
 
-def finding_dimensions(finding: Finding, rubric: str) -> frozenset[Dimension]:
+def finding_dimensions(finding: Finding, dimension: str) -> frozenset[Dimension]:
     """The dimensions a finding speaks of: its own, its judge's, else those of its TRAIL category."""
     if finding.dimension is not None:
         return frozenset({finding.dimension})
-    if rubric in DIMENSIONS:
-        return frozenset({rubric})
+    if dimension in DIMENSIONS:
+        return frozenset({dimension})
     return frozenset(dimensions_of(finding.category)) if finding.category else frozenset()
 
 
@@ -179,7 +179,7 @@ def review_finding(
 
 def _add_candidate(connection: Connection, finding_key: int, author: str) -> str:
     cell = connection.execute(
-        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.rubric, tables.judge_version.c.model)
+        select(_cell.c.cell_key, _cell.c.trace_id, _cell.c.rubric, _cell.c.judge_version, tables.judge_version.c.model)
         .join(_finding, _finding.c.cell_key == _cell.c.cell_key)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_finding.c.finding_key == finding_key)
@@ -187,12 +187,13 @@ def _add_candidate(connection: Connection, finding_key: int, author: str) -> str
     if cell is None:
         raise KeyError(f"no finding {finding_key}")
     found = dict(findings_of(connection, [cell.cell_key])[cell.cell_key])[finding_key]
+    dimension = version_names(connection)[cell.judge_version].dimension
     label = ErrorLabel(
         label_id=f"candidate-{finding_key}",
         trace_id=cell.trace_id,
         annotator=CANDIDATES,
         span_ids=tuple(dict.fromkeys(c.span_id for c in found.citations if c.span_id is not None)),
-        dimensions=tuple(sorted(finding_dimensions(found, cell.rubric), key=DIMENSIONS.index)),
+        dimensions=tuple(sorted(finding_dimensions(found, dimension), key=DIMENSIONS.index)),
         impact=found.impact,
         description=found.description,
         category=found.category,
@@ -362,15 +363,14 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
     The input of `judging.agreement.matchers`: proposals are nobody's word, and words on labels that are gone count
     no more.
     """
-    version = tables.judge_version
+    names = version_names(connection)
     rows = connection.execute(
         select(
-            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
+            _cell.c.trace_id, _cell.c.judge_version,
             _match.c.label_id, _match.c.finding_key, _match.c.author, _match.c.status,
         )
         .join(_finding, _finding.c.finding_key == _match.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .join(version, version.c.judge_version == _cell.c.judge_version)
         .where(_match.c.status != "proposed")
         .order_by(_match.c.row_key)
     ).all()  # fmt: skip
@@ -378,7 +378,7 @@ def match_decisions(connection: Connection) -> pd.DataFrame:
     there = set(label_places(connection)) if newest_word else set()
     found = [
         (
-            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.label_id,
+            row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.label_id,
             row.finding_key, row.author, row.status,
         )
         for row in newest_word.values()
@@ -394,21 +394,20 @@ def finding_decisions(connection: Connection) -> pd.DataFrame:
 
     The input of `judging.agreement.matchers`: a verdict that its author took back counts no more.
     """
-    version, review = tables.judge_version, tables.finding_review
+    names, review = version_names(connection), tables.finding_review
     rows = connection.execute(
         select(
-            _cell.c.trace_id, _cell.c.rubric, version.c.model, version.c.mode, version.c.prompt_order,
+            _cell.c.trace_id, _cell.c.judge_version,
             review.c.finding_key, review.c.author, review.c.verdict,
         )
         .join(_finding, _finding.c.finding_key == review.c.finding_key)
         .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .join(version, version.c.judge_version == _cell.c.judge_version)
         .order_by(review.c.row_key)
     ).all()  # fmt: skip
     newest_word = {(row.finding_key, row.author): row for row in rows}
     found = [
         (
-            row.trace_id, row.rubric, judge_model_name(row.model, row.mode, row.prompt_order), row.finding_key,
+            row.trace_id, names[row.judge_version].dimension, names[row.judge_version].judge_model, row.finding_key,
             row.author, row.verdict,
         )
         for row in newest_word.values()
@@ -597,7 +596,7 @@ def judged_cells(connection: Connection, trace_id: str, judge_model: str | None 
     A jury's are left out: what is proposed for its members' findings is proposed for its own.
     """
     cells = connection.execute(
-        select(_cell.c.cell_key, _cell.c.rubric, tables.judge_version.c.model)
+        select(_cell.c.cell_key, _cell.c.rubric, _cell.c.judge_version, tables.judge_version.c.model)
         .join(tables.judge_version, tables.judge_version.c.judge_version == _cell.c.judge_version)
         .where(_cell.c.trace_id == trace_id, _cell.c.state.in_(("scored", "not_applicable")), is_own_word())
     ).all()
@@ -607,9 +606,14 @@ def judged_cells(connection: Connection, trace_id: str, judge_model: str | None 
 def candidates_of(connection: Connection, cells: Sequence[Any]) -> dict[int, list[Candidate]]:
     """The findings of cells as matching sees them, by cell; cells without any are left out."""
     found = findings_of(connection, [cell.cell_key for cell in cells])
+    names = version_names(connection)
     return {
         cell.cell_key: [
-            Candidate(finding_id=key, finding=finding, dimensions=finding_dimensions(finding, cell.rubric))
+            Candidate(
+                finding_id=key,
+                finding=finding,
+                dimensions=finding_dimensions(finding, names[cell.judge_version].dimension),
+            )
             for key, finding in found[cell.cell_key]
         ]
         for cell in cells

@@ -14,7 +14,7 @@ PairState = Literal["localized", "caught", "missed", "extra", "not proposed yet"
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class JudgedCell:
-    """What one judge of the judge model said of the trace."""
+    """What one judge of the judge model said of the trace; `rubric` is its dimension where it has one."""
 
     cell_key: int
     rubric: str

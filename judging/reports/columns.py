@@ -22,7 +22,7 @@ from tracejury.judging.labels.submissions import submissions
 from tracejury.judging.matching.matches import decisions, finding_reviews, matched_until
 from tracejury.judging.records import CELL_STATES, DIMENSIONS
 from tracejury.judging.store import tables
-from tracejury.judging.store.judge_models import ANSWERED, SCORES_ONLY, current_versions, judge_model_name
+from tracejury.judging.store.judge_models import ANSWERED, SCORES_ONLY, current_versions, version_names
 from tracejury.judging.store.people import gold_names
 from tracejury.judging.store.revisions import Revision, revision
 
@@ -119,11 +119,10 @@ def _cells(connection: Connection) -> pd.DataFrame:
         .order_by(cell.c.finished_at, cell.c.cell_key)
     )
     found = _frame(connection, query, columns)
-    asked = select(version.c.judge_version, version.c.model, version.c.mode, version.c.prompt_order)
-    versions = connection.execute(asked).all()
-    names = {row.judge_version: judge_model_name(row.model, row.mode, row.prompt_order) for row in versions}
-    modes = {row.judge_version: row.mode for row in versions}
-    found.insert(4, "judge_model", found["judge_version"].map(names))
+    modes = dict(connection.execute(select(version.c.judge_version, version.c.mode)).all())
+    names = version_names(connection)
+    found["dimension"] = found["judge_version"].map({key: name.dimension for key, name in names.items()})
+    found.insert(4, "judge_model", found["judge_version"].map({key: name.judge_model for key, name in names.items()}))
     found["reports_errors"] = found["judge_version"].map(modes) != SCORES_ONLY
     return found.astype({"cell_key": "int64", "repeat": "int64", "score": "float64"})
 

@@ -154,7 +154,9 @@ class LazyFrames:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        return _findings(self.columns.findings, self._seen, self._truth.decided, self.selection)
+        pairs = self.error_pairs
+        waiting = pairs.loc[pairs["state"] == "not_matched", ["trace_id", "dimension", "judge_model"]]
+        return _findings(self.columns.findings, self._seen, self._truth.decided, waiting, self.selection)
 
     @cached_property
     def rationales(self) -> pd.DataFrame:
@@ -552,7 +554,9 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, go
 
     The adjudicated gold is of kind `gold`: made from what people said, it would raise every ceiling.
     """
-    judged = cells[cells["dimension"].isin(DIMENSIONS)]
+    judge = [cells["judge_model"], cells["dimension"]]
+    has_score = cells["score"].notna().groupby(judge).transform("any").astype(bool)
+    judged = cells[cells["dimension"].isin(DIMENSIONS) | has_score]
     runs = pd.DataFrame(
         {
             "unit": judged["trace_id"],
@@ -583,16 +587,26 @@ def _ratings(cells: pd.DataFrame, scores: pd.DataFrame, selection: Selection, go
     return pd.concat([runs, people], ignore_index=True)
 
 
-def _findings(findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, selection: Selection) -> pd.DataFrame:
-    """One row a finding of the current cells; `matched`: with an error of the human compared."""
+def _findings(
+    findings: pd.DataFrame, cells: pd.DataFrame, decided: pd.DataFrame, waiting: pd.DataFrame, selection: Selection
+) -> pd.DataFrame:
+    """One row a finding of the current cells; `matched`: with an error of the human compared.
+
+    `waiting` names the judgements that no matching has compared with all of these errors.
+    """
     about = cells[["cell_key", "trace_id", "dimension", "judge_model"]]
     found = findings.merge(about, on="cell_key", how="inner")
     matched = found["finding_id"].isin(decided["finding_id"])
     columns = [
         "trace_id", "dimension", "judge_model", "split", "finding_id", "matched", "verdict", "citations",
-        "invalid_citations",
+        "invalid_citations", "match_status", "state",
     ]  # fmt: skip
+    best = decided.sort_values("status", kind="stable").drop_duplicates("finding_id")  # confirmed before proposed
+    place = pd.MultiIndex.from_frame(found[["trace_id", "dimension", "judge_model"]].astype("object"))
+    is_open = place.isin(pd.MultiIndex.from_frame(waiting.astype("object")))
     return found.assign(
+        match_status=found["finding_id"].map(best.set_index("finding_id")["status"]),
+        state=pd.Series("scored", index=found.index).mask(is_open, "not_matched"),
         split=_splits(found["trace_id"], selection),
         matched=matched,
         verdict=found["verdict"].mask(matched),

@@ -19,6 +19,7 @@ from tracejury.ingest.batch import store
 from tracejury.ingest.store import read_transaction, write_transaction
 from tracejury.judging.agreement.errors import error_figures, error_table, suite_coverage
 from tracejury.judging.agreement.matchers import matcher_agreement, reviewer_agreement
+from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.labels.label_store import (
     Applied,
     Stale,
@@ -389,6 +390,42 @@ class TestFrames:
         assert pairs.loc[("exact", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, True]
         assert pairs.loc[("near", "TC"), ["relevant", "caught", "localized"]].tolist() == [True, True, False]
         assert pairs.loc[("exact", "LC"), ["relevant", "caught", "localized"]].tolist() == [False, False, False]
+
+    def test_a_rubric_of_ones_own_for_a_dimension_is_a_judge_of_its_own(self, opened: Workspace) -> None:
+        put(opened)
+        body = {"key": "brevity", "dimension": "TC"}
+        for rubric, more in (("TC", {}), ("brevity", {"rubric_body": body})):
+            judge = JudgeVersion(rubric=rubric, model="m", rubric_version="1", mode="trace", **more)
+            with write_transaction(opened.engine) as connection:
+                version = ensure_judge_version(connection, judge)
+                run = add_run(connection, name=rubric, spec={}, author="test")
+                add_cells(connection, run, [(version, rubric, TRACE, repeat) for repeat in (0, 1)])
+                own = tables.cell.c.run_key == run
+                for key in connection.scalars(select(tables.cell.c.cell_key).where(own)).all():
+                    finish_cell(connection, key, verdict(rubric, 1))
+        propose_matches(opened.engine)
+        with read_transaction(opened.engine) as connection:
+            frames = load_frames(connection, Selection())
+        names = {"m", "m · rubric brevity"}
+        for frame in (frames.error_pairs, frames.score_pairs, frames.ratings.query("rater_kind == 'judge'")):
+            assert set(frame["judge_model"]) == names
+            assert set(frame["dimension"]) == {"TC"}
+        assert frames.error_pairs["relevant"].all()
+        consistency = Inputs(ratings=frames.ratings, draws=0).consistency
+        assert set(consistency["judge_model"]) == names
+
+    def test_an_error_of_another_dimension_is_not_relevant_to_it(self, opened: Workspace) -> None:
+        put(opened, errors=[error_label(dimensions=("EE",))])
+        judge = JudgeVersion(
+            rubric="brevity", model="m", rubric_version="1", mode="trace", rubric_body={"dimension": "LC"}
+        )
+        with write_transaction(opened.engine) as connection:
+            version = ensure_judge_version(connection, judge)
+            run = add_run(connection, name="r", spec={}, author="test")
+            add_cells(connection, run, [(version, "brevity", TRACE, 0)])
+            finish_cell(connection, 1, verdict("brevity", 1))
+        with read_transaction(opened.engine) as connection:
+            assert load_frames(connection, Selection()).error_pairs["relevant"].tolist() == [False]
 
     def test_other_outputs_of_the_same_judge_are_repeats(self, opened: Workspace) -> None:
         put(opened)
