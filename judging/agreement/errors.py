@@ -294,36 +294,48 @@ def error_bootstrap(cells: Cells, *, draws: int = DRAWS, seed: int = SEED) -> Bo
     return cluster_bootstrap(cells.counts.reshape(traces, -1), statistic, draws=draws, seed=seed)
 
 
-def coverage_table(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
-    """Coverage of each judge by impact: the recall of Tables 9 and 10 with Wilson's interval.
+def coverage_table(
+    error_pairs: pd.DataFrame, *, missing: Missing = "drop", draws: int = DRAWS, seed: int = SEED
+) -> pd.DataFrame:
+    """Coverage of each judge by impact: the recall of Tables 9 and 10 with its interval by trace.
 
     Columns: judge_model, dimension, impact, split, kind, hits (tp), n (positives), failed, not_applicable, not_matched,
     coverage, coverage_low, coverage_high, printed (`124/128 (96.88%)`). NaN without positives.
     """
-    return coverage_of(error_table(error_pairs, missing=missing, draws=0))
+    return coverage_of(error_table(error_pairs, missing=missing, draws=draws, seed=seed))
 
 
 def coverage_of(table: pd.DataFrame) -> pd.DataFrame:
-    """`coverage_table` of an `error_table`, whose intervals it does not need."""
-    kept = table[[*KEYS, "tp", "positives", *LEFT_OUT]]
-    return _proportions(kept.rename(columns={"tp": "hits", "positives": "n"}), "coverage")
+    """`coverage_table` of an `error_table`: its recall and the interval of that."""
+    rates = {f"recall{end}": f"coverage{end}" for end in ("", "_low", "_high")}
+    kept = table[[*KEYS, "tp", "positives", *LEFT_OUT, *rates]]
+    return _printed(kept.rename(columns={"tp": "hits", "positives": "n"} | rates))
 
 
-def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> pd.DataFrame:
+def suite_coverage(
+    error_pairs: pd.DataFrame,
+    *,
+    missing: Missing = "drop",
+    draws: int = DRAWS,
+    seed: int = SEED,
+    method: Method = "percentile",
+) -> pd.DataFrame:
     """Share of all human errors that any judge of a judge model caught or localized (Tables 2 and 5).
 
-    One row per judge model, impact, split and kind: hits, n, failed, not_applicable, coverage with Wilson's
-    interval, printed. An error counts as long as one judge of the judge model answered (`missing="drop"`) or always
-    (`disagree`); `failed` counts the errors for which some judge failed and none caught it.
+    One row per judge model, impact, split and kind: hits, n, failed, not_applicable, not_matched, coverage with its
+    interval (cluster bootstrap by trace, since the errors of a trace depend on each other), printed. An error counts as
+    long as one judge of the judge model answered (`missing="drop"`) or always (`disagree`), and each that answered was
+    matched; `failed` counts the errors for which some judge failed and none caught it.
     A baseline is a judge model with one judge, so it stands in the same table. Source: Agent GPA Tables 2 and 5.
     """
     rows: list[dict[str, object]] = []
     for (judge_model, split), part in _groups(error_pairs):
         errors = _suite_errors(part, missing)
-        for impact in IMPACTS:
+        bounds = _suite_bounds(errors, draws, seed, method)
+        for i, impact in enumerate(IMPACTS):
             at = errors if impact == "all" else errors[errors["impact"] == impact]
             counted = at[at["counted"]]
-            for kind in KINDS:
+            for k, kind in enumerate(KINDS):
                 lost = at["failed"] & ~at[kind]
                 rows.append(
                     {
@@ -336,12 +348,39 @@ def suite_coverage(error_pairs: pd.DataFrame, *, missing: Missing = "drop") -> p
                         "failed": int(lost.sum()),
                         "not_applicable": int((~at["applicable"]).sum()),
                         "not_matched": int(at["not_matched"].sum()),
+                        "coverage_low": bounds[0, i, k],
+                        "coverage_high": bounds[1, i, k],
                     }
                 )
     keys = {name: kind for name, kind in KEYS.items() if name != "dimension"}
-    columns = {**keys, **dict.fromkeys(("hits", "n", *LEFT_OUT), "int64")}
+    counts = dict.fromkeys(("hits", "n", *LEFT_OUT), "int64")
+    columns = {**keys, **counts, "coverage": "float64", "coverage_low": "float64", "coverage_high": "float64"}
     table = pd.DataFrame(rows, columns=list(columns)).astype(columns)
-    return _proportions(table, "coverage")
+    return _printed(table.assign(coverage=divide(table["hits"].to_numpy(), table["n"].to_numpy())))
+
+
+def _suite_bounds(errors: pd.DataFrame, draws: int, seed: int, method: Method) -> Floats:
+    """Bounds (2, impacts, kinds) of the coverage; of exactly 0 or 1 Wilson's, where resampling has no width."""
+    counted = errors[errors["counted"]]
+    trace, names = pd.factorize(counted["trace_id"])
+    sums = np.zeros((len(names), len(IMPACTS), len(KINDS), 2))
+    for i, impact in enumerate(IMPACTS):
+        at = np.ones(len(counted), dtype=bool) if impact == "all" else (counted["impact"] == impact).to_numpy()
+        for k, kind in enumerate(KINDS):
+            np.add.at(sums[:, i, k, 0], trace[at], counted[kind].to_numpy(dtype=np.float64)[at])
+            np.add.at(sums[:, i, k, 1], trace[at], 1.0)
+    total = sums.sum(axis=0)
+    shape = total.shape[:-1]
+    if draws == 0 or not len(names):
+        return np.full((2, *shape), np.nan)
+
+    def statistic(cells: Floats) -> Floats:
+        return divide(cells[..., ::2], cells[..., 1::2])
+
+    boot = cluster_bootstrap(sums.reshape(len(names), -1), statistic, draws=draws, seed=seed)
+    bounds = np.stack([end.reshape(shape) for end in boot.interval(method)])
+    share = divide(total[..., 0], total[..., 1])
+    return np.where((share == 0) | (share == 1), np.stack(wilson_bounds(total[..., 0], total[..., 1])), bounds)
 
 
 def error_map(error_pairs: pd.DataFrame) -> pd.DataFrame:
@@ -534,19 +573,12 @@ def _no_errors() -> pd.DataFrame:
     return frames.empty(error_columns())
 
 
-def _proportions(table: pd.DataFrame, name: str) -> pd.DataFrame:
-    """Add the share hits / n, Wilson's bounds and the share as the paper prints it."""
+def _printed(table: pd.DataFrame) -> pd.DataFrame:
+    """Add the share as the paper prints it, last."""
     from tracejury.judging.agreement.rounding import share_text
 
-    hits, n = table["hits"].to_numpy(), table["n"].to_numpy()
-    low, high = wilson_bounds(hits, n)
-    printed = [share_text(int(h), int(m)) for h, m in zip(hits, n, strict=True)]
-    table = table.copy()
-    table[name] = divide(hits, n)
-    table[f"{name}_low"] = low
-    table[f"{name}_high"] = high
-    table["printed"] = pd.Series(printed, index=table.index, dtype="object")
-    return table
+    printed = [share_text(int(h), int(m)) for h, m in zip(table["hits"], table["n"], strict=True)]
+    return table.assign(printed=pd.Series(printed, index=table.index, dtype="object"))
 
 
 def _suite_errors(part: pd.DataFrame, missing: Missing) -> pd.DataFrame:

@@ -64,8 +64,9 @@ def finding_table(
     trace_id, judge (optional judge model, split) of every trace that the judge answered, so that traces without
     findings count; by default only traces with a finding are known.
 
-    finding_precision = (confirmed + valid new error) / reviewed, beyond the paper. Reviewed: a person confirmed its
-    match or gave a verdict; a proposed match is nobody's word. A duplicate is reviewed and neither matched nor valid.
+    finding_precision = (confirmed + valid new error) / reviewed. Source: METRICS.md, beyond the paper. Reviewed: a
+    person confirmed its match or gave a verdict; a proposed match is nobody's word. A duplicate is reviewed and neither
+    matched nor valid.
     finding_precision_lowest and _highest bound it over all findings: if the others were all false alarms, or all valid.
     invalid_citation_rate = invalid / all citations; unmatched_per_trace = unmatched / traces answered and compared.
     Intervals: cluster bootstrap by trace, since the findings of a trace (and the citations of a finding) are no

@@ -150,7 +150,9 @@ class Inputs:
     @cached_property
     def suite(self) -> pd.DataFrame:
         """`errors.suite_coverage` of the error pairs."""
-        return errors.suite_coverage(self.frame("error_pairs"), missing=self.missing)
+        return errors.suite_coverage(
+            self.frame("error_pairs"), missing=self.missing, draws=self.draws, seed=self.seed, method=self.method
+        )
 
     @cached_property
     def score_figures(self) -> pd.DataFrame:
@@ -387,7 +389,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 2",
         needs=_ERRORS,
         build=_suite("caught"),
-        interval=_WILSON,
+        interval=_OR_WILSON,
         why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
@@ -416,7 +418,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 5",
         needs=_ERRORS,
         build=_suite("localized"),
-        interval=_WILSON,
+        interval=_OR_WILSON,
         why=reasons.of_coverage("no units"),
         percents=_COVERED,
     ),
@@ -460,7 +462,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 9",
         needs=_ERRORS,
         build=_coverage("caught"),
-        interval=_WILSON,
+        interval=_OR_WILSON,
         why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),
@@ -470,7 +472,7 @@ TABLES: Final[tuple[Table, ...]] = (
         paper="Table 10",
         needs=_ERRORS,
         build=_coverage("localized"),
-        interval=_WILSON,
+        interval=_OR_WILSON,
         why=reasons.of_coverage("no positives"),
         percents=_COVERED,
     ),

@@ -21,7 +21,6 @@ from tracejury.judging.matching.rule import (
     Candidate,
     TextLikeness,
     assign,
-    error_text,
     is_localized,
     propose,
 )
@@ -48,7 +47,6 @@ _match, _finding, _cell = tables.match, tables.finding, tables.cell
 Progress = Callable[[int, int], None]
 CANDIDATES = "candidates"
 """Whose labels the accepted findings of judges are, until somebody adjudicates them."""
-_CORPUS = 20_000  # findings whose words are counted
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,7 +81,7 @@ def propose_matches(
     totals: Counter[str] = Counter(pairs=0, new=0, withdrawn=0, traces=0)
     with read_transaction(engine) as connection:
         by_trace, last_label = complete_errors(connection), newest_label(connection)
-        likeness = workspace_likeness(connection, by_trace)
+    likeness = TextLikeness()
     for number, (trace_id, errors) in enumerate(by_trace.items()):
         with write_transaction(engine) as connection:
             totals.update(_propose_trace(connection, trace_id, errors, judge_model, likeness))
@@ -487,24 +485,6 @@ def complete_errors(connection: Connection) -> dict[str, list[ErrorLabel]]:
         if label.is_complete and label.trace_id in present:
             by_trace[label.trace_id].append(label)
     return by_trace
-
-
-def workspace_likeness(
-    connection: Connection, by_trace: Mapping[str, Sequence[ErrorLabel]] | None = None
-) -> TextLikeness:
-    """Text likeness with the words of every error and of the newest findings of the workspace."""
-    known = complete_errors(connection) if by_trace is None else by_trace
-    errors = [error_text(error) for labels in known.values() for error in labels]
-    newest_first = (
-        select(_finding.c.description, _finding.c.evidence)
-        .join(_cell, _cell.c.cell_key == _finding.c.cell_key)
-        .where(is_own_word())
-        .order_by(_finding.c.finding_key.desc())
-    )
-    findings = [
-        f"{description} {evidence}" for description, evidence in connection.execute(newest_first.limit(_CORPUS)).all()
-    ]
-    return TextLikeness([*errors, *findings])
 
 
 def newest_label(connection: Connection) -> int:

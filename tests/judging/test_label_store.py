@@ -524,6 +524,23 @@ class TestMatches:
         assert propose_matches(matched.engine)["new"] == 0
         assert self.pairs(matched) == {("label-1", 1, "proposed", "auto")}
 
+    def test_another_judge_or_trace_changes_no_proposal(self, matched: Workspace) -> None:
+        def proposals() -> set[tuple[str, int, float, str]]:
+            with read_transaction(matched.engine) as connection:
+                rows = connection.execute(select(tables.match)).all()
+            return {(row.label_id, row.finding_key, row.confidence, row.reasons) for row in rows}
+
+        before = proposals()
+        texts = [f"The tool is called with a day that it does not know, number {number}." for number in range(30)]
+        said = [finding(text, 1) for text in texts]
+        other = f"{7:032x}"
+        store(matched.engine, [small_trace(other)])
+        put(matched, errors=[error_label(50, trace_id=other, annotator="cleo", description=texts[0])])
+        import_outcomes(matched.engine, [verdict("LC", 0, *said)], model="unrelated", author="test")
+        counts = propose_matches(matched.engine)
+        mine = {row for row in proposals() if row[0] in {"label-1", "label-2"} and row[1] <= 2}
+        assert (mine, counts["withdrawn"]) == (before, 0)
+
     def test_a_person_confirms_and_the_proposal_stays_in_the_history(self, matched: Workspace) -> None:
         with write_transaction(matched.engine) as connection:
             decide(connection, label_id="label-1", finding_key=1, status="confirmed", author="ada")

@@ -16,8 +16,7 @@ from tracejury.judging.agreement.ceiling import ANY, error_ceiling
 from tracejury.judging.agreement.compare import compare_errors, compare_scores
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.labels.label_store import error_labels
-from tracejury.judging.matching.matches import workspace_likeness
-from tracejury.judging.matching.rule import Candidate, propose
+from tracejury.judging.matching.rule import Candidate, TextLikeness, propose
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
 from tracejury.judging.reports.arms import Arm, arm_pairs, read_arm
 from tracejury.judging.reports.export import inputs_of, opinions_of
@@ -73,7 +72,7 @@ def each_anew(opened: Workspace) -> pd.DataFrame:
     """The pairs of people as those of a judge are proposed: anew for each dimension."""
     rows: list[tuple[Any, ...]] = []
     with read_transaction(opened.engine) as connection:
-        labels, likeness = error_labels(connection), workspace_likeness(connection)
+        labels, likeness = error_labels(connection), TextLikeness()
         for (author, trace), (other, same) in permutations(sorted(submitted(connection, None)), 2):
             ours = [label for label in labels if (label.annotator, label.trace_id) == (author, trace)]
             theirs = [label for label in labels if (label.annotator, label.trace_id) == (other, trace)]
