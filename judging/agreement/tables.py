@@ -591,7 +591,6 @@ TABLES: Final[tuple[Table, ...]] = (
         title="People who decided the same matches",
         needs=("match_decisions",),
         build=lambda inputs: inputs.matcher_agreement,
-        interval=_OR_WILSON,
         why=reasons.already,
     ),
     Table(
@@ -599,7 +598,6 @@ TABLES: Final[tuple[Table, ...]] = (
         title="People who judged the same unmatched findings",
         needs=("finding_decisions",),
         build=lambda inputs: inputs.reviewer_agreement,
-        interval=_OR_WILSON,
         why=reasons.of_reviewers,
     ),
     Table(

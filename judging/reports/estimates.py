@@ -119,7 +119,7 @@ class Bench:
 
 
 Build = Callable[..., pd.DataFrame]
-SUITES: Final = "any"  # the judge that a suite of dimensions is taken for
+SUITES: Final = compare.SUITES
 
 
 def as_raters(ratings: pd.DataFrame) -> pd.DataFrame:
@@ -397,29 +397,13 @@ def compared(bench: Bench) -> pd.DataFrame:
 def two_sides(bench: Bench, left: str, right: str) -> list[pd.DataFrame]:
     """The pairs of two sides by the dimensions they share; where they share none, each as one judge `SUITES`."""
     sides = [_side(bench, text) for text in (left, right)]
-    common = set(sides[0]["dimension"]) & set(sides[1]["dimension"])
-    if common:
-        return [side[side["dimension"].isin(common)] for side in sides]
-    return [as_one_judge(side) for side in sides]
+    return list(compare.comparable_sides(*sides))
 
 
 def _side(bench: Bench, text: str) -> pd.DataFrame:
     pairs = bench.frames.error_pairs
     mine = pairs[pairs["judge_model"] == text]
     return bench.side(text) if mine.empty else mine
-
-
-def as_one_judge(pairs: pd.DataFrame) -> pd.DataFrame:
-    """A suite of dimensions as one judge `any`, to be compared error by error; failed cells, and errors that one of
-    its judges was not matched with, are left out."""
-    keys = ["judge_model", "trace_id", "error_id"]
-    unknown = pairs.loc[pairs["state"] == "not_matched", keys].drop_duplicates()
-    known = pairs.merge(unknown, on=keys, how="left", indicator="of")
-    known = known[(known["state"] == "scored") & (known["of"] == "left_only")]  # perhaps caught by the other judge
-    flags = known.drop(columns="of").astype({"caught": bool, "localized": bool})
-    found = flags.groupby(keys, sort=False)[["caught", "localized"]].any().reset_index()
-    about = flags.drop_duplicates(keys)[[*keys, "impact", "split"]]
-    return found.merge(about, on=keys).assign(dimension=SUITES, relevant=True, state="scored")
 
 
 def differences(bench: Bench, left: str, right: str) -> pd.DataFrame:
