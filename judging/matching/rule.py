@@ -75,7 +75,8 @@ class TextLikeness:
         from sklearn.feature_extraction import FeatureHasher
 
         hasher = FeatureHasher(n_features=_FEATURES, input_type="string", alternate_sign=False)
-        return hasher.transform([term] for term in terms).indices.astype(np.int64)
+        columns: NDArray[np.int64] = hasher.transform([term] for term in terms).indices.astype(np.int64)
+        return columns
 
     def __call__(self, ours: Sequence[str], theirs: Sequence[str]) -> NDArray[np.float64]:
         """Likeness of each of `ours` (rows) with each of `theirs` (columns)."""
@@ -93,7 +94,8 @@ class TextLikeness:
 
         rows = self._counts.transform(texts).tocsr()
         rows.data = (1 + np.log(rows.data)) * self._idf[rows.indices]
-        return normalize(rows)
+        weighted: csr_matrix = normalize(rows)
+        return weighted
 
 
 def _idf(in_documents: int, documents: int) -> float:
