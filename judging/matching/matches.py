@@ -525,7 +525,7 @@ def matched_until(connection: Connection, trace_id: str | None = None) -> pd.Dat
     ).all()
     members = pd.DataFrame(answered, columns=["joint_key", "cell_key"])
     by_jury = members.merge(own, on="cell_key").groupby(["joint_key", "annotator"])["last_label"].agg(["size", "min"])
-    whole = by_jury["size"] == by_jury.index.get_level_values(0).map(members.groupby("joint_key").size())
+    whole = by_jury["size"] == by_jury.index.get_level_values(0).map(members.groupby("joint_key").size().to_dict())
     joint = by_jury.loc[whole, "min"].rename("last_label").rename_axis(["cell_key", "annotator"]).reset_index()
     return pd.concat([own, joint], ignore_index=True).astype({"cell_key": "int64", "last_label": "int64"})
 

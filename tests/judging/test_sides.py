@@ -16,6 +16,7 @@ from tracejury.judging.agreement.ceiling import ANY, error_ceiling
 from tracejury.judging.agreement.compare import compare_errors, compare_scores
 from tracejury.judging.agreement.tables import Inputs
 from tracejury.judging.labels.label_store import error_labels
+from tracejury.judging.matching.matches import propose_matches
 from tracejury.judging.matching.rule import Candidate, TextLikeness, propose
 from tracejury.judging.records import DIMENSIONS, Call, ErrorLabel, Finding, Match, Verdict
 from tracejury.judging.reports.arms import Arm, arm_pairs, read_arm
@@ -188,13 +189,14 @@ class TestSides:
     def test_a_judge_and_a_person_stand_in_either_arm(self, space: Workspace) -> None:
         judged(space, score=3)
         judged(space, finding(WRONG_TOOL, 4), score=3, trace=1)
+        propose_matches(space.engine)
         with read_transaction(space.engine) as connection:
             left, right = (arm_pairs(connection, Selection(reference="ada"), read_arm(t)) for t in ("m", "person=ben"))
         errors = compare_errors(left.error_pairs, right.error_pairs, draws=0).set_index(
             ["dimension", "impact", "kind", "metric"]
         )
         row = errors.loc[("TC", "all", "caught", "recall")]
-        assert (row["left"], row["right"], row["n"]) == (0, 0.5, 3)  # a1 and a3 are TC's; ben caught a1
+        assert (row["left"], row["right"], row["n"]) == (0.5, 0.5, 3)  # a1 and a3 are TC's; ben caught a1, m a3
         scores = compare_scores(left.score_pairs, right.score_pairs, draws=0).set_index(["dimension", "metric"])
         assert scores.loc[("TC", "bias"), ["left", "right"]].tolist() == [1.0, 0.5]
 
